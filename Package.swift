@@ -1,0 +1,119 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// Every target of ours: Swift 6 mode, warnings are errors (not applied when the package is used as a dependency).
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let swiftProtobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
+let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
+
+func target(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: [.init(stringLiteral: name), "TelemetryTestKit"] + dependencies,
+        resources: resources, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "ws1-telemetry",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "DataSampler", targets: ["DataSampler"]),
+        .executable(name: "ws1agent", targets: ["ws1agent"]),
+        .executable(name: "ws1collector", targets: ["ws1collector"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0", traits: []),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
+    ],
+    targets: [
+        // System libraries.
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+
+        // Both ends.
+        target("WireModel", [swiftProtobuf, crypto]),
+        target("Gzip", ["CZlib"]),
+        target("SQLite", ["CSQLite"]),
+
+        // Device, in flow order.
+        target("SampleModules", ["WireModel", logging]),
+        target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
+        target("Transmitter", ["WireModel", "RecordQueue", "Gzip", logging]),
+        target("HTTPTransport", ["Transmitter", "WireModel", asyncHTTPClient, nioCore, nioHTTP1, nioSSL, logging]),
+        target(
+            "DataSampler",
+            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", lifecycle, logging]),
+        target(
+            "AgentCommands",
+            ["DataSampler", "WireModel", "RecordQueue", argumentParser, configuration, lifecycle, unixSignals, logging]),
+        .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
+
+        // Collector, in flow order.
+        target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        target(
+            "Collector",
+            ["WireModel", "CollectorStore", "Gzip", crypto, hummingbird, hummingbirdTLS, nioCore, nioSSL, httpTypes, logging]),
+        target(
+            "CollectorCommands",
+            ["Collector", "CollectorStore", "WireModel", argumentParser, configuration, yams, lifecycle, unixSignals, logging]),
+        .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
+
+        // Tests.
+        target("TelemetryTestKit", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
+        tests("WireModel", [crypto]),
+        tests("Gzip", []),
+        tests("SQLite", []),
+        tests("SampleModules", ["WireModel"]),
+        tests("RecordQueue", ["WireModel", "SQLite"]),
+        tests("Transmitter", ["WireModel", "RecordQueue", "Gzip"]),
+        tests("HTTPTransport", ["Transmitter", "WireModel", nioCore, nioPosix, nioHTTP1]),
+        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
+        tests("CollectorStore", ["WireModel", "SQLite"]),
+        tests("Collector", ["WireModel", "CollectorStore", "Gzip", hummingbird, asyncHTTPClient]),
+        .testTarget(
+            name: "ExactlyOnceTests",
+            dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", crypto],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
+                "TelemetryTestKit", "WireModel", "RecordQueue", "SQLite", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                "ws1agent", "ws1collector",
+            ],
+            swiftSettings: settings),
+    ]
+)
