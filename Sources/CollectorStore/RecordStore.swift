@@ -1,0 +1,149 @@
+import FoundationEssentials
+import WireModel
+
+/// What a collector keeps of its devices' streams: the port that every storage engine implements.
+///
+/// A call of `append` or `close` returns once what it says is on synced disk (or replicated), or says `unavailable`. An answer that
+/// stored nothing also waits for the sync of the transaction that looked. Safe to call from any number of tasks; one writer per stream
+/// decides, so two parts of one stream never race.
+package protocol RecordStore: Sendable {
+    /// Decides every part against its stream's mark, in order, and stores what lies above it.
+    ///
+    /// Never throws: a part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting) answers
+    /// `.unavailable` with the mark as last known on disk and the reason in `detail`.
+    /// - Parameter receivedAt: the collector's clock, microseconds since 1970; it chooses no partition (the writer does, at commit).
+    func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer]
+
+    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history. May be repeated with finer points.
+    func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream]
+
+    /// Counts rows and marks of one device.
+    func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance]
+
+    /// Records of one stream of a device, newest first, by position of receipt.
+    /// - Parameters:
+    ///   - kind: raw value of a record kind, `nil` for all.
+    ///   - before: an opaque position from an earlier page's `next`; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    func records(of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int) async throws(StoreError)
+        -> RecordPage
+
+    /// Whether an append could succeed now; the reason where it could not.
+    func readiness() async -> StoreReadiness
+
+    /// Lets writers finish what they have begun, then closes every file. Later appends answer `.unavailable`.
+    func shutDown() async
+}
+
+package enum StoreReadiness: Equatable, Sendable {
+    case ready
+    case notReady(String)
+}
+
+/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, and points of the device's chain.
+package struct EpochClose: Equatable, Sendable {
+    package struct Stream: Equatable, Sendable {
+        package var stream: StreamName
+        package var last: UInt64
+        package var reason: DropReason
+        package var points: [Point]
+
+        package init(stream: StreamName, last: UInt64, reason: DropReason, points: [Point]) {
+            self.stream = stream
+            self.last = last
+            self.reason = reason
+            self.points = points
+        }
+    }
+
+    package struct Point: Equatable, Sendable {
+        package var number: UInt64
+        package var link: ChainLink
+
+        package init(number: UInt64, link: ChainLink) {
+            self.number = number
+            self.link = link
+        }
+    }
+
+    package var epoch: EpochID
+    package var streams: [Stream]
+
+    package init(epoch: EpochID, streams: [Stream]) {
+        self.epoch = epoch
+        self.streams = streams
+    }
+}
+
+package struct ClosedStream: Equatable, Sendable {
+    package enum Match: Equatable, Sendable {
+        case point(EpochClose.Point)
+        /// None of the points is in the history.
+        case none
+        /// Retention removed what could tell.
+        case unknown
+    }
+
+    package var stream: StreamName
+    package var mark: StreamMark
+    package var match: Match
+
+    package init(stream: StreamName, mark: StreamMark, match: Match) {
+        self.stream = stream
+        self.mark = mark
+        self.match = match
+    }
+}
+
+/// One stream of one epoch of a device, counted at the collector.
+package struct EpochBalance: Equatable, Sendable {
+    package var epoch: EpochID
+    package var stream: StreamName
+    package var mark: StreamMark
+    /// Counted from rows, plus what retention removed with its files (from the baseline).
+    package var storedRows: UInt64
+    /// The device's totals as its newest stored part carried them.
+    package var totals: StreamTotals
+    package var closed: Bool
+    /// produced by the device's newest totals; waiting = produced - what the mark covers, so far as the totals are not older than the mark.
+    package var balance: StreamBalance
+
+    package init(
+        epoch: EpochID, stream: StreamName, mark: StreamMark, storedRows: UInt64, totals: StreamTotals, closed: Bool, balance: StreamBalance
+    ) {
+        self.epoch = epoch
+        self.stream = stream
+        self.mark = mark
+        self.storedRows = storedRows
+        self.totals = totals
+        self.closed = closed
+        self.balance = balance
+    }
+}
+
+package struct StoredRecord: Equatable, Sendable {
+    package var epoch: EpochID
+    package var header: RecordHeader
+    /// The serialized record.
+    package var bytes: Data
+    /// The collector's clock at receipt, microseconds since 1970.
+    package var receivedAt: Int64
+
+    package init(epoch: EpochID, header: RecordHeader, bytes: Data, receivedAt: Int64) {
+        self.epoch = epoch
+        self.header = header
+        self.bytes = bytes
+        self.receivedAt = receivedAt
+    }
+}
+
+package struct RecordPage: Equatable, Sendable {
+    package var records: [StoredRecord]
+    /// Opaque; `nil` at the end.
+    package var next: String?
+
+    package init(records: [StoredRecord], next: String?) {
+        self.records = records
+        self.next = next
+    }
+}

@@ -1,0 +1,39 @@
+/// Why a record left the device's queue without having been stored. Open: a reason this version does not know is carried on.
+///
+/// The raw values are those of `DropReason` in telemetry.proto.
+package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let byteCap = Self(rawValue: 1)
+    package static let rowCap = Self(rawValue: 2)
+    package static let ageCap = Self(rawValue: 3)
+    package static let diskFull = Self(rawValue: 4)
+    package static let tooLarge = Self(rawValue: 5)
+    package static let bufferFull = Self(rawValue: 6)
+    package static let unreadable = Self(rawValue: 7)
+    package static let quarantined = Self(rawValue: 8)
+    package static let moved = Self(rawValue: 9)
+    package static let wiped = Self(rawValue: 10)
+    package static let clone = Self(rawValue: 11)
+    package static let unverifiable = Self(rawValue: 12)
+    package static let consent = Self(rawValue: 13)
+    package static let unenrolled = Self(rawValue: 14)
+    package static let rebound = Self(rawValue: 15)
+    package static let salvage = Self(rawValue: 16)
+    package static let malformed = Self(rawValue: 17)
+
+    private static let names = [
+        1: "byte-cap", 2: "row-cap", 3: "age-cap", 4: "disk-full", 5: "too-large", 6: "buffer-full", 7: "unreadable",
+        8: "quarantined", 9: "moved", 10: "wiped", 11: "clone", 12: "unverifiable", 13: "consent", 14: "unenrolled",
+        15: "rebound", 16: "salvage", 17: "malformed",
+    ]
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension DropReason: CustomStringConvertible {
+    /// The name people and JSON see; `reason-<n>` for one this version does not know.
+    package var description: String { Self.names[rawValue] ?? "reason-\(rawValue)" }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+
+/// A 16-byte identifier, typed by what it identifies so that an epoch is never taken for a device.
+///
+/// Written as a lower-case UUID (`8-4-4-4-12`); any 16 bytes are valid, random ones are version 4 UUIDs.
+package struct Identifier<Subject>: Hashable, Sendable {
+    package let high: UInt64
+    package let low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A random identifier from the system's generator.
+    package static func random() -> Self {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+
+    package static func random(using generator: inout some RandomNumberGenerator) -> Self {
+        Self(
+            high: (generator.next() & ~0xF000) | 0x4000,
+            low: (generator.next() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000)
+    }
+
+    /// `nil` unless there are exactly 16 bytes.
+    package init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == 16 else { return nil }
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        for (position, byte) in bytes.enumerated() {
+            if position < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
+        }
+        self.init(high: high, low: low)
+    }
+
+    /// `nil` unless the text is 32 hexadecimal digits, with or without the dashes of a UUID.
+    package init?(_ text: String) {
+        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
+        guard digits.count == 32, text.utf8.count == 32 || text.utf8.count == 36,
+            let high = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
+            let low = UInt64(String(decoding: digits.suffix(16), as: UTF8.self), radix: 16),
+            digits.allSatisfy({ $0 != UInt8(ascii: "+") })
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+
+    package var data: Data {
+        var data = Data(capacity: 16)
+        for half in [high, low] {
+            for shift in stride(from: UInt64(56), through: 0, by: -8) { data.append(UInt8(truncatingIfNeeded: half >> shift)) }
+        }
+        return data
+    }
+}
+
+extension Identifier: CustomStringConvertible {
+    package var description: String {
+        func hexadecimal(_ value: UInt64, _ digits: Int) -> String {
+            let text = String(value, radix: 16)
+            return String(repeating: "0", count: digits - text.utf8.count) + text
+        }
+        return [
+            hexadecimal(high >> 32, 8), hexadecimal(high >> 16 & 0xFFFF, 4), hexadecimal(high & 0xFFFF, 4),
+            hexadecimal(low >> 48, 4), hexadecimal(low & 0xFFFF_FFFF_FFFF, 12),
+        ].joined(separator: "-")
+    }
+}
+
+package enum DeviceSubject {}
+package enum EpochSubject {}
+package enum BootSubject {}
+package enum CollectorSubject {}
+package enum IncarnationSubject {}
+
+/// A device, as the collector knows it; given at enrollment.
+package typealias DeviceID = Identifier<DeviceSubject>
+/// One life of a device's queue file; random, made with the file.
+package typealias EpochID = Identifier<EpochSubject>
+/// One boot of the machine (`/proc/sys/kernel/random/boot_id`).
+package typealias BootID = Identifier<BootSubject>
+/// A collector, for ever.
+package typealias CollectorID = Identifier<CollectorSubject>
+/// A collector between two restores from backup.
+package typealias IncarnationID = Identifier<IncarnationSubject>

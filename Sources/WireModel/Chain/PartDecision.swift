@@ -1,0 +1,71 @@
+import FoundationEssentials
+
+/// What a collector does with a part, given the mark it has for that stream. A pure function of both: the whole rule of exactly-once on the
+/// collector's side (ARCHITECTURE.md section 2, protocol-model.py `Collector.post`).
+package enum PartDecision: Equatable, Sendable {
+    /// The part does not tile `first...last` or its chain does not end in `lastLink`. Nothing is stored.
+    case damaged(String)
+    /// The part meets the mark and the history there is another. Nothing is stored.
+    case identityConflict
+    /// Wholly at or below the mark. Nothing is stored.
+    case already
+    /// Store the slice and move the mark.
+    case store(AcceptedSlice)
+
+    /// Decides.
+    ///
+    /// Numbers at or below the mark are skipped, those above it accepted. Where the part starts beyond mark + 1 the numbers between are
+    /// `lostAtCollector`. A record over `maximumRecordBytes`, or whose envelope is malformed or carries another number than its place,
+    /// is rejected: it keeps its number and its link, and the mark passes it.
+    package static func decide(part: BatchPart, mark: StreamMark, maximumRecordBytes: Int = WireLimits.recordBytes) -> PartDecision {
+        if let fault = part.tilingFault { return .damaged(fault) }
+
+        var slice = AcceptedSlice(first: max(part.first, mark.number + 1), last: part.last, lastLink: part.lastLink, mark: mark)
+        slice.priorLink = part.first > mark.number ? part.priorLink : mark.link
+        var running = part.priorLink
+        var position = part.first - 1
+        var linkAtMark: ChainLink? = position == mark.number ? running : nil
+        var gaps = part.gaps[...]
+        var records = part.records[...]
+        while position < part.last {
+            if let gap = gaps.first, gap.first == position + 1 {
+                gaps.removeFirst()
+                running = gap.link
+                position = gap.last
+                if gap.last > mark.number {
+                    slice.gaps.append(Gap(first: max(gap.first, mark.number + 1), last: gap.last, reason: gap.reason, link: gap.link))
+                }
+            } else {
+                let record = records.removeFirst()
+                running = running.appending(record)
+                position += 1
+                if position > mark.number {
+                    slice.records.append(AcceptedRecord(number: position, bytes: record, maximumBytes: maximumRecordBytes))
+                }
+            }
+            if position == mark.number { linkAtMark = running }
+        }
+        guard running == part.lastLink else { return .damaged("the chain over \(part.first)...\(part.last) does not end in its last link") }
+        if let linkAtMark, linkAtMark != mark.link { return .identityConflict }
+        guard part.last > mark.number else { return .already }
+        slice.advanceMark(from: mark, partFirst: part.first)
+        return .store(slice)
+    }
+}
+
+extension BatchPart {
+    /// Why the items do not tile `first...last`, or `nil` where they do.
+    fileprivate var tilingFault: String? {
+        guard first >= 1, first <= last, last <= Self.greatestNumber else { return "bad range \(first)...\(last)" }
+        var covered: UInt64 = 0
+        var floor = first
+        for gap in gaps {
+            guard gap.first >= floor, gap.first <= gap.last, gap.last <= last else { return "gap \(gap.first)...\(gap.last) out of place" }
+            covered += gap.count
+            floor = gap.last + 1
+        }
+        let wanted = last - first + 1 - covered
+        guard wanted == UInt64(records.count) else { return "\(records.count) records where \(wanted) numbers are not in gaps" }
+        return nil
+    }
+}

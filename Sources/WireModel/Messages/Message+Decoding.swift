@@ -1,0 +1,18 @@
+import FoundationEssentials
+import SwiftProtobuf
+
+extension Message {
+    /// Decodes with our typed error. Recursion is bounded; memory is bounded by the bytes given.
+    package static func decode(_ bytes: Data) throws(WireError) -> Self {
+        var options = BinaryDecodingOptions()
+        options.messageDepthLimit = 16
+        do { return try Self(serializedBytes: bytes, options: options) } catch {
+            throw WireError(.malformed, "\(bytes.count) bytes are not a \(Self.protoMessageName): \(error)")
+        }
+    }
+
+    /// The message's bytes. Serialization of a message we made cannot fail: proto3 has no required fields and strings are valid UTF-8.
+    package var encoded: Data {
+        do { return try serializedBytes() } catch { preconditionFailure("\(Self.protoMessageName) does not serialize: \(error)") }
+    }
+}

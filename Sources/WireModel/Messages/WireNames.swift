@@ -1,0 +1,22 @@
+/// Names of headers, media types and routes, the same on both ends.
+package enum WireNames {
+    /// On every answer of a collector; without them an answer counts as unreachable.
+    package static let versionHeader = "WS1-Collector-Version"
+    package static let collectorHeader = "WS1-Collector-Id"
+    package static let incarnationHeader = "WS1-Incarnation-Id"
+
+    package static let protobuf = "application/x-protobuf"
+    package static let problem = "application/problem+json"
+    package static let json = "application/json"
+
+    package static let enrollPath = "/api/v1/enroll"
+    package static let rotatePath = "/api/v1/rotate"
+    package static let unenrollPath = "/api/v1/unenroll"
+    package static let batchesPath = "/api/v1/batches"
+    package static let closePath = "/api/v1/streams/close"
+    package static let commandsPath = "/api/v1/commands"
+    package static let profilePath = "/api/v1/profile"
+
+    /// The wire's major version, first component of the version header: another one is held, not sent to.
+    package static let majorVersion = 1
+}

@@ -1,0 +1,60 @@
+import FoundationEssentials
+
+/// A record before it has a number: everything of its envelope but the number, and its body.
+///
+/// The queue numbers it when it commits it; `serialized(number:)` then makes the bytes that never change again.
+package struct NewRecord: Equatable, Sendable {
+    package let stream: StreamName
+    package let kind: WireRecordKind
+    package let stamp: RecordStamp
+    /// The envelope without its number, serialized.
+    package let envelope: Data
+
+    /// - Parameters:
+    ///   - module: the sample module's name; empty for other kinds.
+    ///   - application: the bundle id of the program that made it, where it is not the agent itself.
+    package init(
+        stream: StreamName, kind: WireRecordKind, module: String = "", stamp: RecordStamp, application: String = "", test: Bool = false,
+        body: Data
+    ) {
+        self.stream = stream
+        self.kind = kind
+        self.stamp = stamp
+        var writer = ProtobufWriter(reserving: body.count + module.utf8.count + application.utf8.count + 64)
+        writer.varint(field: RecordField.kind, UInt64(kind.rawValue))
+        writer.text(field: RecordField.module, module)
+        writer.varint(field: RecordField.wallTime, UInt64(bitPattern: stamp.wallTime))
+        if let bootID = stamp.bootID { writer.bytes(field: RecordField.bootID, bootID.data) }
+        writer.varint(field: RecordField.timeSinceBoot, stamp.timeSinceBoot)
+        writer.varint(field: RecordField.test, test ? 1 : 0)
+        writer.text(field: RecordField.application, application)
+        writer.bytes(field: RecordField.body, body)
+        envelope = writer.data
+    }
+
+    /// The most a number adds to the envelope.
+    package static let numberBytes = 11
+
+    /// Bytes of the record once numbered, at most.
+    package var byteCount: Int { envelope.count + Self.numberBytes }
+
+    /// The record's bytes under this number.
+    package func serialized(number: UInt64) -> Data {
+        var writer = ProtobufWriter(reserving: byteCount)
+        writer.varint(field: RecordField.number, number)
+        return writer.data + envelope
+    }
+}
+
+/// The field numbers of `Record` in telemetry.proto.
+enum RecordField {
+    static let number = 1
+    static let kind = 2
+    static let module = 3
+    static let wallTime = 4
+    static let bootID = 5
+    static let timeSinceBoot = 6
+    static let test = 7
+    static let application = 8
+    static let body = 15
+}

@@ -1,0 +1,42 @@
+import FoundationEssentials
+
+/// Appends protobuf fields; zero and empty values are left out, as proto3 does.
+///
+/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change;
+/// every other message goes through swift-protobuf.
+struct ProtobufWriter {
+    private(set) var data: Data
+
+    init(reserving capacity: Int) {
+        data = Data(capacity: capacity)
+    }
+
+    mutating func varint(field: Int, _ value: UInt64) {
+        guard value != 0 else { return }
+        append(UInt64(field << 3))
+        append(value)
+    }
+
+    mutating func bytes(field: Int, _ value: Data) {
+        guard !value.isEmpty else { return }
+        append(UInt64(field << 3 | 2))
+        append(UInt64(value.count))
+        data.append(value)
+    }
+
+    mutating func text(field: Int, _ value: String) {
+        guard !value.isEmpty else { return }
+        append(UInt64(field << 3 | 2))
+        append(UInt64(value.utf8.count))
+        data.append(contentsOf: value.utf8)
+    }
+
+    private mutating func append(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            data.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        data.append(UInt8(rest))
+    }
+}
