@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 extension Connection {
     package enum CheckpointMode: Sendable {
@@ -79,14 +80,15 @@ extension Connection {
     /// Copies this file's content into a new file, on disk when it returns.
     /// - Parameter path: a file that is not there yet, or is empty.
     package func backup(to path: String, pagesPerStep: Int = 1024) throws(SQLiteError) {
-        var options = Options(journalMode: .delete)
-        options.fileMode = self.options.fileMode
-        let destination = try Connection(path: path, options: options)
-        guard try destination.pragma("page_count") == "0" else {
+        var status = stat()
+        guard stat(path, &status) != 0 || status.st_size == 0 else {
             throw SQLiteError(
                 code: .cannotOpen, message: "backup to \(path): the file is there already. Name another, or remove it.",
                 operation: "backup")
         }
+        var options = Options(journalMode: .delete)
+        options.fileMode = self.options.fileMode
+        let destination = try Connection(path: path, options: options)
         try backup(to: destination, pagesPerStep: pagesPerStep)
         try destination.close()
     }

@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// Space on disk, taken through SQLite's own descriptors: closing a second descriptor of the file would drop the locks that this
 /// process holds on it.
@@ -22,6 +23,7 @@ extension Connection {
     /// - Throws: `.full` where the space is not there.
     package func sizeHint(bytes: Int64) throws(SQLiteError) {
         if chunkBytes == 0 { try setChunkSize(bytes: options.pageSize) }
+        try checkSpace(growing: .main, to: bytes, operation: "allocate")
         var value = bytes
         try control(SQLITE_FCNTL_SIZE_HINT, &value, operation: "allocate")
     }
@@ -49,6 +51,7 @@ extension Connection {
         _ = try pragma("schema_version")
         let (file, methods) = try fileObject(.wal, operation: operation)
         guard let xFileControl = methods.xFileControl else { return }
+        try checkSpace(growing: .wal, to: bytes, operation: operation)
         var chunk = Int32(options.pageSize)
         var result = xFileControl(file, SQLITE_FCNTL_CHUNK_SIZE, &chunk)
         var size = bytes
@@ -64,6 +67,22 @@ extension Connection {
         let result = xFileSize(file, &size)
         guard result == SQLITE_OK else { throw SQLiteError.of(database, result: result, operation: "file size", path: path) }
         return size
+    }
+
+    /// SQLite allocates by writing and stops only when the file system is full, with nothing left for anybody: so what cannot
+    /// fit is refused before.
+    private func checkSpace(growing which: File, to bytes: Int64, operation: String) throws(SQLiteError) {
+        let missing = try bytes - fileSize(which)
+        var status = statvfs()
+        guard missing > 0, statvfs(path, &status) == 0 else { return }
+        let available = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        guard available.overflow || UInt64(missing) <= available.partialValue else {
+            throw SQLiteError(
+                code: .full, extendedResultCode: SQLITE_FULL,
+                message: "\(operation) of \(missing) bytes on \(path): \(available.partialValue) are available. "
+                    + SQLiteError.Code.full.remedy,
+                operation: operation)
+        }
     }
 
     private func control<Value>(_ code: Int32, _ value: inout Value, operation: String) throws(SQLiteError) {

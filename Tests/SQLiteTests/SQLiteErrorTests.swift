@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+@testable import SQLite
+
+@Suite struct SQLiteErrorTests {
+    let directory: TemporaryDirectory
+    var path: String { directory.file("test.sqlite") }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    @Test func exceedingThePageLimitIsFullAndDeletingGoesOn() throws {
+        var options = Connection.Options()
+        options.maximumPages = 20
+        let connection = try Connection(path: path, options: options)
+        try connection.execute("CREATE TABLE t(x)")
+        let insert = try connection.prepare("INSERT INTO t VALUES(?1)")
+        var rows = 0
+        let error = #expect(throws: SQLiteError.self) {
+            for _ in 0..<1000 {
+                try insert.bind([UInt8](repeating: 1, count: 3000), at: 1)
+                try insert.run()
+                rows += 1
+            }
+        }
+        #expect(error?.code == .full)
+        #expect(error?.extendedResultCode == 13)
+        #expect(rows > 5)
+        try connection.execute("DELETE FROM t")
+        try insert.run()
+    }
+
+    @Test func aFileOfOtherContentIsNotADatabase() throws {
+        try Data("This is a letter, not a database. ".utf8 + [UInt8](repeating: 65, count: 8192)).write(to: URL(fileURLWithPath: path))
+        #expect(#expect(throws: SQLiteError.self) { try Connection(path: path) }?.code == .notADatabase)
+    }
+
+    @Test func aDirectoryCannotBeOpened() throws {
+        #expect(#expect(throws: SQLiteError.self) { try Connection(path: directory.path) }?.code == .cannotOpen)
+    }
+
+    @Test func writingThroughAReadOnlyConnectionIsTyped() throws {
+        try Connection(path: path).execute("CREATE TABLE t(x)")
+        let connection = try Connection(path: path, options: .init(mode: .readOnly))
+        #expect(connection.isReadOnly)
+        #expect(#expect(throws: SQLiteError.self) { try connection.execute("INSERT INTO t VALUES(1)") }?.code == .readOnly)
+    }
+
+    @Test func anotherWriterIsBusy() throws {
+        let first = try Connection(path: path)
+        try first.execute("CREATE TABLE t(x)")
+        var options = Connection.Options()
+        options.busyTimeoutMilliseconds = 0
+        let second = try Connection(path: path, options: options)
+        try first.begin()
+        #expect(#expect(throws: SQLiteError.self) { try second.begin() }?.code == .busy)
+        try first.commit()
+    }
+
+    @Test func aConstraintKeepsItsExtendedCodeAndTheMessageNeverHoldsAValue() throws {
+        let connection = try Connection(path: path)
+        try connection.execute("CREATE TABLE t(x TEXT UNIQUE)")
+        let insert = try connection.prepare("INSERT INTO t VALUES(?1)")
+        try insert.bind("jane.doe@example.org", at: 1)
+        try insert.run()
+        let error = #expect(throws: SQLiteError.self) { try insert.run() }
+        #expect(error?.code == .constraint)
+        #expect(error?.extendedResultCode == 2067)  // SQLITE_CONSTRAINT_UNIQUE
+        #expect(error?.operation == "step INSERT INTO t VALUES(?1)")
+        #expect(error?.message.contains("jane") == false)
+        #expect(error?.message.contains(path) == true)
+    }
+
+    @Test func aBlobOverTheLimitIsTooBig() throws {
+        let connection = try Connection(path: path)
+        #expect(#expect(throws: SQLiteError.self) { try connection.execute("SELECT zeroblob(2000000000)") }?.code == .tooBig)
+    }
+
+    @Test func wrongSQLSaysWhere() throws {
+        let error = #expect(throws: SQLiteError.self) { try Connection(path: path).prepare("SELEC 1") }
+        #expect(error?.code == .other)
+        #expect(error?.message.contains("SELEC") == true)
+    }
+
+    @Test func fullDisksThatSQLiteCallsIOErrorsAreFull() {
+        #expect(SQLiteError.Code(result: 778, systemError: ENOSPC) == .full)
+        #expect(SQLiteError.Code(result: 778, systemError: EDQUOT) == .full)
+        #expect(SQLiteError.Code(result: 778, systemError: EIO) == .io)
+        #expect(SQLiteError.Code(result: 14, systemError: ENOSPC) == .full)
+        #expect(SQLiteError.Code(result: 261, systemError: 0) == .busy)  // SQLITE_BUSY_RECOVERY
+    }
+}
