@@ -46,7 +46,8 @@ import Testing
                 rows += 1
                 let number = select.int64(0) - 1
                 if (0..<60).contains(number), select.string(2) == "row \(number)",
-                    select.bytes(1) == [UInt8](repeating: UInt8(number), count: Int(number) * 40) {
+                    select.bytes(1) == [UInt8](repeating: UInt8(number), count: Int(number) * 40)
+                {
                     right += 1
                 }
                 _ = try select.optionalUInt64(0)

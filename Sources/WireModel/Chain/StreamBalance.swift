@@ -24,6 +24,10 @@ package struct StreamBalance: Equatable, Sendable, Codable {
         let accounted = StreamMark(
             number: produced, stored: stored, rejected: rejected, dropped: dropped, lostAtCollector: lostAtCollector)
         let (covered, overflow) = produced.subtractingReportingOverflow(waiting)
-        closes = !overflow && { var mark = accounted; mark.number = covered; return mark.addsUp }()
+        closes =
+            !overflow
+            && {
+                var mark = accounted; mark.number = covered; return mark.addsUp
+            }()
     }
 }
