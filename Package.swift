@@ -94,7 +94,7 @@ let package = Package(
 
         // Tests.
         target("TelemetryTestKit", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
-        tests("WireModel", [crypto]),
+        tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel"]),

@@ -1,0 +1,83 @@
+import FoundationEssentials
+import WireModel
+
+/// What an HTTP answer means to the device. Total: every status and every body has a meaning, and unknown is never success.
+package enum CollectorAnswer: Equatable, Sendable {
+    /// 200 from our collector; the body is still to be decoded.
+    case success(Data)
+    /// A part, or the whole body, is over a limit: send less.
+    case tooLarge(String)
+    /// The request's form was refused: find the record that is to blame.
+    case refused(String)
+    /// Try again later.
+    case retry(after: Duration?, String)
+    /// 401: the credential is not, or no longer, known.
+    case credentialRefused(String)
+    /// 403: this device is not wanted.
+    case forbidden(String)
+    /// Somebody else answered: captive portal, wrong host, proxy.
+    case unreachable(String)
+    /// A collector whose wire version is not ours.
+    case incompatible(String)
+    /// Another collector than the one the queue is bound to.
+    case otherCollector(CollectorID)
+
+    /// Names a collector and its incarnation, as every answer does.
+    package struct Source: Equatable, Sendable {
+        package var collector: CollectorID
+        package var incarnation: IncarnationID
+    }
+
+    /// - Parameter expected: the collector the device is enrolled at; `nil` while it enrolls.
+    package static func classify(_ response: TransportResponse, expected: CollectorID?) -> CollectorAnswer {
+        let status = response.status
+        let retryAfter = response.retryAfter
+        guard let version = response.headers[WireNames.versionHeader.lowercased()], let source = response.source else {
+            switch status {
+            case 413: return .tooLarge("a proxy answered 413")
+            case 429, 503: return .retry(after: retryAfter, "a proxy answered \(status)")
+            default:
+                return .unreachable(
+                    "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server answers at this address")
+            }
+        }
+        guard Int(version.prefix { $0 != "." }) == WireNames.majorVersion else {
+            return .incompatible("the collector speaks version \(version), this program \(WireNames.majorVersion)")
+        }
+        if let expected, source.collector != expected { return .otherCollector(source.collector) }
+        let problem = response.problem
+        let said = problem.map { "HTTP \(status) \($0.code): \($0.detail ?? $0.title)" } ?? "HTTP \(status)"
+        switch status {
+        case 200: return .success(response.body)
+        case 401: return .credentialRefused(said)
+        case 403: return .forbidden(said)
+        case 413: return .tooLarge(said)
+        case 400, 422: return .refused(said)
+        case 408, 429, 500...599: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
+        default:
+            // 404, 405, 415 and what else: this collector does not offer what we ask. Nothing about a record; wait for an upgrade of either.
+            return .retry(after: retryAfter, said)
+        }
+    }
+}
+
+extension TransportResponse {
+    /// Collector and incarnation from the headers; `nil` where either is missing or no identifier.
+    package var source: CollectorAnswer.Source? {
+        guard let collector = headers[WireNames.collectorHeader.lowercased()].flatMap({ CollectorID($0) }),
+            let incarnation = headers[WireNames.incarnationHeader.lowercased()].flatMap({ IncarnationID($0) })
+        else { return nil }
+        return CollectorAnswer.Source(collector: collector, incarnation: incarnation)
+    }
+
+    /// Retry-After in seconds. The date form is not read: it would need a clock that is right.
+    var retryAfter: Duration? {
+        guard let seconds = headers["retry-after"].flatMap({ Int($0) }), seconds >= 0 else { return nil }
+        return .seconds(min(seconds, 86_400))
+    }
+
+    var problem: Problem? {
+        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true else { return nil }
+        return try? JSONDecoder().decode(Problem.self, from: body)
+    }
+}

@@ -1,0 +1,55 @@
+import Synchronization
+
+/// Wakes one waiter. A signal that comes while nobody waits is kept, once.
+final class WakeSignal: Sendable {
+    private struct State {
+        var pending = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Safe from any thread.
+    func signal() {
+        let waiter = state.withLock { state in
+            let waiter = state.waiter
+            state.waiter = nil
+            state.pending = waiter == nil
+            return waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns at a signal, after the duration, or when the task is cancelled. One waiter at a time.
+    func wait(for duration: Duration, clock: any Clock<Duration>) async {
+        await withTaskGroup { group in
+            group.addTask { try? await clock.sleep(for: duration) }
+            group.addTask { await self.wait() }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let resumeNow = state.withLock { state in
+                    if state.pending || Task.isCancelled {
+                        state.pending = false
+                        return true
+                    }
+                    state.waiter = continuation
+                    return false
+                }
+                if resumeNow { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiter
+                state.waiter = nil
+                return waiter
+            }
+            waiter?.resume()
+        }
+    }
+}
