@@ -1,0 +1,147 @@
+import CZlib
+
+/// Inflates a stream of one or more gzip members, in pieces of any size, within limits. May be kept and reset for the next stream.
+///
+/// Not `Sendable`: one thread (or actor) at a time. After an error it stays failed until `reset()`.
+package final class GzipDecompressor {
+    package let limits: InflateLimits
+    /// Bytes fed since the last reset.
+    package private(set) var bytesIn = 0
+    /// Bytes put out since the last reset, never more than the limits allow.
+    package private(set) var bytesOut = 0
+    /// Complete members since the last reset.
+    package private(set) var members = 0
+
+    /// zlib keeps the address of its stream, so it may not move.
+    private let stream: UnsafeMutablePointer<z_stream>
+    private let scratch: UnsafeMutableRawBufferPointer
+    /// A member has begun and not ended.
+    private var isInsideMember = false
+    private var failure: GzipError?
+
+    private static let scratchBytes = 32 << 10
+
+    /// - Throws: `.outOfMemory`.
+    package init(limits: InflateLimits = .standard) throws(GzipError) {
+        self.limits = limits
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        scratch = .allocate(byteCount: GzipDecompressor.scratchBytes, alignment: 16)
+        let result = inflateInit2_(stream, GzipCompressor.gzipWindowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        guard result == Z_OK else {
+            throw GzipError(code: .outOfMemory, message: "zlib could not be set up for inflating (\(result))")
+        }
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
+        scratch.deallocate()
+    }
+
+    /// Ready for another stream.
+    package func reset() {
+        inflateReset(stream)
+        (bytesIn, bytesOut, members, isInsideMember, failure) = (0, 0, 0, false, nil)
+    }
+
+    /// Feeds bytes; `output` is called with what they become, any number of times. What it got before an error is not to be
+    /// trusted: the checksum comes last.
+    package func update(_ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
+        if let failure { throw failure }
+        do throws(GzipError) {
+            var rest = bytes
+            // zlib counts in 32 bits.
+            while !rest.isEmpty {
+                let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
+                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+                bytesIn += piece.count
+                try inflatePiece(piece, output: output)
+            }
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    /// To be called at the end of the input.
+    /// - Throws: `.truncated` inside a member, or where there was none; an earlier error again.
+    package func finish() throws(GzipError) {
+        if let failure { throw failure }
+        guard members > 0, !isInsideMember else {
+            throw GzipError(
+                code: .truncated,
+                message: "the input ends after \(bytesIn) bytes, inside gzip member \(members + 1). Send it again, whole.")
+        }
+    }
+
+    private func inflatePiece(_ piece: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: piece.bindMemory(to: UInt8.self).baseAddress)
+        stream.pointee.avail_in = UInt32(piece.count)
+        while true {
+            if !isInsideMember {
+                guard stream.pointee.avail_in > 0 else { return }
+                try beginMember()
+            }
+            // Room for one byte beyond the limit tells a stream that ends there from one that goes on.
+            let room = min(scratch.count, max(0, limits.maximumBytes - bytesOut) + 1)
+            stream.pointee.next_out = scratch.bindMemory(to: UInt8.self).baseAddress
+            stream.pointee.avail_out = UInt32(room)
+            let result = inflate(stream, Z_NO_FLUSH)
+            let count = room - Int(stream.pointee.avail_out)
+            try check(result)
+            try checkLimits(adding: count)
+            bytesOut += count
+            if count > 0 { output(UnsafeRawBufferPointer(rebasing: scratch[..<count])) }
+            if result == Z_STREAM_END {
+                members += 1
+                isInsideMember = false
+            } else if stream.pointee.avail_out > 0 {
+                // Room left over: zlib has used all of the input.
+                return
+            }
+        }
+    }
+
+    private func beginMember() throws(GzipError) {
+        if members > 0 {
+            guard stream.pointee.next_in.pointee == 0x1F else { throw trailingGarbage }
+            inflateReset(stream)
+        }
+        isInsideMember = true
+    }
+
+    private func check(_ result: Int32) throws(GzipError) {
+        switch result {
+        case Z_OK, Z_STREAM_END, Z_BUF_ERROR:
+            return
+        case Z_MEM_ERROR:
+            throw GzipError(code: .outOfMemory, message: "zlib has no memory for inflating. Free memory.")
+        default:
+            // Two bytes are the magic number: refused there, after a member, it is no member at all.
+            if members > 0, stream.pointee.total_in <= 2 { throw trailingGarbage }
+            let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(result)"
+            throw GzipError(
+                code: .corrupt,
+                message: "gzip member \(members + 1) is damaged after \(bytesOut) bytes of output: \(detail). Send it again.")
+        }
+    }
+
+    private func checkLimits(adding count: Int) throws(GzipError) {
+        let total = bytesOut + count
+        guard total <= limits.maximumBytes else {
+            throw GzipError(
+                code: .limitExceeded, message: "the input becomes more than \(limits.maximumBytes) bytes. Send it in smaller parts.")
+        }
+        let (allowed, overflow) = bytesIn.multipliedReportingOverflow(by: limits.maximumRatio)
+        guard total <= limits.ratioFloorBytes || overflow || total <= allowed else {
+            throw GzipError(
+                code: .ratioExceeded,
+                message: "\(bytesIn) bytes of input become more than \(limits.maximumRatio) times as many. Compress less at a time.")
+        }
+    }
+
+    private var trailingGarbage: GzipError {
+        GzipError(code: .trailingGarbage, message: "what follows gzip member \(members) is not gzip. Send the members alone.")
+    }
+}
