@@ -73,7 +73,7 @@ let package = Package(
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", logging]),
-        target("HTTPTransport", ["Transmitter", "WireModel", asyncHTTPClient, nioCore, nioHTTP1, nioSSL, logging]),
+        target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
             ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", lifecycle, logging]),
@@ -100,7 +100,7 @@ let package = Package(
         tests("SampleModules", ["WireModel"]),
         tests("RecordQueue", ["WireModel", "SQLite"]),
         tests("Transmitter", ["WireModel", "RecordQueue", "Gzip"]),
-        tests("HTTPTransport", ["Transmitter", "WireModel", nioCore, nioPosix, nioHTTP1]),
+        tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
         tests("CollectorStore", ["WireModel", "SQLite"]),
         tests("Collector", ["WireModel", "CollectorStore", "Gzip", hummingbird, asyncHTTPClient]),

@@ -1,0 +1,121 @@
+import AsyncHTTPClient
+import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Transmitter
+
+/// The transport over HTTP/1.1: one event loop thread, kept-alive connections, TLS 1.2 or later, no redirects followed.
+///
+/// An answer is whole or an error: a body that ends before its length, or goes on beyond the request's limit, is never handed out.
+/// Safe to use from any task. `shutdown()` must be called once, last.
+package final class HTTPTransport: Transport {
+    private let collector: EndpointURL
+    /// Host and port a failure is about: the proxy's where there is one.
+    private let peer: String
+    private let group: MultiThreadedEventLoopGroup
+    private let client: HTTPClient
+
+    /// Nothing is sent before the first request.
+    package init(configuration: HTTPTransportConfiguration) throws(HTTPTransportError) {
+        var client = HTTPClient.Configuration(
+            tlsConfiguration: try Self.tls(configuration),
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: TimeAmount(configuration.connectTimeout)),
+            connectionPool: .init(idleTimeout: TimeAmount(configuration.keepAlive)),
+            proxy: configuration.proxy.map { .server(host: $0.host, port: $0.port) },
+            decompression: .disabled)
+        client.httpVersion = .http1Only
+        // Retries are decided in one place, the transmitter, by what failed; here a failure is told at once.
+        client.connectionPool.retryConnectionEstablishment = false
+        collector = configuration.collector
+        peer = (configuration.proxy.map { "proxy \($0.authority)" }) ?? configuration.collector.authority
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: client)
+    }
+
+    private static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        guard let file = configuration.certificateAuthorityFile else { return tls }
+        do {
+            let certificates = try NIOSSLCertificate.fromPEMFile(file)
+            guard !certificates.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+            tls.trustRoots = .certificates(certificates)
+        } catch {
+            throw HTTPTransportError(
+                .certificateAuthorities, "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
+                cause: error)
+        }
+        return tls
+    }
+
+    /// Closes the connections and ends the thread. Requests still running end with an error.
+    package func shutdown() async {
+        // Both only fail where they were shut down before, and then there is nothing left to do.
+        try? await client.shutdown()
+        try? await group.shutdownGracefully()
+    }
+
+    package func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        let result = await withTaskGroup(of: Result<TransportResponse, TransportError>?.self) { group in
+            group.addTask { await self.exchange(request) }
+            group.addTask {
+                // The client's own deadline ends with the answer's head; this one covers its body too.
+                do { try await Task.sleep(for: request.timeout) } catch { return nil }
+                return .failure(self.timedOut(request))
+            }
+            var result: Result<TransportResponse, TransportError>?
+            while result == nil, let next = await group.next() { result = next }
+            group.cancelAll()
+            return result ?? .failure(TransportError(.cancelled, "the request to \(peer) was cancelled"))
+        }
+        return try result.get()
+    }
+
+    private func exchange(_ request: TransportRequest) async -> Result<TransportResponse, TransportError> {
+        do {
+            let response = try await client.execute(message(of: request), deadline: .now() + TimeAmount(request.timeout))
+            return try await .success(read(response, request))
+        } catch let error as TransportError {
+            return .failure(error)
+        } catch {
+            if Task.isCancelled { return .failure(TransportError(.cancelled, "the request to \(peer) was cancelled")) }
+            return .failure(TransportError(cause: error, peer: peer))
+        }
+    }
+
+    private func message(of request: TransportRequest) -> HTTPClientRequest {
+        var message = HTTPClientRequest(url: "\(collector)\(request.path)")
+        message.method = HTTPMethod(rawValue: request.method.rawValue)
+        for header in request.headers { message.headers.add(name: header.name, value: header.value) }
+        if let body = request.body { message.body = .bytes(ByteBuffer(bytes: body)) }
+        return message
+    }
+
+    private func read(_ response: HTTPClientResponse, _ request: TransportRequest) async throws -> TransportResponse {
+        func tooLarge(_ size: String) -> TransportError {
+            TransportError(.responseTooLarge, "\(peer) answered \(request.path) with \(size), over \(request.maximumResponseBytes) bytes")
+        }
+        if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > request.maximumResponseBytes {
+            throw tooLarge("\(length) bytes")
+        }
+        var body = Data()
+        for try await chunk in response.body {
+            guard body.count + chunk.readableBytes <= request.maximumResponseBytes else {
+                throw tooLarge("more than \(body.count) bytes")
+            }
+            body.append(contentsOf: chunk.readableBytesView)
+        }
+        // A cancelled sequence may end as if the body did.
+        try Task.checkCancellation()
+        var headers: [String: String] = [:]
+        for (name, value) in response.headers where headers[name.lowercased()] == nil { headers[name.lowercased()] = value }
+        return TransportResponse(status: Int(response.status.code), headers: headers, body: body)
+    }
+
+    private func timedOut(_ request: TransportRequest) -> TransportError {
+        TransportError(.timedOut, "\(peer) did not answer \(request.path) whole within \(request.timeout)")
+    }
+}

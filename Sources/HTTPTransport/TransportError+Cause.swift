@@ -1,0 +1,70 @@
+import AsyncHTTPClient
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Transmitter
+
+extension TransportError {
+    /// Sorts a failure of the client by its cause; what is not known is `other`, with the failure's own words.
+    ///
+    /// - Parameter peer: host and port the message names.
+    init(cause: any Error, peer: String) {
+        switch cause {
+        case let error as NIOConnectionError: self.init(error, peer: peer)
+        case let error as HTTPClientError: self.init(error, peer: peer)
+        case let error as IOError: self.init(error, peer: peer)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is NIOSSLCloseTimedOutError:
+            self.init(.tls, "TLS with \(peer) failed: \(cause); check its certificate, the CA file and this machine's clock")
+        case ChannelError.connectTimeout:
+            self.init(.timedOut, "connecting to \(peer) took too long; check the address, the route and firewalls")
+        case let error as ChannelError where error == .eof || error == .ioOnClosedChannel || error == .alreadyClosed:
+            self.init(.connectionClosed, "\(peer) closed the connection")
+        case HTTPParserError.invalidEOFState:
+            self.init(.connectionClosed, "\(peer) closed the connection in the middle of its answer")
+        case let error as HTTPParserError:
+            self.init(.other, "\(peer) does not speak HTTP/1.1 there: \(error)")
+        case is CancellationError:
+            self.init(.cancelled, "the request to \(peer) was cancelled")
+        default:
+            self.init(.other, "the request to \(peer) failed: \(cause)")
+        }
+    }
+
+    private init(_ error: NIOConnectionError, peer: String) {
+        if let failure = error.connectionErrors.first {
+            self.init(cause: failure.error, peer: peer)
+        } else if let lookup = error.dnsAError ?? error.dnsAAAAError {
+            self.init(.nameResolution, "the name of \(peer) was not resolved: \(lookup); check its spelling and the DNS servers")
+        } else {
+            self.init(.nameResolution, "the name of \(peer) has no address")
+        }
+    }
+
+    private init(_ error: HTTPClientError, peer: String) {
+        switch error {
+        case .remoteConnectionClosed: self.init(.connectionClosed, "\(peer) closed the connection before its answer was whole")
+        case .uncleanShutdown: self.init(.connectionClosed, "\(peer) closed the TLS connection without saying so")
+        case .connectTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout, .tlsHandshakeTimeout:
+            self.init(.timedOut, "connecting to \(peer) took too long (\(error)); check the address, the route and firewalls")
+        case .deadlineExceeded, .readTimeout, .writeTimeout:
+            self.init(.timedOut, "\(peer) did not answer in time")
+        case .cancelled, .alreadyShutdown, .requestStreamCancelled:
+            self.init(.cancelled, "the request to \(peer) was cancelled")
+        case .invalidProxyResponse, .proxyAuthenticationRequired:
+            self.init(.other, "\(peer) refused to connect to the collector: \(error)")
+        default:
+            self.init(.other, "the request to \(peer) failed: \(error)")
+        }
+    }
+
+    private init(_ error: IOError, peer: String) {
+        switch error.errnoCode {
+        case ECONNREFUSED: self.init(.connectionRefused, "\(peer) refused the connection; check that it runs and listens there")
+        case ECONNRESET, EPIPE, ECONNABORTED: self.init(.connectionClosed, "\(peer) reset the connection")
+        case ETIMEDOUT: self.init(.timedOut, "\(peer) did not answer in time")
+        default: self.init(.other, "the connection to \(peer) failed: \(error)")
+        }
+    }
+}
