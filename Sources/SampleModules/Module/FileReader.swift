@@ -1,0 +1,78 @@
+import Logging
+
+/// Reads files through the host source with one shared buffer, and traces the odd ones once.
+struct FileReader: Sendable {
+    let host: any HostSource
+    private var buffer = FileBuffer()
+    private var trace: OddFileTrace
+
+    init(host: any HostSource, logger: Logger) {
+        self.host = host
+        trace = OddFileTrace(logger: logger)
+    }
+
+    /// Reads and parses one file.
+    ///
+    /// - Parameters:
+    ///   - keepOpen: the file is read on every sample (see ``HostSource/read(_:into:maximumBytes:keepOpen:)``).
+    ///   - traced: `false` for files whose absence says nothing, such as one of two places for the same fact.
+    ///   - parse: gives `nil` where what is needed is not in the bytes. A beginning (bound met) is parsed too: parsers take
+    ///     complete lines only.
+    mutating func parse<Value>(
+        _ path: String, maximumBytes: Int, keepOpen: Bool = false, traced: Bool = true,
+        _ parse: (UnsafeRawBufferPointer) -> Value?
+    ) -> Value? {
+        let oddity: OddFileTrace.Oddity
+        switch host.read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: keepOpen) {
+        case .complete:
+            let value = buffer.withBytes(parse)
+            note(path, value == nil ? .malformed : nil, traced: traced)
+            return value
+        case .truncated:
+            note(path, .tooLong, traced: traced)
+            return buffer.withBytes(parse)
+        case .absent: oddity = .absent
+        case .denied: oddity = .denied
+        case .failed(let errno): oddity = .failed(errno: errno)
+        }
+        note(path, oddity, traced: traced)
+        return nil
+    }
+
+    /// The trimmed content of a one-line file such as those in `/sys`.
+    mutating func line(_ path: String, traced: Bool = false) -> String? {
+        parse(path, maximumBytes: 4_096, traced: traced) { bytes in
+            let line = bytes.trimmed
+            return bytes.last == 0x0a && !line.isEmpty ? line.text : nil
+        }
+    }
+
+    /// The number a one-line file holds, and nothing else.
+    mutating func signedNumber(_ path: String, traced: Bool = false) -> Int64? {
+        parse(path, maximumBytes: 64, traced: traced) { bytes in
+            guard bytes.last == 0x0a else { return nil }
+            var scanner = ByteScanner(bytes.trimmed)
+            guard let number = scanner.signedNumber(), scanner.isAtEnd else { return nil }
+            return number
+        }
+    }
+
+    /// The names in a directory, in natural order (`hwmon2` before `hwmon10`); traced when it is not there.
+    mutating func list(_ path: String, maximumEntries: Int) -> [String] {
+        guard let names = host.list(path, maximumEntries: maximumEntries) else {
+            trace.note(path, .absent)
+            return []
+        }
+        trace.note(path, nil)
+        return names.sorted { $0.utf8.count != $1.utf8.count ? $0.utf8.count < $1.utf8.count : $0 < $1 }
+    }
+
+    /// Marks a file as odd that was read but holds lines not understood.
+    mutating func noteMalformed(_ path: String) {
+        trace.note(path, .malformed)
+    }
+
+    private mutating func note(_ path: String, _ oddity: OddFileTrace.Oddity?, traced: Bool) {
+        if traced { trace.note(path, oddity) }
+    }
+}

@@ -1,0 +1,80 @@
+import FoundationEssentials
+import WireModel
+
+/// Who this machine is. What cannot change while the process runs is read once, the rest at each reading.
+struct SystemIdentityReader: Sendable {
+    private struct Fixed: Sendable {
+        var bootID: Data
+        var cpuModel: String
+        var model: String
+        var vendor: String
+    }
+
+    private var fixed: Fixed?
+
+    mutating func read(_ reader: inout FileReader, stat: ProcStat?) -> WireSystemIdentity {
+        let fixed = self.fixed ?? Self.readFixed(&reader)
+        self.fixed = fixed
+
+        var identity = WireSystemIdentity()
+        identity.bootID = fixed.bootID
+        identity.cpuModel = fixed.cpuModel
+        identity.model = fixed.model
+        identity.vendor = fixed.vendor
+        if let stat {
+            identity.logicalCores = UInt32(stat.cores.count)
+            if let seconds = stat.bootTime, seconds <= UInt64(Int64.max) / 1_000_000 { identity.bootTime = Int64(seconds) * 1_000_000 }
+        }
+        var system = WireOperatingSystem()
+        if let name = reader.host.systemName() {
+            identity.hostName = name.hostName
+            system.name = name.kernelName.lowercased()
+            system.kernel = name.kernelRelease
+            system.architecture = name.architecture
+        }
+        if let release = Self.release(&reader) {
+            system.distribution = release.identifier ?? ""
+            system.version = release.version ?? ""
+        }
+        identity.operatingSystem = system
+        return identity
+    }
+
+    private static func release(_ reader: inout FileReader) -> OSRelease? {
+        for (index, path) in OSRelease.paths.enumerated() {
+            let isLast = index == OSRelease.paths.count - 1
+            if let release = reader.parse(path, maximumBytes: 16 * 1024, traced: isLast, { OSRelease($0) }) { return release }
+        }
+        return nil
+    }
+
+    private static func readFixed(_ reader: inout FileReader) -> Fixed {
+        let bootID = reader.parse(BootIDFile.path, maximumBytes: 64) { BootIDFile.parse($0) }
+        let processor = reader.parse(CPUInfo.path, maximumBytes: CPUInfo.maximumBytes, traced: false) { CPUInfo($0) }
+        // Boards with a device tree (most of ARM) have no DMI tables.
+        let model = reader.line("/sys/class/dmi/id/product_name") ?? reader.deviceTreeText("/proc/device-tree/model")
+        let vendor = reader.line("/sys/class/dmi/id/sys_vendor")
+        return Fixed(
+            bootID: bootID?.data ?? Data(), cpuModel: processor?.model ?? "", model: model ?? "", vendor: vendor ?? "")
+    }
+}
+
+extension WireSystemIdentity {
+    /// Whether a person would call it another machine state. The boot time may waver by a second, as the kernel derives it
+    /// from a clock that is being corrected.
+    func differs(from other: WireSystemIdentity) -> Bool {
+        var same = other
+        if bootTime.distance(to: other.bootTime).magnitude <= 2_000_000 { same.bootTime = bootTime }
+        return self != same
+    }
+}
+
+extension FileReader {
+    /// A device tree's text ends with a NUL, not with a line end.
+    fileprivate mutating func deviceTreeText(_ path: String) -> String? {
+        parse(path, maximumBytes: 4_096, traced: false) { bytes in
+            let text = bytes.trimmed
+            return bytes.last == 0 && !text.isEmpty ? text.text : nil
+        }
+    }
+}

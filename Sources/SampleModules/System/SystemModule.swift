@@ -1,0 +1,227 @@
+import Logging
+import WireModel
+
+/// The System module: what the machine is, does and has left.
+///
+/// Cheap by design, as it may run every second: a dozen small files in `/proc`, most through open descriptors, one
+/// `statvfs` per disk. Sensors and power supplies, which firmware answers for, are asked at most every
+/// ``slowSeconds`` seconds; in between the last answer is repeated.
+package struct SystemModule: SampleModule {
+    /// The greatest age of power and temperature readings, in seconds.
+    static let slowSeconds: UInt64 = 10
+    /// How often new sensors and changes of the identity are looked for.
+    static let discoverySeconds: UInt64 = 60
+    /// The identity is repeated at least this often.
+    static let identitySeconds: UInt64 = 3_600
+    private static let smallFile = 64 * 1024
+    /// `/proc/stat`, `/proc/diskstats` and the mount table of the largest machines.
+    private static let largeFile = 4 * 1024 * 1024
+
+    package let name = SampleModuleName.system
+
+    private var reader: FileReader
+    private var identityReader = SystemIdentityReader()
+    private var fileSystems = FileSystemReader()
+    private var blockDevices = BlockDeviceReader()
+    private var sensors = TemperatureSensors()
+
+    private var previousTime: SampleTime?
+    private var previousStat: ProcStat?
+    private var identity: WireSystemIdentity?
+    private var identitySent: UInt64?
+    private var discovered: UInt64?
+    private var slowRead: UInt64?
+    private var power: WirePower?
+    private var temperatures: [WireTemperature] = []
+    private var processStart: UInt64?
+
+    package init(host: any HostSource, logger: Logger) {
+        reader = FileReader(host: host, logger: logger)
+    }
+
+    package mutating func sample(at time: SampleTime) -> SampleResult {
+        .sample(Sample(kind: .sampleSystem, module: name.rawValue, body: read(at: time).encoded))
+    }
+
+    /// One reading as a message.
+    mutating func read(at time: SampleTime) -> WireSystemSample {
+        let now = time.sinceBootMicroseconds
+        var sample = WireSystemSample()
+        sample.uptimeSeconds = now / 1_000_000
+        if let previousTime, now > previousTime.sinceBootMicroseconds {
+            sample.intervalMicroseconds = now - previousTime.sinceBootMicroseconds
+        }
+
+        let stat = reader.parse(ProcStat.path, maximumBytes: Self.largeFile, keepOpen: true) { bytes in
+            let stat = ProcStat(bytes)
+            return stat.all == nil ? nil : stat
+        }
+        let discovers = isDue(&discovered, every: Self.discoverySeconds, now: now)
+        addIdentity(to: &sample, stat: stat, discovers: discovers, now: now)
+        if let stat { addProcessors(to: &sample, stat: stat) }
+        addLoad(to: &sample)
+        addPressure(to: &sample)
+        addMemory(to: &sample)
+        sample.fileSystems = fileSystems.read(&reader, maximumBytes: Self.largeFile)
+        sample.blockDevices = blockDevices.read(&reader, maximumBytes: Self.largeFile)
+        addSlow(to: &sample, discovers: discovers, now: now)
+        addSelf(to: &sample, now: now)
+
+        previousTime = time
+        previousStat = stat
+        return sample
+    }
+
+    /// Whether something is to be done again, noting that it is. A clock that went back means another boot: done again.
+    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
+        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
+        last = now
+        return true
+    }
+
+    private mutating func addIdentity(to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64) {
+        let coresChanged = stat.map { UInt32($0.cores.count) != identity?.logicalCores } ?? false
+        if discovers || coresChanged {
+            let current = identityReader.read(&reader, stat: stat)
+            if identity.map(current.differs(from:)) ?? true { identitySent = nil }
+            identity = current
+        }
+        if let identity, isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
+    }
+
+    private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat) {
+        let previous = previousStat
+        if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) { sample.cpu = shares }
+        if let before = previous?.cores {
+            sample.cores.reserveCapacity(stat.cores.count)
+            var shares: [WireCPUShares] = []
+            shares.reserveCapacity(stat.cores.count)
+            // Both lists ascend by number: one walk finds the cores that were on line both times.
+            var index = 0
+            for core in stat.cores {
+                while index < before.count, before[index].number < core.number { index += 1 }
+                guard index < before.count, before[index].number == core.number else { continue }
+                if let share = core.times.shares(since: before[index].times, number: core.number) { shares.append(share) }
+            }
+            sample.cores = shares
+        }
+
+        var activity = WireActivity()
+        if let delta = Self.delta(stat.contextSwitches, previous?.contextSwitches) { activity.contextSwitches = delta }
+        if let delta = Self.delta(stat.interrupts, previous?.interrupts) { activity.interrupts = delta }
+        if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) { activity.processesCreated = delta }
+        if let running = stat.running { activity.running = running }
+        if let blocked = stat.blocked { activity.blocked = blocked }
+        if activity != WireActivity() { sample.activity = activity }
+    }
+
+    /// `nil` where there is nothing to compare with or the counter went back.
+    private static func delta(_ now: UInt64?, _ before: UInt64?) -> UInt64? {
+        guard let now, let before, now >= before else { return nil }
+        return now - before
+    }
+
+    private mutating func addLoad(to sample: inout WireSystemSample) {
+        let load = reader.parse(LoadAverageFile.path, maximumBytes: Self.smallFile, keepOpen: true) { LoadAverageFile($0) }
+        guard let load else { return }
+        var message = WireLoadAverage()
+        message.oneMinute = load.oneMinute
+        message.fiveMinutes = load.fiveMinutes
+        message.fifteenMinutes = load.fifteenMinutes
+        sample.load = message
+    }
+
+    private mutating func addPressure(to sample: inout WireSystemSample) {
+        var pressure = WirePressure()
+        if let cpu = pressureResource("/proc/pressure/cpu") { pressure.cpu = cpu }
+        if let memory = pressureResource("/proc/pressure/memory") { pressure.memory = memory }
+        if let io = pressureResource("/proc/pressure/io") { pressure.io = io }
+        if pressure.hasCpu || pressure.hasMemory || pressure.hasIo { sample.pressure = pressure }
+    }
+
+    private mutating func pressureResource(_ path: String) -> WirePressureResource? {
+        let file = reader.parse(path, maximumBytes: Self.smallFile, keepOpen: true) { bytes in
+            let file = PressureFile(bytes)
+            return file.some == nil && file.full == nil ? nil : file
+        }
+        guard let file else { return nil }
+        var resource = WirePressureResource()
+        if let some = file.some { resource.some = WirePressureLine(some) }
+        if let full = file.full { resource.full = WirePressureLine(full) }
+        return resource
+    }
+
+    private mutating func addMemory(to sample: inout WireSystemSample) {
+        let info = reader.parse(MemInfo.path, maximumBytes: Self.smallFile, keepOpen: true) { bytes in
+            let info = MemInfo(bytes)
+            return info.total == nil ? nil : info
+        }
+        guard let info, let total = info.total else { return }
+        var memory = WireMemory()
+        memory.total = total
+        if let available = info.available { memory.available = available }
+        if let free = info.free { memory.free = free }
+        if let buffers = info.buffers { memory.buffers = buffers }
+        if let cached = info.cached { memory.cached = cached }
+        if let dirty = info.dirty { memory.dirty = dirty }
+        if let slab = info.slab { memory.slab = slab }
+        if let swapTotal = info.swapTotal { memory.swapTotal = swapTotal }
+        if let swapFree = info.swapFree { memory.swapFree = swapFree }
+        sample.memory = memory
+    }
+
+    private mutating func addSlow(to sample: inout WireSystemSample, discovers: Bool, now: UInt64) {
+        if discovers { sensors.discover(&reader) }
+        if isDue(&slowRead, every: Self.slowSeconds, now: now) {
+            temperatures = sensors.read(&reader)
+            power = readPower()
+        }
+        sample.temperatures = temperatures
+        if let power { sample.power = power }
+    }
+
+    private mutating func readPower() -> WirePower? {
+        let directory = "/sys/class/power_supply"
+        var supplies: [PowerSupplyEvent] = []
+        for name in reader.list(directory, maximumEntries: 64) {
+            if let supply = reader.parse("\(directory)/\(name)/uevent", maximumBytes: 8_192, { PowerSupplyEvent($0) }) {
+                supplies.append(supply)
+            }
+        }
+        return PowerSummary.power(of: supplies)
+    }
+
+    private mutating func addSelf(to sample: inout WireSystemSample, now: UInt64) {
+        let figures = reader.host.processFigures()
+        let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfMemory($0) }
+        let io = reader.parse(ProcSelfIO.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfIO($0) }
+        if processStart == nil, figures.ticksPerSecond > 0 {
+            let stat = reader.parse(ProcSelfStat.path, maximumBytes: Self.smallFile) { ProcSelfStat($0) }
+            processStart = stat.flatMap { stat in
+                let (scaled, overflow) = stat.startTicks.multipliedReportingOverflow(by: 1_000_000)
+                return overflow ? nil : scaled / figures.ticksPerSecond
+            }
+        }
+        // These three are not optional on the wire: without them the message would hold invented zeros.
+        guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else { return }
+        let (resident, overflow) = memory.residentPages.multipliedReportingOverflow(by: figures.pageSize)
+        guard !overflow else { return }
+        var cost = WireSelfCost()
+        cost.cpuTimeMicroseconds = cpuTime
+        cost.residentBytes = resident
+        cost.uptimeMicroseconds = now - processStart
+        if let io { cost.writtenBytes = io.writtenBytes }
+        if let openFiles = figures.openFiles { cost.openFiles = openFiles }
+        sample.self_p = cost
+    }
+}
+
+extension WirePressureLine {
+    fileprivate init(_ line: PressureFile.Line) {
+        self.init()
+        average10Seconds = line.average10
+        average60Seconds = line.average60
+        average300Seconds = line.average300
+        totalMicroseconds = line.total
+    }
+}
