@@ -1,0 +1,54 @@
+import WireModel
+
+/// The clock on which age and hold are counted: microseconds since the queue's file was made, never going back.
+///
+/// Within a boot it follows the time since boot, so that a wall clock set in either direction neither releases a held event, nor holds it
+/// for ever, nor empties the queue by age. Across boots nothing but the wall clock knows how long the machine was off: its difference
+/// counts, bounded to 0...24 h.
+struct QueueClock: Equatable, Sendable {
+    /// Microseconds, 0 when the file was made.
+    private(set) var time: Int64
+    /// The device's clocks when `time` was right.
+    private(set) var stamp: RecordStamp
+
+    static let greatestStepAcrossBoots: Int64 = 24 * 3600 * 1_000_000
+
+    init(time: Int64 = 0, stamp: RecordStamp) {
+        self.time = time
+        self.stamp = stamp
+    }
+
+    /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does not outlive one.
+    func advanced(to now: RecordStamp) -> QueueClock {
+        QueueClock(time: time + step(to: now, sameBoot: now.bootID == stamp.bootID), stamp: now)
+    }
+
+    /// The clock at `now`, read from disk by a process that may run in a later boot: a missing boot id is another boot.
+    func resumed(at now: RecordStamp) -> QueueClock {
+        QueueClock(time: time + step(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID), stamp: now)
+    }
+
+    /// When something stamped `made` was made, on this clock: of the same boot, so long ago; of another boot, now.
+    func time(of made: RecordStamp) -> Int64 {
+        guard made.bootID == stamp.bootID, made.timeSinceBoot <= stamp.timeSinceBoot else { return time }
+        return time - Int64(clamping: stamp.timeSinceBoot - made.timeSinceBoot)
+    }
+
+    private func step(to now: RecordStamp, sameBoot: Bool) -> Int64 {
+        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot {
+            // Bounded so that no reading of a clock can make the sum overflow.
+            return min(Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot), .max / 4 - min(time, .max / 4))
+        }
+        let (difference, overflow) = now.wallTime.subtractingReportingOverflow(stamp.wallTime)
+        return overflow ? 0 : min(max(0, difference), Self.greatestStepAcrossBoots)
+    }
+}
+
+extension Duration {
+    /// Whole microseconds, clamped to what can be added to any queue time.
+    var queueMicroseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds < 1 << 40 else { return (1 << 40) * 1_000_000 }
+        return max(0, seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
+    }
+}

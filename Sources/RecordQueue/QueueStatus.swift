@@ -1,0 +1,50 @@
+import WireModel
+
+/// The queue at a glance, for people and for the beacon.
+package struct QueueStatus: Equatable, Sendable {
+    package struct Stream: Equatable, Sendable {
+        /// Rows, counted.
+        package var waiting: UInt64
+        /// Bytes of records waiting.
+        package var waitingBytes: UInt64
+        /// Seconds on the queue clock since the oldest waiting record was made; `nil` where nothing waits.
+        package var oldestAgeSeconds: Double?
+        /// Rows whose hold is over; all of them where no hold was given.
+        package var due: UInt64
+        package var lastNumber: UInt64
+        package var mark: StreamMark
+        package var gaps: [Gap]
+        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device did.
+        package var dropped: [DropReason: UInt64]
+    }
+
+    package var epoch: EpochID
+    package var streams: [StreamName: Stream]
+    package var parting: QueueParting?
+    package var binding: QueueBinding?
+    /// The database file as allocated.
+    package var fileBytes: Int64
+    package var walBytes: Int64
+    /// What the file system offers to ordinary users; `nil` where it does not say.
+    package var freeBytes: UInt64?
+    package var quarantinedRecords: UInt64
+    package var quarantinedBytes: UInt64
+    /// Seconds on the queue clock since a record was last set aside; `nil`: never.
+    package var secondsSinceQuarantine: Double?
+    /// Records in the writer's buffer, not yet committed.
+    package var buffered: Int
+    /// Transactions synced to disk since the queue was opened.
+    package var commits: UInt64
+    /// Pages written into the WAL since the queue was opened, 4,096 bytes each.
+    package var pagesWritten: UInt64
+    /// Why the last commit failed, where the one after it has not succeeded yet.
+    package var failure: String?
+}
+
+/// That and why this epoch's history and the collector's are no longer one.
+package struct QueueParting: Equatable, Sendable {
+    package var reason: MarkDecision.Parting
+    package var stream: StreamName
+    /// The device's wall clock when it was noticed, microseconds since 1970.
+    package var wallTime: Int64
+}

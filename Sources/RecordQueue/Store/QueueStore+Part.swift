@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Reading the front of a stream.
+extension QueueStore {
+    /// The prefix to send next; `nil` where nothing is due.
+    ///
+    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is dropped, once.
+    func nextPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> BatchPart? {
+        guard state.parting == nil else { return nil }
+        while true {
+            switch try readPart(of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold) {
+            case .part(let part): return part
+            case .nothing: return nil
+            case .unreadable: try dropUnreadable(of: stream)
+            }
+        }
+    }
+
+    private enum Reading {
+        case part(BatchPart)
+        case nothing
+        /// The row at the front.
+        case unreadable
+    }
+
+    /// Gaps in one part, at most; the next part has the rest.
+    private static let maximumGaps = 1000
+
+    private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> Reading {
+        let ledger = state[stream]
+        let gaps = Array(ledger.gaps.prefix(Self.maximumGaps))
+        var records: [Data] = []
+        var position = gaps.last?.last ?? ledger.mark.number
+        var running = gaps.last?.link ?? ledger.mark.link
+        if gaps.count == ledger.gaps.count {
+            let dueTime = queueClock.time - hold.queueMicroseconds
+            let rows = try connection.cached(
+                "SELECT number, queue_time, link, body FROM \(QueueFile.table(stream)) WHERE number > ? ORDER BY number LIMIT ?")
+            try rows.bind(position, maximumRecords)
+            defer { rows.reset() }
+            var bytes = 0
+            var isEndOfRows = true
+            while try rows.step() {
+                isEndOfRows = false
+                guard rows.int64(1) <= dueTime || hold <= .zero else { break }
+                let body = rows.data(3)
+                let link = running.appending(body)
+                guard try rows.uint64(0) == position + 1, ChainLink(rows.data(2)) == link else {
+                    guard position == ledger.front else { break }
+                    return .unreadable
+                }
+                bytes += body.count
+                guard bytes <= maximumBytes || records.isEmpty else { break }
+                records.append(body)
+                position += 1
+                running = link
+            }
+            // Rows are missing at the end.
+            if isEndOfRows, position < ledger.last { return .unreadable }
+        }
+        guard position > ledger.mark.number else { return .nothing }
+        return .part(
+            BatchPart(
+                epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position, priorLink: ledger.mark.link,
+                lastLink: running, gaps: gaps, totals: ledger.totals(waiting: try rowCount(of: stream)), records: records))
+    }
+
+    /// Rows, counted.
+    func rowCount(of stream: StreamName) throws -> UInt64 {
+        let statement = try connection.cached("SELECT count(*) FROM \(QueueFile.table(stream))")
+        defer { statement.reset() }
+        return try statement.step() ? try statement.uint64(0) : 0
+    }
+
+    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or the ledger's last link.
+    private func dropUnreadable(of stream: StreamName) throws {
+        let ledger = state[stream]
+        let (through, link) = try confirmedLink(above: ledger.front, of: stream)
+        try change { next in
+            let size = try bytes(through: through, of: stream)
+            try delete(through: through, of: stream)
+            _ = next[stream].drop(through: through, link: link, bytes: size, reason: .unreadable)
+            if next[stream].rowCount == 0 { next[stream].bytes = 0 }
+        }
+        logger.error(
+            "queue dropped unreadable records",
+            metadata: ["queue.stream": "\(stream)", "queue.first": "\(ledger.front + 1)", "queue.last": "\(through)"])
+    }
+
+    private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
+        let ledger = state[stream]
+        let rows = try connection.cached("SELECT number, link, body FROM \(QueueFile.table(stream)) WHERE number > ? ORDER BY number")
+        try rows.bind(front, at: 1)
+        defer { rows.reset() }
+        var former: (number: UInt64, link: ChainLink)?
+        while try rows.step() {
+            let number = try rows.uint64(0)
+            let link = ChainLink(rows.data(1))
+            if let former, number == former.number + 1, former.link.appending(rows.data(2)) == link { return former }
+            former = link.map { (number, $0) }
+        }
+        // Nothing behind the damage chains: the next record to come does.
+        return (ledger.last, ledger.lastLink)
+    }
+}

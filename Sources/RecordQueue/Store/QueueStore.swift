@@ -1,0 +1,97 @@
+import Logging
+import SQLite
+import WireModel
+
+/// The queue's file and its state. Synchronous; used by one thread at a time: the writer's.
+///
+/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it together with the rows,
+/// and only a commit that succeeded makes it the current one.
+final class QueueStore {
+    let directory: String
+    let configuration: RecordQueue.Configuration
+    let clock: any RecordClock
+    let logger: Logger
+    let connection: Connection
+    /// As on disk.
+    private(set) var state: QueueState
+    private(set) var commits: UInt64 = 0
+    /// `max_page_count`: what the file has allocated, and so what a checkpoint can write without asking for space.
+    var allocatedPages = 0
+    var pagesAtCheckpoint = 0
+    var isWALAllocated = false
+
+    var path: String { connection.path }
+
+    init(directory: String, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger) throws {
+        self.directory = directory
+        self.configuration = configuration
+        self.clock = clock
+        self.logger = logger
+        let now = clock.now()
+        connection = try Connection(path: "\(directory)/\(QueueFile.databaseName)", options: QueueFile.options())
+        // Replaced by what the file holds before anything reads it.
+        state = QueueState(epoch: .random(), clock: QueueClock(stamp: now))
+        try allocate()
+        let version = try connection.userVersion
+        if version == 0 { try create() }
+        try checkSchema()
+        state = try load()
+        state.clock = state.clock.resumed(at: now)
+    }
+
+    /// The queue clock now.
+    var queueClock: QueueClock { state.clock.advanced(to: clock.now()) }
+
+    /// Runs a change: all of it is on synced disk when this returns, nothing of it when this throws.
+    func change<T>(_ body: (inout QueueState) throws -> T) throws -> T {
+        var next = state
+        next.clock = queueClock
+        do {
+            let value = try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws -> T in
+                let value = try body(&next)
+                try save(next, over: state)
+                return value
+            }
+            state = next
+            commits += 1
+            return value
+        } catch {
+            // A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still
+            // right, because nothing of the failed transaction was committed.
+            if let found = try? load() {
+                let clock = state.clock
+                state = found
+                state.clock = clock
+            }
+            throw error
+        }
+    }
+
+    func close() throws {
+        checkpoint()
+        try connection.close()
+    }
+
+    /// Moves the WAL into the file when it has grown to its measure. Never an error: the next commit tries again.
+    func checkpointIfDue() {
+        if connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }
+    }
+
+    func checkpoint() {
+        do {
+            let result = try connection.checkpoint(.full)
+            guard !result.busy, result.checkpointedFrames == result.walFrames else { return }
+            pagesAtCheckpoint = connection.pagesWritten
+            if !isWALAllocated { allocateWAL() }
+        } catch {
+            logger.warning("queue checkpoint failed", metadata: ["queue.error": "\(error)"])
+        }
+    }
+
+    /// Whether the WAL may lack the room for a large transaction.
+    func checkpointBefore(removing bytes: UInt64) {
+        if bytes > UInt64(QueueFile.transactionBytes), connection.pagesWritten > pagesAtCheckpoint { checkpoint() }
+    }
+
+    func corrupt(_ finding: String) -> QueueError { .corrupt(path, finding) }
+}

@@ -1,0 +1,189 @@
+import Dispatch
+import Logging
+import Synchronization
+import WireModel
+
+/// The queue's one writer: a serial dispatch queue that owns the store, and the buffer before it.
+///
+/// `@unchecked Sendable`: the store is touched only on `queue`, everything else is constant or behind the mutex.
+final class QueueWriter: @unchecked Sendable {
+    private let queue = DispatchQueue(label: "ws1.record-queue", qos: .utility)
+    private let buffer: Mutex<WriteBuffer>
+    private let lossWindow: Duration
+    private let transactionBytes: Int
+    private let logger: Logger
+    /// Only on `queue`; `nil` once closed.
+    private var store: QueueStore?
+    /// Only on `queue`; released after the store is closed.
+    private var lock: DirectoryLock?
+
+    init(store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger) {
+        self.store = store
+        self.lock = lock
+        buffer = Mutex(WriteBuffer(capacity: configuration.bufferBytes))
+        lossWindow = configuration.lossWindow
+        transactionBytes = configuration.transactionBytes
+        self.logger = logger
+    }
+
+    // MARK: - Callers
+
+    func enqueue(_ record: NewRecord) throws(QueueError) {
+        let wake = try add(WriteBuffer.Entry(record: record, waiter: nil))
+        if lossWindow == .zero {
+            queue.sync { commitGathered() }
+            if let failure = buffer.withLock({ $0.failure }) { throw failure }
+        } else {
+            perform(wake)
+        }
+    }
+
+    func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
+        let result: Result<UInt64, QueueError> = await withCheckedContinuation { waiter in
+            do throws(QueueError) {
+                perform(try add(WriteBuffer.Entry(record: record, waiter: waiter)))
+            } catch {
+                waiter.resume(returning: .failure(error))
+            }
+        }
+        return try result.get()
+    }
+
+    /// Runs on the writer's queue, after the commits that were asked for before.
+    func run<T: Sendable>(
+        committingFirst: Bool = false, _ body: @escaping @Sendable (QueueStore) throws -> T
+    ) async throws(QueueError) -> T {
+        let result: Result<T, QueueError> = await withCheckedContinuation { waiter in
+            queue.async { [self] in
+                if committingFirst { commitGathered() }
+                guard let store else { return waiter.resume(returning: .failure(.closed)) }
+                let result: Result<T, QueueError>
+                do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
+                waiter.resume(returning: result)
+                store.checkpointIfDue()
+            }
+        }
+        return try result.get()
+    }
+
+    func flush() async throws(QueueError) {
+        try await run(committingFirst: true) { _ in }
+        if let failure = buffer.withLock({ $0.failure }) { throw failure }
+    }
+
+    var buffered: (count: Int, failure: QueueError?) { buffer.withLock { ($0.count, $0.failure) } }
+
+    func close() async {
+        buffer.withLock { $0.close() }
+        await withCheckedContinuation { (waiter: CheckedContinuation<Void, Never>) in
+            queue.async { [self] in
+                commitGathered()
+                do { try store?.close() } catch {
+                    logger.warning("queue could not be closed in order", metadata: ["queue.error": "\(error)"])
+                }
+                store = nil
+                lock = nil
+                // Nobody will commit what is left.
+                let left = buffer.withLock { $0.take() }
+                for entry in left.entries { entry.waiter?.resume(returning: .failure(.closed)) }
+                waiter.resume()
+            }
+        }
+    }
+
+    // MARK: - Commits
+
+    private func add(_ entry: WriteBuffer.Entry) throws(QueueError) -> WriteBuffer.Wake {
+        let result = buffer.withLock { buffer -> Result<WriteBuffer.Wake, QueueError> in
+            do throws(QueueError) { return .success(try buffer.add(entry)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    private func perform(_ wake: WriteBuffer.Wake) {
+        switch wake {
+        case .none: break
+        case .now: queue.async { [self] in commitGathered() }
+        case .later: commitAfter(lossWindow)
+        }
+    }
+
+    private func commitAfter(_ delay: Duration) {
+        queue.asyncAfter(deadline: .now() + .microseconds(Int(delay.queueMicroseconds))) { [self] in
+            buffer.withLock { $0.timerFired() }
+            commitGathered()
+        }
+    }
+
+    /// On `queue`: commits all that has gathered, in transactions of bounded size.
+    private func commitGathered() {
+        guard let store else { return }
+        let taken = buffer.withLock { $0.take() }
+        var rest = taken.entries[...]
+        var unnumbered = taken.unnumbered
+        while !rest.isEmpty || !unnumbered.isEmpty {
+            let chunk = rest.prefix(fittingBytes: transactionBytes, records: QueueFile.transactionRecords)
+            do {
+                let outcomes = try store.append(chunk.map(\.record), unnumbered: unnumbered)
+                unnumbered = [:]
+                rest.removeFirst(chunk.count)
+                buffer.withLock {
+                    $0.settle(chunk)
+                    $0.committed()
+                }
+                for (entry, outcome) in zip(chunk, outcomes) { entry.waiter?.resume(returning: outcome.result(for: entry.record)) }
+                store.checkpointIfDue()
+            } catch {
+                return fail(Array(rest), unnumbered: unnumbered, with: QueueError(error))
+            }
+        }
+    }
+
+    /// Callers that wait get the error; ordinary records stay, within the buffer's bound, for another attempt.
+    private func fail(_ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], with failure: QueueError) {
+        let waiting = entries.filter { $0.waiter != nil }
+        let ordinary = entries.filter { $0.waiter == nil }
+        var refused: [StreamName: [DropReason: UInt64]] = [:]
+        if failure.code == .diskFull {
+            for entry in waiting { refused[entry.record.stream, default: [:]][.diskFull, default: 0] += 1 }
+        }
+        let (isFirst, retry) = buffer.withLock { buffer in
+            let isFirst = buffer.failure?.code != failure.code
+            buffer.settle(waiting)
+            buffer.putBack(ordinary, unnumbered: unnumbered, after: failure)
+            buffer.count(refused)
+            return (isFirst, buffer.askForRetry())
+        }
+        if isFirst { logger.error("queue could not commit", metadata: ["queue.error": "\(failure)"]) }
+        for entry in waiting { entry.waiter?.resume(returning: .failure(failure)) }
+        if retry == .later { commitAfter(max(lossWindow, .seconds(1))) }
+    }
+}
+
+extension AppendOutcome {
+    fileprivate func result(for record: NewRecord) -> Result<UInt64, QueueError> {
+        switch self {
+        case .number(let number): .success(number)
+        case .refused:
+            .failure(
+                QueueError(
+                    .capReached,
+                    "the queue is at its cap and holds nothing less important than stream \(record.stream); the record was dropped and "
+                        + "counted. Raise the cap, or let the queue drain."))
+        }
+    }
+}
+
+extension ArraySlice<WriteBuffer.Entry> {
+    /// The longest prefix within both bounds, at least one.
+    fileprivate func prefix(fittingBytes maximum: Int, records: Int) -> ArraySlice<WriteBuffer.Entry> {
+        var bytes = 0
+        var end = startIndex
+        while end < endIndex, end - startIndex < records {
+            bytes += self[end].record.byteCount
+            if bytes > maximum, end > startIndex { break }
+            end += 1
+        }
+        return self[startIndex..<end]
+    }
+}
