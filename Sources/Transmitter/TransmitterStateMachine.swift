@@ -12,6 +12,12 @@ package struct TransmitterStateMachine: Sendable {
             package var stream: StreamName
             package var maximumBytes: Int
             package var maximumRecords: Int
+
+            package init(stream: StreamName, maximumBytes: Int, maximumRecords: Int) {
+                self.stream = stream
+                self.maximumBytes = maximumBytes
+                self.maximumRecords = maximumRecords
+            }
         }
 
         package var parts: [Part]
@@ -21,6 +27,11 @@ package struct TransmitterStateMachine: Sendable {
     package struct Sent: Equatable, Sendable {
         package var stream: StreamName
         package var records: Int
+
+        package init(stream: StreamName, records: Int) {
+            self.stream = stream
+            self.records = records
+        }
     }
 
     /// What became of one part.

@@ -1,0 +1,72 @@
+import Foundation
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+/// Who answered, and what it means.
+@Suite struct CollectorAnswerTests {
+    let collector = CollectorID.random()
+    let incarnation = IncarnationID.random()
+
+    private func classify(
+        _ status: Int, own: Bool = true, version: String = "1.0.0", extra: [String: String] = [:], body: Data = Data("body".utf8)
+    ) -> CollectorAnswer {
+        let headers = own ? TransportResponse.collectorHeaders(collector, incarnation, version: version) : [:]
+        return CollectorAnswer.classify(
+            TransportResponse(status: status, headers: headers.merging(extra) { $1 }, body: body), expected: collector)
+    }
+
+    @Test func only200FromOurCollectorIsSuccess() {
+        #expect(classify(200) == .success(Data("body".utf8)))
+        for status in [100, 201, 204, 301, 302, 304, 404, 405, 418, 500, 599, 600] {
+            if case .success = classify(status) { Issue.record("\(status) is taken for success") }
+        }
+    }
+
+    @Test(arguments: [200, 302, 401, 403, 404, 500])
+    func withoutACollectorsHeadersItIsUnreachable(status: Int) {
+        guard case .unreachable = classify(status, own: false) else { Issue.record("a stranger is believed"); return }
+    }
+
+    @Test func aProxys413And429And503AreHonoured() {
+        guard case .tooLarge = classify(413, own: false) else { Issue.record("413"); return }
+        #expect(classify(429, own: false, extra: ["retry-after": "9"]) == .retry(after: .seconds(9), "a proxy answered 429"))
+        #expect(classify(503, own: false, extra: ["retry-after": "soon"]) == .retry(after: nil, "a proxy answered 503"))
+    }
+
+    @Test(arguments: [("2.0.0", false), ("0.9", false), ("1.99.1", true), ("", false), ("x", false)])
+    func anotherMajorVersionIsHeld(version: String, compatible: Bool) {
+        if case .success = classify(200, version: version) { #expect(compatible) } else { #expect(!compatible) }
+    }
+
+    @Test func anotherCollectorAtTheAddressIsNotOurs() {
+        let other = CollectorID.random()
+        let headers = TransportResponse.collectorHeaders(other, incarnation)
+        #expect(CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: collector) == .otherCollector(other))
+        #expect(CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: nil) == .success(Data()))
+    }
+
+    @Test func aCollectorIdThatIsNoneIsAStranger() {
+        let answer = classify(200, extra: [WireNames.collectorHeader.lowercased(): "nonsense"])
+        guard case .unreachable = answer else { Issue.record("\(answer)"); return }
+    }
+
+    @Test func everyRefusalHasItsMeaning() {
+        guard case .credentialRefused = classify(401) else { Issue.record("401"); return }
+        guard case .forbidden = classify(403) else { Issue.record("403"); return }
+        guard case .tooLarge = classify(413) else { Issue.record("413"); return }
+        guard case .refused = classify(400) else { Issue.record("400"); return }
+        guard case .refused = classify(422) else { Issue.record("422"); return }
+        for status in [408, 429, 500, 502, 503, 507, 404, 405, 415] {
+            guard case .retry = classify(status) else { Issue.record("\(status)"); return }
+        }
+    }
+
+    @Test func theProblemSaysWhyAndWhen() throws {
+        let problem = Problem(status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true, retryAfterMs: 1_500)
+        let body = try JSONEncoder().encode(problem)
+        let answer = classify(503, extra: ["content-type": "application/problem+json", "retry-after": "60"], body: body)
+        #expect(answer == .retry(after: .milliseconds(1_500), "HTTP 503 store-unavailable: disk full"))
+    }
+}
