@@ -1,0 +1,138 @@
+import AsyncHTTPClient
+import Foundation
+import Glibc
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import Testing
+
+/// A collector and an agent as processes, with their data in a directory of their own that goes when the test ends.
+///
+/// Not thread-safe but for `record(event:)` and the queries, which only start programs of their own.
+final class Deployment: Sendable {
+    private struct Running {
+        var collector: ChildProcess?
+        var agent: ChildProcess?
+    }
+
+    let directory: String
+    let collectorPort: Int
+    private let running = Mutex(Running())
+
+    var agentData: String { directory + "/agent" }
+    var collectorData: String { directory + "/collector" }
+    var collectorURL: String { "http://127.0.0.1:\(collectorPort)" }
+    var collector: ChildProcess? { running.withLock { $0.collector } }
+    var agent: ChildProcess? { running.withLock { $0.agent } }
+
+    /// Runs `body` with a new deployment and ends and removes all of it afterwards; on failure the programs' logs are printed.
+    static func run(_ body: (Deployment) async throws -> Void) async throws {
+        let deployment = try Deployment()
+        var failure: (any Error)?
+        do { try await body(deployment) } catch { failure = error }
+        await deployment.agent?.killAndReap()
+        await deployment.collector?.killAndReap()
+        if let failure {
+            for name in ["collector.log", "agent.log"] {
+                print("--- the end of \(name)", Program.text("\(deployment.directory)/\(name)").suffix(3000), separator: "\n")
+            }
+            try? FileManager.default.removeItem(atPath: deployment.directory)
+            throw failure
+        }
+        try FileManager.default.removeItem(atPath: deployment.directory)
+    }
+
+    private init() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-end-to-end-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        collectorPort = try unusedPort()
+    }
+
+    // MARK: - Processes
+
+    /// Starts the collector and returns when it is ready.
+    /// - Parameter wrapper: what runs it, with the collector's path and arguments after its own.
+    func startCollector(_ extra: [String] = [], under wrapper: [String] = []) async throws {
+        let command = wrapper + [Program.collector.path, "serve", "--data", collectorData, "--listen", "127.0.0.1:\(collectorPort)"] + extra
+        let child = try start(command, log: "collector.log")
+        running.withLock { $0.collector = child }
+        try await until("the collector is ready", while: child) {
+            var request = HTTPClientRequest(url: self.collectorURL + "/readyz")
+            request.headers.add(name: "connection", value: "close")
+            return (try? await HTTPClient.shared.execute(request, timeout: .seconds(2)).status) == .ok
+        }
+    }
+
+    /// Starts the agent; it reports to the collector, or to `port` where something else stands between the two.
+    func startAgent(_ extra: [String] = [], port: Int? = nil) throws {
+        let child = try start(
+            [
+                Program.agent.path, "run", "--data", agentData, "--collector", "http://127.0.0.1:\(port ?? collectorPort)",
+                "--enrollment-token-file", collectorData + "/enrollment-token",
+                "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
+            ] + extra, log: "agent.log")
+        running.withLock { $0.agent = child }
+    }
+
+    /// Asks the agent to stop: it sends what waits and ends.
+    func stopAgent() async throws {
+        try await stop(running.withLock { $0.agent.take() }, "agent")
+    }
+
+    func stopCollector() async throws {
+        try await stop(running.withLock { $0.collector.take() }, "collector")
+    }
+
+    private func stop(_ child: ChildProcess?, _ name: String) async throws {
+        guard let child else { return }
+        child.send(signal: SIGTERM)
+        guard let ending = await child.ending(within: .seconds(60)) else {
+            await child.killAndReap()
+            throw EndToEndError("the \(name) did not end within 60 s of SIGTERM")
+        }
+        guard ending == .exited(0) else { throw EndToEndError("the \(name) ended with \(ending) on SIGTERM") }
+    }
+
+    private func start(_ command: [String], log: String) throws -> ChildProcess {
+        let path = "\(directory)/\(log)"
+        return try ChildProcess(command[0], Array(command.dropFirst()), environment: Program.environment([:]), output: path, errors: path)
+    }
+
+    // MARK: - Use
+
+    /// Gives the agent an event, as a person would; `.exited(0)` means that it is on disk.
+    func record(event name: String, value: Int, limit: Duration = .seconds(60)) async throws -> Program.Outcome {
+        try await Program.agent.run(["event", name, String(value), "--type", "integer", "--data", agentData], limit: limit)
+    }
+
+    /// Looks again and again until `condition` holds; between two looks `child`, if any, may end, which is a failure.
+    func until(
+        _ what: String, within limit: Duration = .seconds(60), while child: ChildProcess? = nil,
+        _ condition: () async throws -> Bool
+    ) async throws {
+        let deadline = ContinuousClock.now + limit
+        while try await !condition() {
+            guard ContinuousClock.now < deadline else { throw EndToEndError("not within \(limit): \(what)") }
+            if let child, let ending = await child.ending(within: .milliseconds(20)) {
+                throw EndToEndError("ended with \(ending) before \(what)")
+            }
+        }
+    }
+}
+
+/// A port of the loopback interface that nobody used a moment ago.
+func unusedPort() throws -> Int {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+            bind(descriptor, generic, length) == 0 ? getsockname(descriptor, generic, &length) : -1
+        }
+    }
+    guard result == 0 else { throw EndToEndError("no port of 127.0.0.1 is free") }
+    return Int(UInt16(bigEndian: address.sin_port))
+}
