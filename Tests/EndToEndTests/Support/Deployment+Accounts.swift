@@ -8,7 +8,8 @@ import WireModel
 /// What both sides say they have, and whether it is what was produced.
 extension Deployment {
     private struct EventPage: Decodable {
-        struct Item: Decodable { var name: String }
+        struct Event: Decodable { var name: String }
+        struct Item: Decodable { var event: Event }
         var items: [Item]
         var next: String?
     }
@@ -56,7 +57,7 @@ extension Deployment {
             let body = try await response.body.collect(upTo: 16 << 20)
             guard response.status == .ok else { throw EndToEndError("GET /api/v1/events: \(response.status) \(String(buffer: body))") }
             let page = try JSONDecoder().decode(EventPage.self, from: Data(body.readableBytesView))
-            for item in page.items { counts[item.name, default: 0] += 1 }
+            for item in page.items { counts[item.event.name, default: 0] += 1 }
             cursor = page.next
         } while cursor != nil
         return counts

@@ -53,7 +53,8 @@ final class Deployment: Sendable {
     /// Starts the collector and returns when it is ready.
     /// - Parameter wrapper: what runs it, with the collector's path and arguments after its own.
     func startCollector(_ extra: [String] = [], under wrapper: [String] = []) async throws {
-        let command = wrapper + [Program.collector.path, "serve", "--data", collectorData, "--listen", "127.0.0.1:\(collectorPort)"] + extra
+        let command =
+            wrapper + [Program.collector.path, "serve", "--data", collectorData, "--listen", "127.0.0.1:\(collectorPort)"] + extra
         let child = try start(command, log: "collector.log")
         running.withLock { $0.collector = child }
         try await until("the collector is ready", while: child) {

@@ -1,0 +1,70 @@
+import Foundation
+import NIOHTTP1
+import Testing
+
+/// A network that is cut, loses answers or lies costs time, never a record; and `status` says what is wrong.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct FaultTests {
+    private struct Fault: Sendable {
+        let name: String
+        let behaviour: FaultyProxy.Behaviour
+        /// What `ws1agent status` must say while it lasts; one of these words.
+        let cause: [String]
+    }
+
+    private static let faults = [
+        Fault(name: "cut", behaviour: .cut, cause: ["unreachable"]),
+        Fault(name: "lost-answer", behaviour: .loseAnswer, cause: ["unreachable"]),
+        Fault(name: "500", behaviour: .answer(.internalServerError, body: "oops"), cause: ["500", "unreachable"]),
+        Fault(name: "429", behaviour: .answer(.tooManyRequests, headers: ["retry-after": "1"]), cause: ["429", "retry-after", "busy"]),
+        Fault(
+            name: "captive-portal", behaviour: .answer(.ok, headers: ["content-type": "text/html"], body: "<html>Please sign in</html>"),
+            cause: ["unreachable"]),
+    ]
+
+    @Test func nothingIsLostOrDoubledByWhatStandsBetween() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            let proxy = try await FaultyProxy(upstreamPort: deployment.collectorPort)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await proxy.run() }
+                defer { tasks.cancelAll() }
+                try deployment.startAgent(port: proxy.port)
+                var acknowledged: Set<String> = []
+                func produce(_ prefix: String, _ count: Int) async throws {
+                    for number in 1...count {
+                        let name = "\(prefix).\(number)"
+                        let outcome = try await deployment.record(event: name, value: number)
+                        try #require(outcome.succeeded, "\(outcome)")
+                        acknowledged.insert(name)
+                    }
+                }
+                try await produce("before", 2)
+                try await deployment.waitUntilSent()
+                for fault in Self.faults {
+                    proxy.behave(fault.behaviour)
+                    try await produce(fault.name, 3)
+                    await proxy.faultsMet(2)
+                    let status = try await Program.agent.run(["status", "--data", deployment.agentData])
+                    #expect(status.succeeded, "\(status)")
+                    #expect(
+                        fault.cause.contains { status.output.lowercased().contains($0) },
+                        "under \(fault.name) status names none of \(fault.cause): \(status)")
+                    proxy.behave(.forward)
+                    try await deployment.waitUntilSent()
+                }
+                // Large bodies are refused by something in between: parts are halved until they pass.
+                proxy.behave(.cut)
+                try await produce("large", 60)
+                let passedBefore = proxy.counters.passed
+                proxy.behave(.refuseBodies(above: 2500))
+                try await deployment.waitUntilSent()
+                #expect(proxy.counters.faulted > 0, "no body was refused, so nothing was tested")
+                #expect(proxy.counters.passed > passedBefore + 1)
+                proxy.behave(.forward)
+                try await deployment.expectExactlyOnce(acknowledged: acknowledged)
+            }
+            try await proxy.shutdown()
+        }
+    }
+}
