@@ -98,7 +98,7 @@ let package = Package(
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel"]),
-        tests("RecordQueue", ["WireModel", "SQLite"]),
+        tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "Gzip"]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),

@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "localhost", "localhost:8420", "ftp://localhost", "http://", "http:///path", "http://u:secret@localhost", "http://localhost?x=1",
+        "", "localhost", "localhost:8420", "ftp://localhost", "http://", "http:///path", "http://u:secret@localhost",
+        "http://localhost?x=1",
         "http://localhost#x", "http://localhost:0", "http://localhost:65536", "http://local host", "file:///etc/passwd",
     ]) func `What is no collector's address is a typed error that does not repeat it`(text: String) {
         let error = #expect(throws: HTTPTransportError.self) { try EndpointURL(collector: text) }

@@ -26,7 +26,8 @@ import Transmitter
         }
     }
 
-    private static func send(_ request: TransportRequest, over transport: HTTPTransport) async -> Result<TransportResponse, TransportError> {
+    private static func send(_ request: TransportRequest, over transport: HTTPTransport) async -> Result<TransportResponse, TransportError>
+    {
         do throws(TransportError) { return .success(try await transport.send(request)) } catch { return .failure(error) }
     }
 
@@ -63,7 +64,8 @@ import Transmitter
             _ = try await Self.transport("http://127.0.0.1:\(server.port)/base/") { transport in
                 try await transport.send(
                     TransportRequest(
-                        method: .post, path: "/api/v1/batches?x=1", headers: [("Authorization", "Bearer abc")], body: Data("data<end>".utf8)))
+                        method: .post, path: "/api/v1/batches?x=1", headers: [("Authorization", "Bearer abc")], body: Data("data<end>".utf8)
+                    ))
             }
             let request = try #require(server.requests.first)
             #expect(request.hasPrefix("POST /base/api/v1/batches?x=1 HTTP/1.1\r\n"))

@@ -45,16 +45,28 @@ enum GoldenMessages {
         $0.enrollment = .enrolled
         $0.deviceCompliance = .unknown
         $0.compromised = .no
-        $0.findings = [.with { $0.detector = "tracer-attached"; $0.verdict = .no; $0.evidence = "TracerPid 0" }]
+        $0.findings = [
+            .with {
+                $0.detector = "tracer-attached"; $0.verdict = .no; $0.evidence = "TracerPid 0"
+            }
+        ]
         $0.managed = .unknown
         $0.pushToken = .with { $0.cleared = true }
         $0.doNotDisturb = .no
-        $0.power = .with { $0.externalPower = true; $0.batteryLevel = 9_950; $0.state = .full }
+        $0.power = .with {
+            $0.externalPower = true; $0.batteryLevel = 9_950; $0.state = .full
+        }
         $0.network = .ethernet
         $0.profileRevision = 3
         $0.nextBeaconSeconds = 900
-        $0.queue = [.with { $0.stream = .sample; $0.waiting = 12; $0.waitingBytes = 2_400; $0.acknowledged = 88 }]
-        $0.self_p = .with { $0.cpuTimeMicroseconds = 1_234; $0.residentBytes = 16_777_216; $0.uptimeMicroseconds = 60_000_000 }
+        $0.queue = [
+            .with {
+                $0.stream = .sample; $0.waiting = 12; $0.waitingBytes = 2_400; $0.acknowledged = 88
+            }
+        ]
+        $0.self_p = .with {
+            $0.cpuTimeMicroseconds = 1_234; $0.residentBytes = 16_777_216; $0.uptimeMicroseconds = 60_000_000
+        }
         $0.beaconSequence = 1
     }
 
@@ -77,18 +89,51 @@ enum GoldenMessages {
     static let systemSample = WireSystemSample.with {
         $0.uptimeSeconds = 86_400
         $0.intervalMicroseconds = 1_000_123
-        $0.cpu = .with { $0.user = 312; $0.system = 108; $0.idle = 9_570; $0.ioWait = 10 }
-        $0.cores = [.with { $0.user = 312; $0.idle = 9_688 }, .with { $0.number = 1; $0.idle = 10_000 }]
-        $0.load = .with { $0.oneMinute = 12; $0.fiveMinutes = 9; $0.fifteenMinutes = 5 }
-        $0.activity = .with { $0.contextSwitches = 1_204; $0.interrupts = 640; $0.running = 1; $0.blocked = 0 }
-        $0.pressure = .with { $0.io = .with { $0.some = .with { $0.average10Seconds = 150; $0.totalMicroseconds = 123_456 } } }
-        $0.memory = .with { $0.total = 25_000_000_000; $0.available = 23_000_000_000; $0.swapTotal = 0 }
-        $0.fileSystems = [
-            .with { $0.mountPoint = "/"; $0.type = "ext4"; $0.device = "/dev/vda1"; $0.size = 1 << 38; $0.used = 1 << 34; $0.available = 1 << 37 }
+        $0.cpu = .with {
+            $0.user = 312; $0.system = 108; $0.idle = 9_570; $0.ioWait = 10
+        }
+        $0.cores = [
+            .with {
+                $0.user = 312; $0.idle = 9_688
+            },
+            .with {
+                $0.number = 1; $0.idle = 10_000
+            },
         ]
-        $0.blockDevices = [.with { $0.name = "vda"; $0.writes = 3; $0.writtenBytes = 12_288; $0.busyMicroseconds = 900 }]
-        $0.temperatures = [.with { $0.sensor = "coretemp/Core 0"; $0.millidegrees = -1_500 }]
-        $0.self_p = .with { $0.cpuTimeMicroseconds = 55_000; $0.residentBytes = 16_000_000; $0.writtenBytes = 4_096; $0.openFiles = 14 }
+        $0.load = .with {
+            $0.oneMinute = 12; $0.fiveMinutes = 9; $0.fifteenMinutes = 5
+        }
+        $0.activity = .with {
+            $0.contextSwitches = 1_204; $0.interrupts = 640; $0.running = 1; $0.blocked = 0
+        }
+        $0.pressure = .with {
+            $0.io = .with {
+                $0.some = .with {
+                    $0.average10Seconds = 150; $0.totalMicroseconds = 123_456
+                }
+            }
+        }
+        $0.memory = .with {
+            $0.total = 25_000_000_000; $0.available = 23_000_000_000; $0.swapTotal = 0
+        }
+        $0.fileSystems = [
+            .with {
+                $0.mountPoint = "/"; $0.type = "ext4"; $0.device = "/dev/vda1"; $0.size = 1 << 38; $0.used = 1 << 34; $0.available = 1 << 37
+            }
+        ]
+        $0.blockDevices = [
+            .with {
+                $0.name = "vda"; $0.writes = 3; $0.writtenBytes = 12_288; $0.busyMicroseconds = 900
+            }
+        ]
+        $0.temperatures = [
+            .with {
+                $0.sensor = "coretemp/Core 0"; $0.millidegrees = -1_500
+            }
+        ]
+        $0.self_p = .with {
+            $0.cpuTimeMicroseconds = 55_000; $0.residentBytes = 16_000_000; $0.writtenBytes = 4_096; $0.openFiles = 14
+        }
     }
 
     /// Three records after a gap of two, as a queue would cut them.
@@ -114,7 +159,8 @@ enum GoldenMessages {
 
     static let batchAnswer = WireBatchAnswer.with {
         let mark = StreamMark(
-            number: 9, link: ChainLink(high: 1, low: 2), stored: 5, rejected: [.recordTooLarge: 1], dropped: [.byteCap: 2], lostAtCollector: 1)
+            number: 9, link: ChainLink(high: 1, low: 2), stored: 5, rejected: [.recordTooLarge: 1], dropped: [.byteCap: 2],
+            lostAtCollector: 1)
         $0.parts = [
             PartAnswer(epoch: epoch, stream: .event, outcome: .stored, mark: mark).wire,
             PartAnswer(epoch: epoch, stream: .sample, outcome: .damaged, mark: .none, detail: "the chain over 1...2 does not end").wire,
@@ -132,7 +178,11 @@ enum GoldenMessages {
                 $0.stream = stream
                 $0.last = 9
                 $0.reason = .moved
-                $0.points = [.with { $0.number = 9; $0.link = ChainLink(high: 1, low: 2).data }]
+                $0.points = [
+                    .with {
+                        $0.number = 9; $0.link = ChainLink(high: 1, low: 2).data
+                    }
+                ]
             }
         }
     }
@@ -140,8 +190,15 @@ enum GoldenMessages {
     static let closeAnswer = WireCloseAnswer.with {
         $0.epoch = epoch.data
         $0.streams = [
-            .with { $0.stream = .status; $0.mark = StreamMark.none.wire; $0.unknown = true },
-            .with { $0.stream = .event; $0.matched = .with { $0.number = 9; $0.link = ChainLink(high: 1, low: 2).data } },
+            .with {
+                $0.stream = .status; $0.mark = StreamMark.none.wire; $0.unknown = true
+            },
+            .with {
+                $0.stream = .event;
+                $0.matched = .with {
+                    $0.number = 9; $0.link = ChainLink(high: 1, low: 2).data
+                }
+            },
         ]
         $0.serverTime = wallTime
     }
@@ -166,20 +223,40 @@ enum GoldenMessages {
     static let profile = WireProfile.with {
         $0.revision = 4
         $0.organization = "default"
-        $0.sampling = .with { $0.modules = ["system"]; $0.modulesGiven = true; $0.sampleSeconds = 60; $0.transmitSeconds = 300 }
-        $0.analytics = .with { $0.enabled = true; $0.holdSeconds = 0 }
-        $0.logging = .with { $0.enabled = true; $0.level = .information; $0.wifiOnly = false; $0.scrubValues = ["secret"] }
+        $0.sampling = .with {
+            $0.modules = ["system"]; $0.modulesGiven = true; $0.sampleSeconds = 60; $0.transmitSeconds = 300
+        }
+        $0.analytics = .with {
+            $0.enabled = true; $0.holdSeconds = 0
+        }
+        $0.logging = .with {
+            $0.enabled = true; $0.level = .information; $0.wifiOnly = false; $0.scrubValues = ["secret"]
+        }
         $0.privacy = ["ssid": .drop]
-        $0.transmission = [.with { $0.data = "sample"; $0.networks = [.ethernet, .wifi]; $0.metered = false }]
-        $0.compliance = [.with { $0.id = "os"; $0.subject = "operating-system-version"; $0.operator = ">="; $0.version = "12" }]
-        $0.geofences = [.with { $0.id = "office"; $0.latitude = 50.1; $0.longitude = 8.6; $0.radiusMeters = 200 }]
+        $0.transmission = [
+            .with {
+                $0.data = "sample"; $0.networks = [.ethernet, .wifi]; $0.metered = false
+            }
+        ]
+        $0.compliance = [
+            .with {
+                $0.id = "os"; $0.subject = "operating-system-version"; $0.operator = ">="; $0.version = "12"
+            }
+        ]
+        $0.geofences = [
+            .with {
+                $0.id = "office"; $0.latitude = 50.1; $0.longitude = 8.6; $0.radiusMeters = 200
+            }
+        ]
         $0.customPayload = "raw"
     }
 
     static let command = WireCommand.with {
         $0.id = Data(repeating: 0xCD, count: 16)
         $0.expires = wallTime
-        $0.requestLogs = .with { $0.mode = .capture; $0.level = .verbose; $0.captureSeconds = 60; $0.maximumBytes = 5_000_000 }
+        $0.requestLogs = .with {
+            $0.mode = .capture; $0.level = .verbose; $0.captureSeconds = 60; $0.maximumBytes = 5_000_000
+        }
     }
 
     static let commandResult = WireCommandResult.with {
@@ -192,35 +269,59 @@ enum GoldenMessages {
         $0.uploadID = Data(repeating: 0xF0, count: 16)
         $0.type = .crash
         $0.chunks = [
-            .with { $0.number = 1; $0.firstLine = 1; $0.lastLine = 99; $0.rawBytes = 5_000_000; $0.rawDigest = Data(repeating: 1, count: 32) }
+            .with {
+                $0.number = 1; $0.firstLine = 1; $0.lastLine = 99; $0.rawBytes = 5_000_000; $0.rawDigest = Data(repeating: 1, count: 32)
+            }
         ]
     }
 
     static let networkData = WireNetworkDataSample.with {
         $0.intervalMicroseconds = 1_000_000
         $0.interfaces = [
-            .with { $0.name = "eth0"; $0.class = .ethernet; $0.delta = .with { $0.receivedBytes = 10 }; $0.total = .with { $0.receivedBytes = 99 } }
+            .with {
+                $0.name = "eth0"; $0.class = .ethernet; $0.delta = .with { $0.receivedBytes = 10 };
+                $0.total = .with { $0.receivedBytes = 99 }
+            }
         ]
         $0.tcpEstablished = 4
     }
 
     static let networkAdapter = WireNetworkAdapterSample.with {
-        $0.adapters = [.with { $0.name = "eth0"; $0.index = 2; $0.mtu = 1_500; $0.addresses = [.with { $0.address = "192.0.2.7"; $0.prefixLength = 24 }] }]
+        $0.adapters = [
+            .with {
+                $0.name = "eth0"; $0.index = 2; $0.mtu = 1_500;
+                $0.addresses = [
+                    .with {
+                        $0.address = "192.0.2.7"; $0.prefixLength = 24
+                    }
+                ]
+            }
+        ]
         $0.defaultGateways = ["192.0.2.1"]
     }
 
     static let wlan = WireWLANSample.with {
-        $0.interfaces = [.with { $0.name = "wlan0"; $0.ssid = Data("caf\u{e9}".utf8); $0.signalDecibelMilliwatts = -61; $0.frequencyMegahertz = 5_180 }]
+        $0.interfaces = [
+            .with {
+                $0.name = "wlan0"; $0.ssid = Data("caf\u{e9}".utf8); $0.signalDecibelMilliwatts = -61; $0.frequencyMegahertz = 5_180
+            }
+        ]
     }
 
     static let gps = WireGPSSample.with {
-        $0.location = .with { $0.latitude = 50.11; $0.longitude = 8.68; $0.accuracyMeters = 4.5; $0.time = wallTime }
+        $0.location = .with {
+            $0.latitude = 50.11; $0.longitude = 8.68; $0.accuracyMeters = 4.5; $0.time = wallTime
+        }
         $0.fix = 3
         $0.satellitesUsed = 9
     }
 
     static let custom = WireCustomSample.with {
-        $0.measurements = [.with { $0.name = "queue.depth"; $0.unit = "{item}"; $0.value = .with { $0.real = 1.5 } }]
+        $0.measurements = [
+            .with {
+                $0.name = "queue.depth"; $0.unit = "{item}"; $0.value = .with { $0.real = 1.5 }
+            }
+        ]
     }
 
     static let analytics = WireAnalyticsSample.with {

@@ -21,7 +21,8 @@ import WireModel
         }
         let bytes = try Data(contentsOf: binary)
         let decoded = try type(of: golden.message).decode(bytes)
-        #expect(decoded.isEqualTo(message: golden.message), "the bytes of \(name).bin say something else than the message they were made from")
+        #expect(
+            decoded.isEqualTo(message: golden.message), "the bytes of \(name).bin say something else than the message they were made from")
         #expect(golden.message.encoded == bytes, "\(name) encodes to other bytes than \(name).bin")
         #expect(try Self.pretty(decoded.jsonUTF8Data()) == Data(contentsOf: reading), "\(name).json does not read what \(name).bin says")
     }
@@ -59,6 +60,7 @@ import WireModel
 
     private static func pretty(_ json: Data) throws -> Data {
         let object = try JSONSerialization.jsonObject(with: json)
-        return try JSONSerialization.data(withJSONObject: object, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]) + Data("\n".utf8)
+        return try JSONSerialization.data(withJSONObject: object, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+            + Data("\n".utf8)
     }
 }

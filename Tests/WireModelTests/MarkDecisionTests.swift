@@ -5,20 +5,21 @@ import WireModel
 @Suite struct MarkDecisionTests {
     static func link(_ number: UInt64) -> ChainLink { ChainLink(high: number, low: 7) }
 
-    @Test(arguments: [
-        (UInt64(8), Self.link(8), PartOutcome.stored, MarkDecision.remove),
-        (9, Self.link(9), .already, .remove),
-        (8, Self.link(8), .damaged, .remove),
-        (8, Self.link(8), .unavailable, .remove),
-        (7, Self.link(7), .stored, .remove),
-        (6, Self.link(6), .stored, .insideGap),
-        (3, Self.link(99), .stored, .old),
-        (0, ChainLink.zero, .unknown, .old),
-        (10, Self.link(10), .stored, .parted(.markBeyondProduced)),
-        (8, Self.link(80), .stored, .parted(.linkDiffers)),
-        (3, Self.link(3), .identityConflict, .parted(.identityConflict)),
-        (8, Self.link(8), .closed, .parted(.closed)),
-    ] as [(UInt64, ChainLink, PartOutcome, MarkDecision)])
+    @Test(
+        arguments: [
+            (UInt64(8), Self.link(8), PartOutcome.stored, MarkDecision.remove),
+            (9, Self.link(9), .already, .remove),
+            (8, Self.link(8), .damaged, .remove),
+            (8, Self.link(8), .unavailable, .remove),
+            (7, Self.link(7), .stored, .remove),
+            (6, Self.link(6), .stored, .insideGap),
+            (3, Self.link(99), .stored, .old),
+            (0, ChainLink.zero, .unknown, .old),
+            (10, Self.link(10), .stored, .parted(.markBeyondProduced)),
+            (8, Self.link(80), .stored, .parted(.linkDiffers)),
+            (3, Self.link(3), .identityConflict, .parted(.identityConflict)),
+            (8, Self.link(8), .closed, .parted(.closed)),
+        ] as [(UInt64, ChainLink, PartOutcome, MarkDecision)])
     func everyCaseHasItsDecision(number: UInt64, link: ChainLink, outcome: PartOutcome, expected: MarkDecision) {
         let decision = MarkDecision.decide(
             answered: StreamMark(number: number, link: link, stored: number), outcome: outcome, ownMark: 3, lastProduced: 9,

@@ -91,7 +91,8 @@ import WireModel
         #expect(PartDecision.decide(part: other.part(6, 8), mark: stream.mark(5)) == .identityConflict)
         #expect(PartDecision.decide(part: other.part(3, 8), mark: stream.mark(5)) == .identityConflict)
         #expect(PartDecision.decide(part: other.part(3, 5), mark: stream.mark(5)) == .identityConflict)
-        #expect(PartDecision.decide(part: other.part(1, 3), mark: StreamMark(number: 0, link: ChainLink(high: 1, low: 1))) == .identityConflict)
+        #expect(
+            PartDecision.decide(part: other.part(1, 3), mark: StreamMark(number: 0, link: ChainLink(high: 1, low: 1))) == .identityConflict)
     }
 
     @Test func aMarkInsideAGapHasNothingToCompare() throws {

@@ -21,7 +21,8 @@ struct FreeSpace: Equatable, Sendable {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }
         self.init(
-            bytes: UInt64(figures.f_bavail) * UInt64(figures.f_frsize), inodes: UInt64(figures.f_favail), totalInodes: UInt64(figures.f_files))
+            bytes: UInt64(figures.f_bavail) * UInt64(figures.f_frsize), inodes: UInt64(figures.f_favail),
+            totalInodes: UInt64(figures.f_files))
     }
     #endif
 

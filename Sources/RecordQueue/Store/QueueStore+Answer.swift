@@ -9,7 +9,8 @@ extension QueueStore {
         if let parting = state.parting { return .parted(parting.reason) }
         guard answer.mark.addsUp else {
             throw QueueError(
-                .invalid, "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over")
+                .invalid,
+                "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over")
         }
         let stream = answer.stream
         let ledger = state[stream]

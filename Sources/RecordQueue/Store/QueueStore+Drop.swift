@@ -20,7 +20,7 @@ extension QueueStore {
         guard keepAside, configuration.quarantineRecords > 0 else { return try run(keepingAside: false) }
         do {
             return try run(keepingAside: true)
-        } catch where QueueError(error).code == .diskFull {
+        } catch  where QueueError(error).code == .diskFull {
             // Dropping goes on without room for a copy.
             return try run(keepingAside: false)
         }
@@ -32,12 +32,14 @@ extension QueueStore {
         for stream in StreamName.allCases {
             while try oldestQueueTime(of: stream).map({ $0 <= limit }) ?? false {
                 let statement = try connection.cached(
-                    "SELECT count(*) FROM (SELECT queue_time FROM \(QueueFile.table(stream)) ORDER BY number LIMIT ?) WHERE queue_time <= ?")
+                    "SELECT count(*) FROM (SELECT queue_time FROM \(QueueFile.table(stream)) ORDER BY number LIMIT ?) WHERE queue_time <= ?"
+                )
                 try statement.bind(QueueFile.transactionRecords, limit)
                 let count = try statement.step() ? statement.int(0) : 0
                 statement.reset()
-                guard let gap = try drop(
-                    oldest: count, bytes: QueueFile.transactionBytes, of: stream, reason: .ageCap, keepAside: false)
+                guard
+                    let gap = try drop(
+                        oldest: count, bytes: QueueFile.transactionBytes, of: stream, reason: .ageCap, keepAside: false)
                 else { break }
                 logger.notice(
                     "queue dropped records past the age cap", metadata: ["queue.stream": "\(stream)", "queue.dropped": "\(gap.count)"])

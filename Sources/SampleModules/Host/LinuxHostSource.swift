@@ -1,159 +1,159 @@
 #if os(Linux)
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
-    import Synchronization
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+import Synchronization
 
-    /// The machine at hand.
-    ///
-    /// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from
-    /// the start, which makes the kernel write them anew; a descriptor that fails is opened again once.
-    package final class LinuxHostSource: HostSource {
-        /// Enough for the fixed files of all modules; further files are opened for each reading.
-        static let maximumKeptOpen = 32
+/// The machine at hand.
+///
+/// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from
+/// the start, which makes the kernel write them anew; a descriptor that fails is opened again once.
+package final class LinuxHostSource: HostSource {
+    /// Enough for the fixed files of all modules; further files are opened for each reading.
+    static let maximumKeptOpen = 32
 
-        private let kept = Mutex<[String: CInt]>([:])
+    private let kept = Mutex<[String: CInt]>([:])
 
-        package init() {}
+    package init() {}
 
-        deinit {
-            kept.withLock { descriptors in
-                for descriptor in descriptors.values { close(descriptor) }
-                descriptors = [:]
-            }
-        }
-
-        package func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome {
-            guard keepOpen else { return readOnce(path, into: &buffer, maximumBytes: maximumBytes) }
-            // Held while reading, so that no other thread closes the descriptor under us; /proc does not block.
-            return kept.withLock { descriptors in
-                if let descriptor = descriptors[path] {
-                    let outcome = Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
-                    if outcome == .complete || outcome == .truncated { return outcome }
-                    close(descriptor)
-                    descriptors[path] = nil
-                }
-                let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-                guard descriptor >= 0 else { return Self.outcome(errno) }
-                let outcome = Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
-                if outcome == .complete || outcome == .truncated, descriptors.count < Self.maximumKeptOpen {
-                    descriptors[path] = descriptor
-                } else {
-                    close(descriptor)
-                }
-                return outcome
-            }
-        }
-
-        private func readOnce(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
-            // O_NONBLOCK: a name that turns out to be a pipe must not hold the sampler up.
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            guard descriptor >= 0 else { return Self.outcome(errno) }
-            defer { close(descriptor) }
-            return Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
-        }
-
-        private static func fill(_ buffer: inout FileBuffer, from descriptor: CInt, maximumBytes: Int) -> FileOutcome {
-            var error: CInt = 0
-            let last = buffer.fill(maximumBytes: maximumBytes) { memory, offset in
-                while true {
-                    let got = pread(descriptor, memory.baseAddress, memory.count, off_t(offset))
-                    if got >= 0 { return got }
-                    if errno == EINTR { continue }
-                    error = errno
-                    return -1
-                }
-            }
-            guard let last else { return .truncated }
-            return last == 0 ? .complete : outcome(error)
-        }
-
-        private static func outcome(_ error: CInt) -> FileOutcome {
-            switch error {
-            case ENOENT, ENOTDIR, ENODEV, ENXIO, ENODATA, EOPNOTSUPP, ESRCH: .absent
-            case EACCES, EPERM: .denied
-            default: .failed(errno: error)
-            }
-        }
-
-        package func list(_ path: String, maximumEntries: Int) -> [String]? {
-            guard let directory = opendir(path) else { return nil }
-            defer { closedir(directory) }
-            var names: [String] = []
-            while names.count < maximumEntries, let entry = readdir(directory) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                }
-                if name != ".", name != ".." { names.append(name) }
-            }
-            return names
-        }
-
-        package func readLink(_ path: String) -> String? {
-            withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { memory in
-                let count = readlink(path, memory.baseAddress!.assumingMemoryBound(to: CChar.self), memory.count)
-                guard count > 0, count < memory.count else { return nil }
-                return String(decoding: UnsafeRawBufferPointer(rebasing: memory[..<count]), as: UTF8.self)
-            }
-        }
-
-        package func fileSystemFigures(at mountPoint: String) -> FileSystemFigures? {
-            var figures = statvfs()
-            guard statvfs(mountPoint, &figures) == 0 else { return nil }
-            return FileSystemFigures(
-                blockSize: UInt64(figures.f_frsize), blocks: UInt64(figures.f_blocks), blocksFree: UInt64(figures.f_bfree),
-                blocksAvailable: UInt64(figures.f_bavail), inodes: UInt64(figures.f_files), inodesFree: UInt64(figures.f_ffree))
-        }
-
-        package func systemName() -> SystemName? {
-            var name = utsname()
-            guard uname(&name) == 0 else { return nil }
-            return SystemName(
-                kernelName: Self.text(&name.sysname), hostName: Self.text(&name.nodename),
-                kernelRelease: Self.text(&name.release), architecture: Self.text(&name.machine))
-        }
-
-        private static func text<Characters>(_ characters: inout Characters) -> String {
-            withUnsafeBytes(of: &characters) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
-        }
-
-        package func processFigures() -> ProcessFigures {
-            var time = timespec()
-            let timed = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0
-            return ProcessFigures(
-                cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil, openFiles: Self.openFiles(),
-                pageSize: UInt64(max(sysconf(CInt(_SC_PAGESIZE)), 0)), ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
-        }
-
-        /// Since Linux 6.2 the directory's size is the number; before, the entries are counted.
-        private static func openFiles() -> UInt32? {
-            var status = stat()
-            if stat("/proc/self/fd", &status) == 0, status.st_size > 0 { return UInt32(clamping: status.st_size) }
-            guard let directory = opendir("/proc/self/fd") else { return nil }
-            defer { closedir(directory) }
-            var count = 0
-            while let entry = readdir(directory) {
-                if entry.pointee.d_name.0 != 0x2e { count += 1 }
-            }
-            // Without the descriptor of the directory itself.
-            return UInt32(clamping: max(count - 1, 0))
-        }
-
-        package func now() -> SampleTime {
-            var wall = timespec()
-            var boot = timespec()
-            // Cannot fail: both clocks exist since Linux 2.6.39 and the memory is ours.
-            clock_gettime(CLOCK_REALTIME, &wall)
-            clock_gettime(CLOCK_BOOTTIME, &boot)
-            return SampleTime(
-                wallMicroseconds: Int64(wall.tv_sec) * 1_000_000 + Int64(wall.tv_nsec) / 1_000,
-                sinceBootMicroseconds: Self.microseconds(boot))
-        }
-
-        private static func microseconds(_ time: timespec) -> UInt64 {
-            UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
+    deinit {
+        kept.withLock { descriptors in
+            for descriptor in descriptors.values { close(descriptor) }
+            descriptors = [:]
         }
     }
+
+    package func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome {
+        guard keepOpen else { return readOnce(path, into: &buffer, maximumBytes: maximumBytes) }
+        // Held while reading, so that no other thread closes the descriptor under us; /proc does not block.
+        return kept.withLock { descriptors in
+            if let descriptor = descriptors[path] {
+                let outcome = Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
+                if outcome == .complete || outcome == .truncated { return outcome }
+                close(descriptor)
+                descriptors[path] = nil
+            }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { return Self.outcome(errno) }
+            let outcome = Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
+            if outcome == .complete || outcome == .truncated, descriptors.count < Self.maximumKeptOpen {
+                descriptors[path] = descriptor
+            } else {
+                close(descriptor)
+            }
+            return outcome
+        }
+    }
+
+    private func readOnce(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
+        // O_NONBLOCK: a name that turns out to be a pipe must not hold the sampler up.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return Self.outcome(errno) }
+        defer { close(descriptor) }
+        return Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
+    }
+
+    private static func fill(_ buffer: inout FileBuffer, from descriptor: CInt, maximumBytes: Int) -> FileOutcome {
+        var error: CInt = 0
+        let last = buffer.fill(maximumBytes: maximumBytes) { memory, offset in
+            while true {
+                let got = pread(descriptor, memory.baseAddress, memory.count, off_t(offset))
+                if got >= 0 { return got }
+                if errno == EINTR { continue }
+                error = errno
+                return -1
+            }
+        }
+        guard let last else { return .truncated }
+        return last == 0 ? .complete : outcome(error)
+    }
+
+    private static func outcome(_ error: CInt) -> FileOutcome {
+        switch error {
+        case ENOENT, ENOTDIR, ENODEV, ENXIO, ENODATA, EOPNOTSUPP, ESRCH: .absent
+        case EACCES, EPERM: .denied
+        default: .failed(errno: error)
+        }
+    }
+
+    package func list(_ path: String, maximumEntries: Int) -> [String]? {
+        guard let directory = opendir(path) else { return nil }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while names.count < maximumEntries, let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    package func readLink(_ path: String) -> String? {
+        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { memory in
+            let count = readlink(path, memory.baseAddress!.assumingMemoryBound(to: CChar.self), memory.count)
+            guard count > 0, count < memory.count else { return nil }
+            return String(decoding: UnsafeRawBufferPointer(rebasing: memory[..<count]), as: UTF8.self)
+        }
+    }
+
+    package func fileSystemFigures(at mountPoint: String) -> FileSystemFigures? {
+        var figures = statvfs()
+        guard statvfs(mountPoint, &figures) == 0 else { return nil }
+        return FileSystemFigures(
+            blockSize: UInt64(figures.f_frsize), blocks: UInt64(figures.f_blocks), blocksFree: UInt64(figures.f_bfree),
+            blocksAvailable: UInt64(figures.f_bavail), inodes: UInt64(figures.f_files), inodesFree: UInt64(figures.f_ffree))
+    }
+
+    package func systemName() -> SystemName? {
+        var name = utsname()
+        guard uname(&name) == 0 else { return nil }
+        return SystemName(
+            kernelName: Self.text(&name.sysname), hostName: Self.text(&name.nodename),
+            kernelRelease: Self.text(&name.release), architecture: Self.text(&name.machine))
+    }
+
+    private static func text<Characters>(_ characters: inout Characters) -> String {
+        withUnsafeBytes(of: &characters) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
+    package func processFigures() -> ProcessFigures {
+        var time = timespec()
+        let timed = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0
+        return ProcessFigures(
+            cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil, openFiles: Self.openFiles(),
+            pageSize: UInt64(max(sysconf(CInt(_SC_PAGESIZE)), 0)), ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
+    }
+
+    /// Since Linux 6.2 the directory's size is the number; before, the entries are counted.
+    private static func openFiles() -> UInt32? {
+        var status = stat()
+        if stat("/proc/self/fd", &status) == 0, status.st_size > 0 { return UInt32(clamping: status.st_size) }
+        guard let directory = opendir("/proc/self/fd") else { return nil }
+        defer { closedir(directory) }
+        var count = 0
+        while let entry = readdir(directory) {
+            if entry.pointee.d_name.0 != 0x2e { count += 1 }
+        }
+        // Without the descriptor of the directory itself.
+        return UInt32(clamping: max(count - 1, 0))
+    }
+
+    package func now() -> SampleTime {
+        var wall = timespec()
+        var boot = timespec()
+        // Cannot fail: both clocks exist since Linux 2.6.39 and the memory is ours.
+        clock_gettime(CLOCK_REALTIME, &wall)
+        clock_gettime(CLOCK_BOOTTIME, &boot)
+        return SampleTime(
+            wallMicroseconds: Int64(wall.tv_sec) * 1_000_000 + Int64(wall.tv_nsec) / 1_000,
+            sinceBootMicroseconds: Self.microseconds(boot))
+    }
+
+    private static func microseconds(_ time: timespec) -> UInt64 {
+        UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
+    }
+}
 #endif

@@ -10,7 +10,9 @@ struct CPUInfo: Equatable {
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
             // x86, some ARM and LoongArch; MIPS; POWER and SPARC.
-            guard scanner.take("model name") || scanner.take("Model Name") || scanner.take("cpu model") || scanner.take("cpu\t") else { continue }
+            guard scanner.take("model name") || scanner.take("Model Name") || scanner.take("cpu model") || scanner.take("cpu\t") else {
+                continue
+            }
             scanner.skipBlanks()
             guard scanner.take(":") else { continue }
             let name = scanner.rest().trimmed
