@@ -1,0 +1,46 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The targets measured are the product's own, by symbolic links: `package` access ends at a package's border, and nothing of it is
+// made public to be measured.
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let swiftProtobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+func target(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "ws1-telemetry-benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0", traits: []),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    ],
+    targets: [
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        target("WireModel", [swiftProtobuf, crypto]),
+        target("Gzip", ["CZlib"]),
+        target("SQLite", ["CSQLite"]),
+        target("SampleModules", ["WireModel", logging]),
+        target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: ["CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", argumentParser, logging],
+            swiftSettings: settings),
+    ]
+)

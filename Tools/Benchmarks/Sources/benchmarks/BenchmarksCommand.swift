@@ -1,0 +1,11 @@
+import ArgumentParser
+
+@main
+struct BenchmarksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "benchmarks",
+        abstract: "Measures the pipeline beside its baselines, in the same run, on this machine.",
+        subcommands: [
+            SQLiteBaselineCommand.self, EnqueueCommand.self, SystemSampleCommand.self, IngestCommand.self, AllCommand.self,
+        ])
+}
