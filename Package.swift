@@ -102,7 +102,7 @@ let package = Package(
         tests("Transmitter", ["WireModel", "RecordQueue", "Gzip"]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
-        tests("CollectorStore", ["WireModel", "SQLite"]),
+        tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests("Collector", ["WireModel", "CollectorStore", "Gzip", hummingbird, asyncHTTPClient]),
         .testTarget(
             name: "ExactlyOnceTests",

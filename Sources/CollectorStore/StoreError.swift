@@ -1,3 +1,5 @@
+import SQLite
+
 /// What a store could not do.
 package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
@@ -13,17 +15,45 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case conflict
         case invalid
         case shuttingDown = "shutting-down"
+        /// More is waiting than the bounded pipeline takes.
+        case overloaded
         case internalFault = "internal"
     }
 
     package var code: Code
     /// What failed, on which file, with which numbers, and the remedy.
     package var message: String
+    /// SQLite's own word, where it was SQLite that refused.
+    package var cause: SQLiteError?
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, cause: SQLiteError? = nil) {
         self.code = code
         self.message = message
+        self.cause = cause
     }
 
     package var description: String { "\(code.rawValue): \(message)" }
+}
+
+extension StoreError {
+    /// The store's word for what SQLite refused; its message names the file and the remedy already.
+    init(_ error: SQLiteError) {
+        let code: Code =
+            switch error.code {
+            case .full: .diskFull
+            case .corrupt, .notADatabase: .corrupt
+            case .unsupportedVersion: .newerVersion
+            case .busy, .locked: .inUse
+            case .io, .readOnly, .cannotOpen, .interrupted, .outOfMemory, .pragma: .io
+            case .constraint: .conflict
+            case .tooBig: .invalid
+            case .misuse, .other: .internalFault
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// Runs what throws SQLite's errors and throws the store's.
+    static func mapping<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
+        do { return try body() } catch { throw StoreError(error) }
+    }
 }

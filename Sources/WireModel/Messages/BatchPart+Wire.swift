@@ -46,13 +46,13 @@ extension Gap {
 }
 
 extension StreamTotals {
-    init(_ wire: WireStreamTotals) {
+    package init(_ wire: WireStreamTotals) {
         self.init(
             produced: wire.produced, waiting: wire.waiting, apart: wire.apart, dropped: [DropReason: UInt64](wire.dropped),
             droppedUnnumbered: [DropReason: UInt64](wire.droppedUnnumbered))
     }
 
-    var wire: WireStreamTotals {
+    package var wire: WireStreamTotals {
         var wire = WireStreamTotals()
         wire.produced = produced
         wire.waiting = waiting

@@ -1,0 +1,118 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// What is known of record files that were removed: each chain's state as its newest removed file had it, the rows that went with them,
+/// and the names that must never be used again.
+///
+/// Not `Sendable`: used by whoever owns its connection.
+final class Baseline {
+    private let connection: Connection
+
+    struct Entry: Sendable {
+        var key: ChainKey
+        var state: ChainState
+        /// Records that were in removed files, counted from their rows when they went.
+        var removedRows: UInt64
+    }
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    private static let columns = "device, epoch, removed_rows, \(ChainState.columns)"
+
+    func entry(_ key: ChainKey, stream: StreamName) throws(StoreError) -> Entry? {
+        try entries("device = ? AND epoch = ? AND stream = ?") { statement throws(SQLiteError) in
+            try statement.bind(key.device.data, key.epoch.data, stream.rawValue)
+        }.first
+    }
+
+    func entries(of device: DeviceID, stream: StreamName) throws(StoreError) -> [Entry] {
+        try entries("device = ? AND stream = ?") { statement throws(SQLiteError) in
+            try statement.bind(device.data, stream.rawValue)
+        }
+    }
+
+    func entries(of stream: StreamName) throws(StoreError) -> [Entry] {
+        try entries("stream = ?") { statement throws(SQLiteError) in try statement.bind(stream.rawValue) }
+    }
+
+    private func entries(_ condition: String, bind: (Statement) throws(SQLiteError) -> Void) throws(StoreError) -> [Entry] {
+        let statement = try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached("SELECT \(Self.columns) FROM baseline WHERE \(condition)")
+            try bind(statement)
+            return statement
+        }
+        defer { statement.reset() }
+        var found: [Entry] = []
+        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+            guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)), statement.int64(2) >= 0 else {
+                throw StoreError(.corrupt, "\(connection.path): a baseline row has ids or counts that cannot be.")
+            }
+            found.append(
+                Entry(
+                    key: ChainKey(device: device, epoch: epoch),
+                    state: try ChainState(statement, from: 3, file: connection.path), removedRows: UInt64(statement.int64(2))))
+        }
+        return found
+    }
+
+    /// Every name that must not be used again, ascending.
+    func removedPartitions() throws(StoreError) -> [Partition] {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached("SELECT day, stream FROM removed_partition ORDER BY day, stream")
+            var found: [Partition] = []
+            while try statement.step() {
+                guard let stream = StreamName(rawValue: statement.int(1)) else { continue }
+                found.append(Partition(day: UTCDay(number: statement.int(0)), stream: stream))
+            }
+            return found
+        }
+    }
+
+    /// Takes a file's chains over, counting their rows, and its name with them: one synced transaction. Done twice it changes nothing.
+    func absorb(_ file: DayFile, at time: Int64) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in try connection.begin() }
+        do {
+            let mark = try StoreError.mapping { () throws(SQLiteError) in
+                let statement = try connection.cached("INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)")
+                try statement.bind(file.partition.day.number, file.partition.stream.rawValue, time)
+                try statement.run()
+                return connection.changes
+            }
+            if mark == 1 {
+                var last: Int64 = 0
+                while true {
+                    let chains = try file.chains(after: last, limit: 512)
+                    guard let newest = chains.last else { break }
+                    for chain in chains { try absorb(chain, of: file) }
+                    last = newest.id
+                }
+            }
+            try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
+        } catch {
+            connection.rollback()
+            throw error
+        }
+    }
+
+    private func absorb(_ chain: DayFile.ChainRow, of file: DayFile) throws(StoreError) {
+        let former = try entry(chain.key, stream: file.partition.stream)
+        let state = former.map { chain.state.merged(with: $0.state) } ?? chain.state
+        let rows = try file.countRecords(chain: chain.id) + (former?.removedRows ?? 0)
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                INSERT OR REPLACE INTO baseline (device, epoch, stream, removed_rows, \(ChainState.columns))
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+            try statement.bind(chain.key.device.data, at: 1)
+            try statement.bind(chain.key.epoch.data, at: 2)
+            try statement.bind(file.partition.stream.rawValue, at: 3)
+            try statement.bind(rows, at: 4)
+            try state.bind(to: statement, from: 5)
+            try statement.run()
+        }
+    }
+}

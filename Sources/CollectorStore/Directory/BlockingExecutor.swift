@@ -1,0 +1,15 @@
+import Dispatch
+
+/// Runs an actor on a serial queue of its own, so that SQLite may block there without holding a thread of the cooperative pool.
+final class BlockingExecutor: SerialExecutor {
+    private let queue: DispatchQueue
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}

@@ -1,0 +1,115 @@
+import Glibc
+import WireModel
+
+/// The collector's data directory: the one place that knows its names.
+///
+///     <data>/lock               held by the registry of a serving collector
+///     <data>/collector.sqlite   registry and baseline
+///     <data>/records/lock       held by the record store
+///     <data>/records/<UTC day>/<stream>.sqlite
+struct DataDirectory: Sendable {
+    let path: String
+
+    var lockPath: String { "\(path)/lock" }
+    var databasePath: String { "\(path)/collector.sqlite" }
+    var recordsPath: String { "\(path)/records" }
+    var recordsLockPath: String { "\(path)/records/lock" }
+
+    func dayPath(_ day: UTCDay) -> String { "\(recordsPath)/\(day)" }
+    func path(of partition: Partition) -> String { "\(path)/\(partition.name)" }
+
+    /// Makes what is missing and syncs it, up to the directory that holds `<data>`.
+    func prepare() throws(StoreError) {
+        try Self.makeDirectory(path)
+        try Self.makeDirectory(recordsPath)
+    }
+
+    func makeDay(_ day: UTCDay) throws(StoreError) {
+        try Self.makeDirectory(dayPath(day))
+    }
+
+    /// Every record file there is, ascending by day. What is not named like one is left alone.
+    func partitions() throws(StoreError) -> [Partition] {
+        var found: [Partition] = []
+        for name in try Self.names(in: recordsPath) {
+            guard let day = UTCDay(name) else { continue }
+            for file in try Self.names(in: dayPath(day)) where file.hasSuffix(".sqlite") {
+                if let stream = StreamName(name: String(file.dropLast(7))) { found.append(Partition(day: day, stream: stream)) }
+            }
+        }
+        return found.sorted()
+    }
+
+    /// Removes a record file, `-wal` and `-shm` first, so that no moment leaves a log beside a file it does not belong to.
+    func remove(_ partition: Partition) throws(StoreError) {
+        let file = path(of: partition)
+        for name in ["\(file)-wal", "\(file)-shm", file] where unlink(name) != 0 && errno != ENOENT {
+            throw Self.failure("remove", name)
+        }
+        try Self.synchronize(dayPath(partition.day))
+        // Fails while another stream's file is still there, which is as it should be.
+        if rmdir(dayPath(partition.day)) == 0 { try Self.synchronize(recordsPath) }
+    }
+
+    /// Whether a log is left beside the file: its writer did not end in order.
+    func hasLog(_ partition: Partition) -> Bool {
+        var status = stat()
+        return stat("\(path(of: partition))-wal", &status) == 0 && status.st_size > 0
+    }
+
+    /// Bytes an ordinary user may still write; `nil` where the system does not say.
+    var freeBytes: UInt64? {
+        var figures = statvfs()
+        guard statvfs(recordsPath, &figures) == 0 else { return nil }
+        return UInt64(figures.f_bavail) * UInt64(figures.f_frsize)
+    }
+
+    /// fsync of a directory: the names in it are on disk when it returns.
+    static func synchronize(_ directory: String) throws(StoreError) {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", directory) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("sync", directory) }
+    }
+
+    /// Makes a directory (0700) with those above it; the name is on disk when it returns.
+    static func makeDirectory(_ path: String) throws(StoreError) {
+        if mkdir(path, 0o700) != 0 {
+            if errno == EEXIST { return }
+            guard errno == ENOENT, let parent = parent(of: path) else { throw failure("make directory", path) }
+            try makeDirectory(parent)
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make directory", path) }
+        }
+        try synchronize(parent(of: path) ?? ".")
+    }
+
+    /// The error of the system call that has just failed.
+    static func failure(_ operation: String, _ path: String) -> StoreError {
+        let number = errno
+        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : number == ENOENT ? .notFound : .io
+        return StoreError(code, "\(operation) failed on \(path): \(String(cString: strerror(number))) (\(number)).")
+    }
+
+    static func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0
+    }
+
+    private static func parent(of path: String) -> String? {
+        guard let slash = path.lastIndex(of: "/") else { return nil }
+        return slash == path.startIndex ? (path == "/" ? nil : "/") : String(path[..<slash])
+    }
+
+    private static func names(in directory: String) throws(StoreError) -> [String] {
+        guard let stream = opendir(directory) else {
+            if errno == ENOENT || errno == ENOTDIR { return [] }
+            throw failure("list", directory)
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,101 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// What the writer does inside its transaction.
+extension DayFile {
+    /// Adds the chain's row with the state it enters this day with.
+    /// - Returns: the row's id.
+    func enter(_ key: ChainKey, state: ChainState) throws(SQLiteError) -> Int64 {
+        let statement = try connection.cached(
+            """
+            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(key.device.data, at: 1)
+        try statement.bind(key.epoch.data, at: 2)
+        try statement.bind(state.mark.number, at: 3)
+        try statement.bind(state.mark.link.data, at: 4)
+        try state.bind(to: statement, from: 5)
+        try statement.run()
+        return connection.lastInsertedRow
+    }
+
+    func update(chain id: Int64, state: ChainState) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, closed_at = ?
+            WHERE id = ?
+            """)
+        try state.bind(to: statement, from: 1)
+        try statement.bind(id, at: ChainState.columnCount + 1)
+        try statement.run()
+    }
+
+    /// Adds a slice and its rejected records.
+    /// - Parameter formerMark: the mark's number before the slice.
+    func insert(_ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64) throws(SQLiteError) {
+        var stored: [Data] = []
+        stored.reserveCapacity(slice.records.count)
+        var earliest = Int64.max
+        var latest = Int64.min
+        var kinds: UInt64 = 0
+        for record in slice.records where record.rejection == nil {
+            stored.append(record.bytes)
+            guard let header = record.header else { continue }
+            earliest = min(earliest, header.wallTime)
+            latest = max(latest, header.wallTime)
+            kinds |= Self.kindBit(header.kind)
+        }
+        let statement = try connection.cached(
+            """
+            INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, record_count, kinds,
+                gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(chain, at: 1)
+        try statement.bind(slice.first, at: 2)
+        try statement.bind(slice.last, at: 3)
+        try statement.bind(slice.first - 1 - formerMark, at: 4)
+        try statement.bind(slice.priorLink.data, at: 5)
+        try statement.bind(slice.lastLink.data, at: 6)
+        try statement.bind(receivedAt, at: 7)
+        try statement.bind(stored.isEmpty ? 0 : earliest, at: 8)
+        try statement.bind(stored.isEmpty ? 0 : latest, at: 9)
+        try statement.bind(stored.count, at: 10)
+        try statement.bind(kinds, at: 11)
+        try statement.bind(Self.encoded(slice.gaps), at: 12)
+        let packed = PackedRecords.pack(stored)
+        // (Data's closure does not carry typed errors.)
+        try packed.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
+            do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch { return .failure(error) }
+        }.get()
+        if stored.count < slice.records.count { try insertRejected(slice, chain: chain) }
+    }
+
+    private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {
+        var running = slice.priorLink
+        var position = slice.first - 1
+        var gaps = slice.gaps[...]
+        for record in slice.records {
+            while let gap = gaps.first, gap.first == position + 1 {
+                gaps.removeFirst()
+                (running, position) = (gap.link, gap.last)
+            }
+            running = running.appending(record.bytes)
+            position = record.number
+            guard let reason = record.rejection else { continue }
+            let kept = record.bytes.count <= RejectedRecord.keptBytes
+            let statement = try connection.cached("INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)")
+            try statement.bind(chain, record.number, reason.rawValue, record.bytes.count, running.data, kept ? record.bytes : nil)
+            try statement.run()
+        }
+    }
+
+    static func kindBit(_ kind: Int) -> UInt64 { 1 << UInt64(kind % 63) }
+
+    private static func encoded(_ gaps: [Gap]) -> Data {
+        guard !gaps.isEmpty else { return Data() }
+        var message = WireBatchPart()
+        message.gaps = gaps.map(\.wire)
+        return message.encoded
+    }
+}

@@ -1,0 +1,127 @@
+import FoundationEssentials
+import Glibc
+import SQLite
+import WireModel
+
+/// One stream's file of one day: `records/<UTC day of receipt>/<stream>.sqlite`.
+///
+/// ## The story
+///
+/// A device sends a part; its stream's writer decides it against the chain's mark and, in one transaction, adds one row to `slice` (what of
+/// the part lay above the mark, its records packed) and moves the mark in `chain`. Requests in flight share the transaction and its one
+/// fsync. The file is a WAL database with `synchronous=FULL`, read back at opening.
+///
+///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
+///               mark, totals, ..., closed_*                 the state now (ChainState+Columns)
+///     slice     chain, first, last, lost_before             one accepted slice
+///               prior_link, last_link                       links at first - 1 and last
+///               received_at, earliest, latest               collector's clock; device's wall times, 0 where there is no record
+///               record_count, kinds                         rows and a bit for each kind (modulo 63)
+///               gaps                                        a BatchPart message that holds only its gaps
+///               records                                     PackedRecords: four bytes of length, bytes, ...
+///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
+///
+/// ## Its promises
+///
+/// - *What an answer says is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync. A transaction that
+///   only looked read what earlier commits of the same connection wrote, each synced before it returned. What a killed process may have
+///   left committed but unsynced is synced before the first look: opening to write commits a row of `opening`, whose fsync covers the
+///   whole log, and files of earlier days that still have a log are checkpointed when the store opens.
+/// - *A mark never goes back.* The writer's day is taken at commit and is never before the newest file's, so a chain's newest state is in
+///   the newest file that has the chain, and older files, then the baseline, are asked only for chains that the newer ones do not know.
+/// - *No number twice.* The decision skips what the mark has; `UNIQUE (chain, first)` is the second line.
+/// - *What is here can be proved.* For every chain the slices tile from `entry_number` to the mark, holes are `lost_before`, and the chain
+///   recomputed over bytes, gaps and rejections meets every link (`StoreVerifier`).
+///
+/// ## Argued against
+///
+/// - *Power cut*: a torn transaction is cut off by the log's checksums; its requests had no answer and come again. A new day's directory
+///   is synced up to `records/`, the file's name after its schema, before the first row.
+/// - *Disk full*: the transaction rolls back whole, its requests answer unavailable, the connection stays open so that marks can still be
+///   read; the next transaction tries again.
+/// - *Day change*: between two transactions the old file is checkpointed and closed and the next one made. A chain enters the new file
+///   with its mark at that moment, so every file can be checked by itself and against the one before.
+/// - *Clock stepped back*: the writer stays in the newest file. *Forward*: it opens a file of that day and stays there until the clock has
+///   caught up; rows are in the order of receipt, only the names are early.
+/// - *File removed by retention*: its marks and counts are in the baseline first and its name is never used again. *Removed by hand while
+///   open*: found before each commit by the inode; the writer then forgets its marks and asks the files that are left; what is missing
+///   shows as lost at the collector, never as stored.
+/// - *File copied while open*: any copy of file and log is some committed state, or is refused by the log's checksums.
+final class DayFile {
+    let partition: Partition
+    let path: String
+    let connection: Connection
+    private let inode: UInt64
+
+    static let applicationID: Int32 = 0x5753_3152
+    static let version: Int32 = 1
+
+    enum Access {
+        /// The writer's, with group commits.
+        case write
+        case read
+    }
+
+    private static let schema = """
+        CREATE TABLE chain (
+            id INTEGER PRIMARY KEY, device BLOB NOT NULL, epoch BLOB NOT NULL, entry_number INTEGER NOT NULL, entry_link BLOB NOT NULL,
+            \(ChainState.columnDefinitions), UNIQUE (device, epoch));
+        CREATE TABLE slice (
+            id INTEGER PRIMARY KEY, chain INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lost_before INTEGER NOT NULL,
+            prior_link BLOB NOT NULL, last_link BLOB NOT NULL, received_at INTEGER NOT NULL, earliest INTEGER NOT NULL,
+            latest INTEGER NOT NULL, record_count INTEGER NOT NULL, kinds INTEGER NOT NULL, gaps BLOB NOT NULL, records BLOB NOT NULL,
+            UNIQUE (chain, first));
+        CREATE TABLE rejected (
+            chain INTEGER NOT NULL, number INTEGER NOT NULL, reason INTEGER NOT NULL, size INTEGER NOT NULL, link BLOB NOT NULL,
+            bytes BLOB, PRIMARY KEY (chain, number)) WITHOUT ROWID;
+        CREATE TABLE opening (id INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+        INSERT INTO opening VALUES (1, 0);
+        """
+
+    init(_ partition: Partition, in directory: DataDirectory, access: Access) throws(StoreError) {
+        self.partition = partition
+        path = directory.path(of: partition)
+        var options = Connection.Options(mode: access == .write ? .create : .readOnly, applicationID: Self.applicationID)
+        options.maximumUserVersion = Self.version
+        options.walAutocheckpointPages = 4000
+        options.journalSizeLimitBytes = 64 << 20
+        options.cacheKibibytes = access == .write ? 8192 : 512
+        if access == .write { try directory.makeDay(partition.day) }
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, options: options)
+            let version = try connection.userVersion
+            if access == .write {
+                if version == 0 { try Self.makeSchema(connection) }
+                try connection.execute("UPDATE opening SET count = count + 1")
+            } else if version == 0 {
+                throw SQLiteError(code: .notADatabase, message: "\(path) has no schema: its making was cut short.", operation: "open")
+            }
+        } catch { throw StoreError(error) }
+        if access == .write { try DataDirectory.synchronize(directory.dayPath(partition.day)) }
+        inode = Self.inode(of: path)
+    }
+
+    private static func makeSchema(_ connection: Connection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            // A second look under the writer's lock is not needed: the store holds the directory alone.
+            try connection.execute(schema)
+            try connection.setUserVersion(version)
+        }
+    }
+
+    /// Whether the name still leads to the file that is open.
+    var isInPlace: Bool { inode != 0 && Self.inode(of: path) == inode }
+
+    private static func inode(of path: String) -> UInt64 {
+        var status = stat()
+        return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
+    }
+
+    /// Moves the log into the file and closes.
+    func seal() throws(StoreError) {
+        do {
+            _ = try connection.checkpoint(.truncate)
+            try connection.close()
+        } catch { throw StoreError(error) }
+    }
+}

@@ -1,0 +1,59 @@
+import Synchronization
+
+/// Chain states as they stand on disk, for the chains heard of lately. Bounded in entries: a generation that is full becomes the old one,
+/// and what was not asked for during a whole generation is forgotten and read from disk again.
+///
+/// The writer alone changes it, after its commits; anybody may look, so that a refusal can carry the last known mark.
+final class MarkCache: Sendable {
+    struct Entry: Sendable {
+        var state: ChainState
+        /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or nothing.
+        var place: (partition: Partition, row: Int64)?
+    }
+
+    private struct Generations {
+        var young: [ChainKey: Entry] = [:]
+        var old: [ChainKey: Entry] = [:]
+    }
+
+    private let generations = Mutex(Generations())
+    private let generationLimit: Int
+
+    /// - Parameter limit: the most entries, 2 or more.
+    init(limit: Int) {
+        generationLimit = max(1, limit / 2)
+    }
+
+    subscript(key: ChainKey) -> Entry? {
+        get {
+            generations.withLock { generations in
+                if let entry = generations.young[key] { return entry }
+                guard let entry = generations.old[key] else { return nil }
+                Self.insert(entry, key, &generations, limit: generationLimit)
+                return entry
+            }
+        }
+        set {
+            generations.withLock { generations in
+                if let newValue {
+                    Self.insert(newValue, key, &generations, limit: generationLimit)
+                } else {
+                    generations.young[key] = nil
+                    generations.old[key] = nil
+                }
+            }
+        }
+    }
+
+    func removeAll() {
+        generations.withLock { $0 = Generations() }
+    }
+
+    private static func insert(_ entry: Entry, _ key: ChainKey, _ generations: inout Generations, limit: Int) {
+        if generations.young.count >= limit, generations.young[key] == nil {
+            generations.old = generations.young
+            generations.young = [:]
+        }
+        generations.young[key] = entry
+    }
+}

@@ -1,0 +1,154 @@
+import Logging
+import SQLite
+import WireModel
+
+/// One stream's files as its writer sees them: the one it writes, the older ones for chains it has not heard of lately, the baseline.
+///
+/// Not `Sendable`: it belongs to its writer.
+final class StreamFiles {
+    let stream: StreamName
+    let directory: DataDirectory
+    private let baseline: Baseline
+    private let logger: Logger
+
+    /// The file that is written; made at the first transaction of its day.
+    private(set) var active: DayFile?
+    /// Days that have a file, ascending, the active one's too.
+    private(set) var days: [UTCDay]
+    private var older: [UTCDay: DayFile] = [:]
+    /// Names up to this day must not be used again.
+    private var newestRemoved: UTCDay?
+
+    /// At most so many older files are kept open; looking goes on through all of them.
+    private static let openLimit = 128
+
+    init(stream: StreamName, directory: DataDirectory, baseline: Baseline, logger: Logger) throws(StoreError) {
+        self.stream = stream
+        self.directory = directory
+        self.baseline = baseline
+        self.logger = logger
+        days = try directory.partitions().filter { $0.stream == stream }.map(\.day)
+        newestRemoved = try baseline.removedPartitions().filter { $0.stream == stream }.map(\.day).max()
+    }
+
+    /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a removed name.
+    func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, isAnother: Bool) {
+        var isAnother = false
+        if let open = active, !open.isInPlace {
+            logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
+            close()
+            days = try directory.partitions().filter { $0.stream == stream }.map(\.day)
+            isAnother = true
+        }
+        var day = UTCDay(microseconds: time)
+        if let newest = days.last { day = max(day, newest) }
+        if let removed = newestRemoved { day = max(day, removed.next) }
+        if let open = active, open.partition.day == day { return (open, isAnother) }
+        if let open = active {
+            active = nil
+            try open.seal()
+        }
+        older[day] = nil
+        let file = try DayFile(Partition(day: day, stream: stream), in: directory, access: .write)
+        active = file
+        if days.last != day { days.append(day) }
+        return (file, true)
+    }
+
+    /// What is known of a chain: its row in the newest file that has it, or the baseline's word, whichever is greater.
+    func find(_ key: ChainKey) throws(StoreError) -> MarkCache.Entry {
+        var found = MarkCache.Entry(state: ChainState(), place: nil)
+        for day in days.reversed() {
+            guard let row = try file(of: day).chain(key) else { continue }
+            found = MarkCache.Entry(state: row.state, place: (Partition(day: day, stream: stream), row.id))
+            break
+        }
+        if let entry = try baseline.entry(key, stream: stream) { found.state = found.state.merged(with: entry.state) }
+        return found
+    }
+
+    /// The greatest of the points that is in the chain's history, up to its mark.
+    func match(_ points: [EpochClose.Point], key: ChainKey, state: ChainState) throws(StoreError) -> ClosedStream.Match {
+        let removedUpTo = try baseline.entry(key, stream: stream)?.state.mark
+        var couldNotTell = false
+        for point in points.sorted(by: { $0.number > $1.number }) where point.number <= state.mark.number {
+            switch try link(at: point.number, key: key, state: state, removedUpTo: removedUpTo) {
+            case .some(.some(let link)): if link == point.link { return .point(point) }
+            case .some(.none): continue
+            case .none: couldNotTell = true
+            }
+        }
+        return couldNotTell ? .unknown : .none
+    }
+
+    /// The link of the chain at a number; an inner `nil` where none is there (inside a gap or a lost range), an outer one where
+    /// what could tell was removed.
+    private func link(
+        at number: UInt64, key: ChainKey, state: ChainState, removedUpTo: StreamMark?
+    ) throws(StoreError) -> ChainLink?? {
+        if number == 0 { return .some(.zero) }
+        if number == state.mark.number { return .some(state.mark.link) }
+        if let removed = removedUpTo {
+            if number == removed.number { return .some(removed.link) }
+            if number < removed.number { return .none }
+        }
+        for day in days.reversed() {
+            let file = try file(of: day)
+            guard let row = try file.chain(key), row.entryNumber < number else { continue }
+            guard let slice = try file.slice(chain: row.id, holding: number), number <= slice.last else { return .some(.none) }
+            var found: ChainLink?
+            do {
+                try slice.walk { last, link, _ in if last == number { found = link } }
+            } catch {
+                throw file.corrupt("slice \(slice.first)...\(slice.last) of chain \(row.id), at \(error.number): \(error.message)")
+            }
+            return .some(found)
+        }
+        return .some(.none)
+    }
+
+    /// Takes a day's chains and counts into the baseline; from then on its file is asked no more and its name is not used again.
+    /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the baseline's.
+    func retire(_ day: UTCDay, at time: Int64) throws(StoreError) {
+        let partition = Partition(day: day, stream: stream)
+        guard let oldest = days.first, days.contains(day) else {
+            throw StoreError(.notFound, "there is no \(partition.name).")
+        }
+        guard day == oldest else {
+            throw StoreError(.conflict, "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
+        }
+        if let open = active, open.partition.day == day {
+            active = nil
+            try open.seal()
+        }
+        older[day] = nil
+        // Opened to write, so that what a killed process left in its log is synced before its marks are relied on.
+        let file = try DayFile(partition, in: directory, access: .write)
+        try baseline.absorb(file, at: time)
+        days.removeFirst()
+        newestRemoved = max(newestRemoved ?? day, day)
+        try file.seal()
+    }
+
+    func close() {
+        active = nil
+        older = [:]
+    }
+
+    /// Closes in order: the log is moved into the file.
+    func seal() throws(StoreError) {
+        older = [:]
+        guard let open = active else { return }
+        active = nil
+        try open.seal()
+    }
+
+    private func file(of day: UTCDay) throws(StoreError) -> DayFile {
+        if let active, active.partition.day == day { return active }
+        if let open = older[day] { return open }
+        if older.count >= Self.openLimit, let oldest = older.keys.min() { older[oldest] = nil }
+        let file = try DayFile(Partition(day: day, stream: stream), in: directory, access: .read)
+        older[day] = file
+        return file
+    }
+}

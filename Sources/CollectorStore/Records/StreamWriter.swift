@@ -1,0 +1,281 @@
+import Logging
+import SQLite
+import WireModel
+
+/// The one writer of a stream: decides parts against marks and stores them, group-committed.
+///
+/// Requests put a job into the bounded pipeline and then come to the actor; the first to get there commits what has gathered in one
+/// transaction with one fsync, those behind it find their jobs settled. The actor runs on a queue of its own and never suspends, so one
+/// transaction is never seen half done by another caller.
+actor StreamWriter {
+    nonisolated let stream: StreamName
+    nonisolated let cache: MarkCache
+    nonisolated let pipeline: WriterPipeline
+    private nonisolated let executor: BlockingExecutor
+    private let files: StreamFiles
+    private let clock: any StoreClock
+    private let logger: Logger
+    /// The error of the last transaction, until one succeeds.
+    private var trouble: StoreError?
+    /// Older files that cannot be read: chains that may be in them cannot be decided.
+    private var unreadable: StoreError?
+    private var isShutDown = false
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(
+        stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock, logger: Logger
+    ) throws(StoreError) {
+        let baseline = Baseline(try CollectorDatabase.open(directory))
+        files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, logger: logger)
+        self.stream = stream
+        self.clock = clock
+        self.logger = logger
+        cache = MarkCache(limit: cachedMarks)
+        pipeline = WriterPipeline(limits: limits)
+        executor = BlockingExecutor(label: "ws1.collector.store.\(stream)")
+    }
+
+    /// Puts the job into the pipeline and waits until it is settled; a job that is not admitted is settled at once.
+    nonisolated func perform(_ job: WriterJob) async -> WriterJob.Outcome {
+        switch pipeline.admit(job) {
+        case .admitted: return await settle(job)
+        case .full(let bytes, let parts):
+            return refusal(
+                of: job, StoreError(.overloaded, "\(parts) parts, \(bytes) bytes wait for the \(stream) stream's disk. Try again later."))
+        case .shutDown: return refusal(of: job, StoreError(.shuttingDown, "the store is closed. Try again later."))
+        }
+    }
+
+    private func settle(_ job: WriterJob) -> WriterJob.Outcome {
+        while true {
+            if let outcome = job.outcome { return outcome }
+            let batch = pipeline.take()
+            guard !batch.isEmpty else {
+                return refusal(of: job, StoreError(.internalFault, "a job of the \(stream) stream was neither settled nor waiting."))
+            }
+            commit(batch)
+            pipeline.release(batch)
+        }
+    }
+
+    private func commit(_ batch: [WriterJob]) {
+        do throws(StoreError) {
+            if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
+            let outcomes = try transaction(batch)
+            trouble = nil
+            for (job, outcome) in zip(batch, outcomes) { job.settle(outcome) }
+        } catch {
+            // What only one row can be blamed for must not keep the others out.
+            if batch.count > 1, error.code == .conflict || error.code == .invalid {
+                for job in batch { commit([job]) }
+                return
+            }
+            note(error)
+            for job in batch { job.settle(refusal(of: job, error)) }
+        }
+    }
+
+    private func note(_ error: StoreError) {
+        if error.code == .shuttingDown { return }
+        if trouble?.code != error.code {
+            logger.error("records cannot be stored", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
+        }
+        trouble = error
+    }
+
+    /// One transaction over all jobs; what it returns is on synced disk.
+    private func transaction(_ batch: [WriterJob]) throws(StoreError) -> [WriterJob.Outcome] {
+        let (file, isAnother) = try files.fileForWriting(at: clock.now())
+        // Another file: places in the cache may be of one that is gone. Marks are read again from disk.
+        if isAnother { cache.removeAll() }
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        var changes = WriterChanges()
+        do {
+            var outcomes: [WriterJob.Outcome] = []
+            for job in batch { outcomes.append(try perform(job, on: file, &changes)) }
+            if changes.isEmpty {
+                // Nothing to sync: what was read was synced when it was committed (DayFile, its promises).
+                file.connection.rollback()
+            } else {
+                for (key, entry) in changes.entries {
+                    guard changes.changed.contains(key), let place = entry.place else { continue }
+                    try StoreError.mapping { () throws(SQLiteError) in try file.update(chain: place.row, state: entry.state) }
+                }
+                try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
+            }
+            for (key, entry) in changes.entries { cache[key] = entry }
+            return outcomes
+        } catch {
+            file.connection.rollback()
+            forget(changes, after: error)
+            throw error
+        }
+    }
+
+    /// After a failed commit the marks are read from disk again; where not only space was missing, over a new connection.
+    private func forget(_ changes: WriterChanges, after error: StoreError) {
+        if error.code != .diskFull, error.code != .conflict, error.code != .invalid {
+            files.close()
+            cache.removeAll()
+            return
+        }
+        for key in changes.entries.keys { cache[key] = nil }
+        for key in changes.entries.keys {
+            if let entry = try? files.find(key) { cache[key] = entry }
+        }
+    }
+
+    private func perform(_ job: WriterJob, on file: DayFile, _ changes: inout WriterChanges) throws(StoreError) -> WriterJob.Outcome {
+        switch job.work {
+        case .append(let parts):
+            var answers: [PartAnswer] = []
+            for part in parts { answers.append(try append(part, of: job, on: file, &changes)) }
+            return .appended(answers)
+        case .close(let epoch, let request):
+            return .closed(try close(epoch, request, of: job, on: file, &changes))
+        }
+    }
+
+    private func append(
+        _ part: BatchPart, of job: WriterJob, on file: DayFile, _ changes: inout WriterChanges
+    ) throws(StoreError) -> PartAnswer {
+        let key = ChainKey(device: job.device, epoch: part.epoch)
+        var entry: MarkCache.Entry
+        do { entry = try known(key, changes) } catch {
+            // Unknown is never "nothing": without its mark the part cannot be decided. Others go on.
+            return answer(part, .unavailable, cache[key]?.state.mark ?? .none, "\(error)")
+        }
+        if let closed = entry.state.closed {
+            changes.entries[key] = entry
+            return answer(part, .closed, entry.state.mark, "the epoch was closed at number \(closed.last) (\(closed.reason))")
+        }
+        switch PartDecision.decide(part: part, mark: entry.state.mark) {
+        case .damaged(let fault): return answer(part, .damaged, entry.state.mark, fault)
+        case .identityConflict:
+            return answer(part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another")
+        case .already:
+            // An answer was lost; totals newer than those kept are worth a row's update, others are a late ghost's.
+            if part.totals.produced > entry.state.totals.sent.produced {
+                try enter(key, &entry, on: file)
+                entry.state.totals = DeviceTotals(of: part)
+                changes.record(entry, key)
+            } else {
+                changes.entries[key] = entry
+            }
+            return answer(part, .already, entry.state.mark)
+        case .store(let slice):
+            try enter(key, &entry, on: file)
+            if let place = entry.place {
+                try StoreError.mapping { () throws(SQLiteError) in
+                    try file.insert(slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt)
+                }
+            }
+            entry.state.mark = slice.mark
+            entry.state.totals = DeviceTotals(of: part)
+            changes.record(entry, key)
+            return answer(part, .stored, slice.mark)
+        }
+    }
+
+    private func close(
+        _ epoch: EpochID, _ request: EpochClose.Stream, of job: WriterJob, on file: DayFile, _ changes: inout WriterChanges
+    ) throws(StoreError) -> Result<ClosedStream, StoreError> {
+        let key = ChainKey(device: job.device, epoch: epoch)
+        var entry: MarkCache.Entry
+        let match: ClosedStream.Match
+        do {
+            entry = try known(key, changes)
+            match = try files.match(request.points, key: key, state: entry.state)
+        } catch {
+            return .failure(error)
+        }
+        if entry.state.closed == nil {
+            try enter(key, &entry, on: file)
+            entry.state.closed = ChainState.Closure(last: request.last, reason: request.reason, at: job.receivedAt)
+            changes.record(entry, key)
+        }
+        return .success(ClosedStream(stream: stream, mark: entry.state.mark, match: match))
+    }
+
+    private func known(_ key: ChainKey, _ changes: WriterChanges) throws(StoreError) -> MarkCache.Entry {
+        if let entry = changes.entries[key] ?? cache[key] { return entry }
+        do {
+            let entry = try files.find(key)
+            unreadable = nil
+            return entry
+        } catch {
+            if unreadable == nil {
+                logger.error("a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
+            }
+            unreadable = error
+            throw error
+        }
+    }
+
+    /// Makes the chain's row in the file that is written, if its newest row is elsewhere.
+    private func enter(_ key: ChainKey, _ entry: inout MarkCache.Entry, on file: DayFile) throws(StoreError) {
+        if entry.place?.partition == file.partition { return }
+        let state = entry.state
+        let row = try StoreError.mapping { () throws(SQLiteError) in try file.enter(key, state: state) }
+        entry.place = (file.partition, row)
+    }
+
+    private func answer(_ part: BatchPart, _ outcome: PartOutcome, _ mark: StreamMark, _ detail: String = "") -> PartAnswer {
+        PartAnswer(epoch: part.epoch, stream: part.stream, outcome: outcome, mark: mark, detail: detail)
+    }
+
+    private nonisolated func refusal(of job: WriterJob, _ error: StoreError) -> WriterJob.Outcome {
+        switch job.work {
+        case .append(let parts):
+            return .appended(
+                parts.map { part in
+                    let mark = cache[ChainKey(device: job.device, epoch: part.epoch)]?.state.mark ?? .none
+                    return PartAnswer(
+                        epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark, detail: "\(error)")
+                })
+        case .close: return .closed(.failure(error))
+        }
+    }
+
+    /// Why an append could not succeed now; `nil` where it could.
+    func fault() -> StoreError? {
+        if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }
+        if let unreadable { return unreadable }
+        do {
+            let (file, isAnother) = try files.fileForWriting(at: clock.now())
+            if isAnother { cache.removeAll() }
+            try StoreError.mapping { () throws(SQLiteError) in
+                try file.connection.begin()
+                file.connection.rollback()
+            }
+        } catch {
+            note(error)
+            return error
+        }
+        return trouble
+    }
+
+    /// Moves a day into the baseline; its file may be removed after that.
+    func retire(_ day: UTCDay) throws(StoreError) {
+        if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
+        try files.retire(day, at: clock.now())
+        // Places of that file are no longer places.
+        cache.removeAll()
+    }
+
+    /// Ends after what was admitted is settled.
+    func shutDown() {
+        pipeline.shutDown()
+        while true {
+            let batch = pipeline.take()
+            if batch.isEmpty { break }
+            commit(batch)
+            pipeline.release(batch)
+        }
+        isShutDown = true
+        do { try files.seal() } catch {
+            logger.warning("a record file was not closed in order", metadata: ["store.error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Who may talk to this collector, and what is known of them: organizations, tokens, devices, profiles (`<data>/collector.sqlite`).
+///
+/// Safe to call from any number of tasks; calls are answered one at a time, off the cooperative pool, but for a device's authentication,
+/// which memory answers. What changes something returns after it is on synced disk. Secrets are kept as hashes, and never logged.
+package final class CollectorRegistry: Sendable {
+    /// This collector, for ever.
+    package let collectorID: CollectorID
+    /// This collector between two restores from backup.
+    package let incarnationID: IncarnationID
+
+    private let database: RegistryDatabase
+    private let lock: DirectoryLock?
+
+    /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and two tokens.
+    /// - Parameter exclusive: holds the data directory (`<data>/lock`) until it is released; `false` for a short administrative command
+    ///   beside a running collector.
+    /// - Returns: with the registry, the two tokens if this was the first start; they are said only here.
+    /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    package static func open(
+        directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true
+    ) throws(StoreError) -> (CollectorRegistry, created: FirstStart?) {
+        let directory = DataDirectory(path: directory)
+        try directory.prepare()
+        let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
+        let connection = try CollectorDatabase.open(directory)
+        let created = try StoreError.mapping { () throws(SQLiteError) in try FirstStart.create(in: connection, at: clock.now()) }
+        guard let collector = CollectorID(try meta("collector_id", connection)),
+            let incarnation = IncarnationID(try meta("incarnation_id", connection))
+        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }
+        let database = RegistryDatabase(connection: connection, clock: clock, logger: logger)
+        return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, lock: lock), created)
+    }
+
+    private static func meta(_ name: String, _ connection: Connection) throws(StoreError) -> Data {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
+            try statement.bind(name)
+            return try statement.step() ? statement.data(0) : Data()
+        }
+    }
+
+    private init(collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, lock: DirectoryLock?) {
+        self.collectorID = collectorID
+        self.incarnationID = incarnationID
+        self.database = database
+        self.lock = lock
+    }
+
+    static func newTokenID() -> String {
+        String(CollectorID.random().description.prefix(18).filter { $0 != "-" })
+    }
+
+    // MARK: Devices
+
+    /// Gives a device its credential. A known id with its right credential is kept; so is an unknown one that comes with a credential
+    /// (this collector was restored from an older backup). The former credential stays good until the new one is first used.
+    package func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {
+        try await database.enroll(token: token, request: request)
+    }
+
+    /// Whose credential it is; the device comes without beacon and identity.
+    package func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication {
+        let hash = Secret.hash(of: credential)
+        if let device = database.cache.device(hash: hash) { return .device(device) }
+        return try await database.authenticate(hash: hash)
+    }
+
+    /// A new credential; the former one stays good until the new one is first used.
+    package func rotateCredential(device: DeviceID) async throws(StoreError) -> String {
+        try await database.rotateCredential(device)
+    }
+
+    /// The device's credential is refused from now on; what it has sent stays.
+    package func unenroll(device: DeviceID) async throws(StoreError) {
+        try await database.revoke(device)
+    }
+
+    /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and before it is asked for.
+    /// - Parameter at: the collector's clock, microseconds since 1970.
+    package func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) {
+        let isDue = database.seen.note(device, SeenBuffer.Entry(at: at, beacon: beacon, identity: identity))
+        // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
+        if isDue { Task { await database.writeSeen() } }
+    }
+
+    /// Devices in the order of their ids, with what was last seen of them.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - cursor: an earlier page's `next`.
+    ///   - limit: 1 to 1,000.
+    package func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        var after: DeviceID?
+        if let cursor {
+            after = DeviceID(cursor)
+            guard after != nil else { throw StoreError(.invalid, "the cursor is not one of this registry's.") }
+        }
+        return try await database.devices(organization: organization, after: after, limit: limit)
+    }
+
+    /// - Parameter organization: `nil` for any; a device of another one is not there.
+    package func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
+        try await database.device(id, organization: organization)
+    }
+
+    /// The organization's newest profile, as the device gets it.
+    package func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data) {
+        try await database.profile(organization)
+    }
+
+    // MARK: Tokens
+
+    /// Whose token it is; `nil` for one that is unknown, revoked or expired.
+    package func authenticatePerson(token: String) async throws(StoreError) -> Person? {
+        try await database.person(hash: Secret.hash(of: token))
+    }
+
+    /// - Parameters:
+    ///   - expiresInSeconds: 30 days by default; 1 or more.
+    ///   - maximumUses: devices that may enroll with it; `nil` for any number.
+    /// - Returns: the token, said only here.
+    package func createEnrollmentToken(
+        organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds, maximumUses: Int? = nil, note: String = ""
+    ) async throws(StoreError) -> (id: String, token: String) {
+        guard (1...(100 * 366 * 86_400)).contains(expiresInSeconds), maximumUses ?? 1 >= 1 else {
+            throw StoreError(.invalid, "a token lives for 1 second or more and is used once or more.")
+        }
+        let secret = Secret(.enrollment)
+        let now = database.clock.now()
+        let row = TokenRow(
+            id: Self.newTokenID(), kind: .enrollment, name: note, organization: organization, created: now,
+            expires: now + expiresInSeconds * 1_000_000, maximumUses: maximumUses, uses: 0)
+        try await database.create(row, secret: secret)
+        return (row.id, secret.text)
+    }
+
+    /// - Parameter organization: `nil` for all.
+    package func createPersonToken(
+        name: String, role: PersonRole, organization: String?
+    ) async throws(StoreError) -> (id: String, token: String) {
+        let secret = Secret(.person)
+        let row = TokenRow(
+            id: Self.newTokenID(), kind: .person, name: name, role: role, organization: organization, created: database.clock.now(), uses: 0)
+        try await database.create(row, secret: secret)
+        return (row.id, secret.text)
+    }
+
+    /// All tokens, revoked ones too, oldest first; never the secrets.
+    package func tokens() async throws(StoreError) -> [TokenRow] {
+        try await database.tokens()
+    }
+
+    package func revokeToken(_ id: String) async throws(StoreError) {
+        try await database.revokeToken(id)
+    }
+
+    /// Writes what is left to write and closes.
+    package func close() async {
+        await database.close()
+    }
+}

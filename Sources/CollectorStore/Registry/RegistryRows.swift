@@ -1,0 +1,96 @@
+import FoundationEssentials
+import WireModel
+
+/// What a person or script may do; each role may do what the ones before it may. The raw value is on disk.
+package enum PersonRole: Int, Sendable, Comparable, CaseIterable {
+    case viewer = 1
+    case `operator` = 2
+    case administrator = 3
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Who holds a person's token.
+package struct Person: Equatable, Sendable {
+    package var name: String
+    package var role: PersonRole
+    /// `nil`: all organizations.
+    package var organization: String?
+}
+
+/// A device as it enrolled, and - where asked for - what its newest records say of it.
+package struct DeviceRow: Equatable, Sendable {
+    package var id: DeviceID
+    package var organization: String
+    package var name: String
+    package var operatingSystem: WireOperatingSystem
+    package var agentVersion: String
+    /// Bundle id; empty for the agent itself.
+    package var application: String
+    package var machineHash: String
+    package var test: Bool
+    /// First and latest enrollment, microseconds since 1970 by the collector's clock, as are all times here.
+    package var created: Int64
+    package var enrolled: Int64
+    /// When it was revoked or unenrolled; `nil` while it is welcome.
+    package var revoked: Int64?
+    package var lastSeen: Int64?
+    package var beacon: WireBeacon?
+    package var identity: WireSystemIdentity?
+}
+
+package struct DevicePage: Equatable, Sendable {
+    package var devices: [DeviceRow]
+    /// Opaque; `nil` at the end.
+    package var next: String?
+}
+
+package enum DeviceAuthentication: Equatable, Sendable {
+    /// Without beacon and identity.
+    case device(DeviceRow)
+    case unknown
+    case revoked
+}
+
+package struct EnrollResult: Equatable, Sendable {
+    package var deviceID: DeviceID
+    /// The device's secret, said once and not kept.
+    package var credential: String
+    package var organization: String
+    package var profileRevision: UInt64
+    /// The id asked for was kept.
+    package var deviceKept: Bool
+}
+
+package enum EnrollError: Error, Equatable, Sendable {
+    case tokenUnknown, tokenExpired, tokenUsedUp, tokenRevoked
+    /// The id is known and the previous credential does not prove it, or it belongs to another organization.
+    case deviceConflict
+    case store(StoreError)
+}
+
+package struct TokenRow: Equatable, Sendable {
+    package enum Kind: Int, Sendable {
+        case enrollment = 1
+        case person = 2
+    }
+
+    package var id: String
+    package var kind: Kind
+    /// The person's name, or the enrollment token's note.
+    package var name: String
+    /// Of a person.
+    package var role: PersonRole?
+    package var organization: String?
+    package var created: Int64
+    package var expires: Int64?
+    package var maximumUses: Int?
+    package var uses: Int
+    package var revoked: Int64?
+}
+
+/// What the very first start made; the secrets are said here and nowhere again.
+package struct FirstStart: Equatable, Sendable {
+    package var enrollmentToken: String
+    package var administratorToken: String
+}

@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// The record store over SQLite: one file per day and stream (`DayFile` tells its story), one writer per stream, readers beside them.
+package final class SQLiteRecordStore: RecordStore {
+    package struct Configuration: Sendable {
+        /// Bytes of parts that may wait for one stream's disk, or be on their way to it; more is answered unavailable at once.
+        package var pipelineBytes = 64 << 20
+        /// Parts, likewise.
+        package var pipelineParts = 4096
+        /// Bytes that share one transaction at most.
+        package var transactionBytes = 8 << 20
+        /// Chains per stream whose marks are kept in memory.
+        package var cachedMarks = 65_536
+        /// Below this many free bytes the store says that it is not ready; it goes on storing until the disk is full.
+        package var readyFreeBytes: UInt64 = 64 << 20
+
+        package init() {}
+    }
+
+    private let directory: DataDirectory
+    private let configuration: Configuration
+    private let clock: any StoreClock
+    private let lock: DirectoryLock
+    private let reader: RecordReader
+    private let writers: [StreamName: StreamWriter]
+
+    /// Opens the store, making what is missing, and finishes what an earlier process left: files whose marks are in the baseline are
+    /// removed, logs of earlier days are moved into their files.
+    /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    package static func open(
+        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
+    ) throws(StoreError) -> SQLiteRecordStore {
+        let directory = DataDirectory(path: directory)
+        try directory.prepare()
+        let lock = try DirectoryLock(path: directory.recordsLockPath)
+        let database = try CollectorDatabase.open(directory)
+        let removed = Set(try Baseline(database).removedPartitions())
+        for partition in try directory.partitions() {
+            if removed.contains(partition) {
+                try directory.remove(partition)
+            } else if directory.hasLog(partition) {
+                recover(partition, in: directory, logger: logger)
+            }
+        }
+        return try SQLiteRecordStore(directory: directory, lock: lock, clock: clock, configuration: configuration, logger: logger)
+    }
+
+    private init(
+        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration, logger: Logger
+    ) throws(StoreError) {
+        self.directory = directory
+        self.lock = lock
+        self.configuration = configuration
+        self.clock = clock
+        reader = try RecordReader(directory: directory)
+        var limits = WriterPipeline.Limits()
+        limits.bytes = configuration.pipelineBytes
+        limits.parts = configuration.pipelineParts
+        limits.transactionBytes = configuration.transactionBytes
+        var writers: [StreamName: StreamWriter] = [:]
+        for stream in StreamName.allCases {
+            writers[stream] = try StreamWriter(
+                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock, logger: logger)
+        }
+        self.writers = writers
+    }
+
+    /// Syncs what a killed process left in a log. One file that cannot be read is the matter of the chains in it, not of the store.
+    private static func recover(_ partition: Partition, in directory: DataDirectory, logger: Logger) {
+        do {
+            try DayFile(partition, in: directory, access: .write).seal()
+        } catch {
+            logger.error("a record file cannot be opened", metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
+        }
+    }
+
+    package func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer] {
+        var positions: [StreamName: [Int]] = [:]
+        for (position, part) in parts.enumerated() { positions[part.stream, default: []].append(position) }
+        var answers = [PartAnswer?](repeating: nil, count: parts.count)
+        await withTaskGroup(of: (StreamName, WriterJob.Outcome).self) { group in
+            for (stream, places) in positions {
+                guard let writer = writers[stream] else { continue }
+                let job = WriterJob(device: device, receivedAt: receivedAt, work: .append(places.map { parts[$0] }))
+                group.addTask { (stream, await writer.perform(job)) }
+            }
+            for await (stream, outcome) in group {
+                guard case .appended(let found) = outcome else { continue }
+                for (place, answer) in zip(positions[stream] ?? [], found) { answers[place] = answer }
+            }
+        }
+        return zip(parts, answers).map { part, answer in
+            answer ?? PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: .none, detail: "no writer")
+        }
+    }
+
+    package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
+        var closed: [ClosedStream] = []
+        for stream in request.streams {
+            guard let writer = writers[stream.stream] else { continue }
+            let job = WriterJob(device: device, receivedAt: clock.now(), work: .close(epoch: request.epoch, stream))
+            guard case .closed(let result) = await writer.perform(job) else { continue }
+            closed.append(try result.get())
+        }
+        return closed
+    }
+
+    package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
+        try await reader.balance(of: device)
+    }
+
+    package func records(
+        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
+    ) async throws(StoreError) -> RecordPage {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        var cursor: RecordCursor?
+        if let before {
+            cursor = RecordCursor(before)
+            guard cursor != nil else { throw StoreError(.invalid, "the cursor is not one of this store's.") }
+        }
+        return try await reader.records(of: device, stream: stream, kind: kind, module: module, before: cursor, limit: limit)
+    }
+
+    package func readiness() async -> StoreReadiness {
+        if let free = directory.freeBytes, free < configuration.readyFreeBytes {
+            return .notReady("\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
+        }
+        for stream in StreamName.allCases {
+            if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
+        }
+        return .ready
+    }
+
+    /// Removes one stream's file of one day for good: its marks and counts go into the baseline, synced, first.
+    ///
+    /// Only the oldest file of a stream can go. A crash in between is finished at the next opening.
+    /// - Throws: `.notFound`, `.conflict` where older ones are left, or what the disk says.
+    package func dropPartition(day: UTCDay, stream: StreamName) async throws(StoreError) {
+        guard let writer = writers[stream] else { return }
+        let partition = Partition(day: day, stream: stream)
+        try await writer.retire(day)
+        await reader.forget(partition)
+        try directory.remove(partition)
+    }
+
+    /// Every record file there is, oldest first.
+    package func partitions() throws(StoreError) -> [Partition] {
+        try directory.partitions()
+    }
+
+    package func shutDown() async {
+        for writer in writers.values { await writer.shutDown() }
+        await reader.shutDown()
+    }
+}

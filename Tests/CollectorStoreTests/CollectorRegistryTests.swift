@@ -1,0 +1,181 @@
+import CollectorStore
+import Foundation
+import Testing
+import WireModel
+
+@Suite struct CollectorRegistryTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let registry: CollectorRegistry
+    private let first: FirstStart
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        self.registry = registry
+        first = try #require(created)
+    }
+
+    private func request(_ id: DeviceID? = nil, previous: String = "", name: String = "kiosk") -> WireEnrollRequest {
+        var request = WireEnrollRequest()
+        request.deviceID = id?.data ?? Data()
+        request.previousCredential = previous
+        request.deviceName = name
+        request.operatingSystem.name = "linux"
+        request.machineHash = "m"
+        return request
+    }
+
+    private func fault(_ token: String, _ request: WireEnrollRequest) async -> EnrollError? {
+        do throws(EnrollError) {
+            _ = try await registry.enroll(token: token, request: request)
+            return nil
+        } catch { return error }
+    }
+
+    @Test func theFirstStartMakesIdsTokensAndTheDefaultProfileOnce() async throws {
+        let person = try #require(try await registry.authenticatePerson(token: first.administratorToken))
+        #expect(person.role == .administrator && person.organization == nil)
+        let (revision, bytes) = try await registry.profile(organization: "default")
+        let profile = try WireProfile.decode(bytes)
+        #expect(revision == 1 && profile.revision == 1 && profile.organization == "default")
+        #expect(profile.analytics.enabled && profile.logging.level == .information && !profile.sampling.modules.contains("gps"))
+        await registry.close()
+        let (again, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
+        #expect(created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID)
+        #expect(try await again.authenticatePerson(token: first.administratorToken) == person)
+        await again.close()
+    }
+
+    @Test func aSecondProcessGetsInUse() throws {
+        #expect { try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
+            ($0 as? StoreError)?.code == .inUse
+        }
+    }
+
+    @Test func anEnrolledDeviceIsKnownByItsCredentialAlone() async throws {
+        let result = try await registry.enroll(token: first.enrollmentToken, request: request())
+        #expect(!result.deviceKept && result.organization == "default" && result.profileRevision == 1)
+        for _ in 0..<2 {
+            guard case .device(let device) = try await registry.authenticateDevice(credential: result.credential) else {
+                Issue.record("not known")
+                return
+            }
+            #expect(device.id == result.deviceID && device.name == "kiosk" && device.operatingSystem.name == "linux")
+        }
+        #expect(try await registry.authenticateDevice(credential: result.credential + "x") == .unknown)
+        #expect(try await registry.authenticateDevice(credential: first.enrollmentToken) == .unknown)
+    }
+
+    @Test func reEnrollmentKeepsTheIdOnlyWithTheRightCredential() async throws {
+        let old = try await registry.enroll(token: first.enrollmentToken, request: request())
+        #expect(await fault(first.enrollmentToken, request(old.deviceID)) == .deviceConflict)
+        #expect(await fault(first.enrollmentToken, request(old.deviceID, previous: "wrong")) == .deviceConflict)
+        let new = try await registry.enroll(token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
+        #expect(new.deviceKept && new.deviceID == old.deviceID && new.credential != old.credential)
+        // The answer was lost: the device has only its old credential, and it is still good.
+        let again = try await registry.enroll(token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
+        #expect(again.deviceID == old.deviceID)
+        #expect(try await registry.authenticateDevice(credential: new.credential) == .unknown)
+        guard case .device = try await registry.authenticateDevice(credential: again.credential) else {
+            Issue.record("the newest credential is not known")
+            return
+        }
+        #expect(try await registry.authenticateDevice(credential: old.credential) == .unknown)
+    }
+
+    @Test func anIdThisCollectorDoesNotKnowIsTakenWithACredentialOnly() async throws {
+        let id = DeviceID.random()
+        let taken = try await registry.enroll(token: first.enrollmentToken, request: request(id, previous: "from before the restore"))
+        #expect(taken.deviceID == id && taken.deviceKept)
+        let other = DeviceID.random()
+        let given = try await registry.enroll(token: first.enrollmentToken, request: request(other))
+        #expect(given.deviceID != other && !given.deviceKept)
+    }
+
+    @Test func aTokenForAnUnknownOrganizationIsNotMade() async throws {
+        await #expect(throws: StoreError.self) { _ = try await registry.createEnrollmentToken(organization: "other") }
+    }
+
+    @Test func enrollmentTokensExpireAreUsedUpAndRevoked() async throws {
+        #expect(await fault("nonsense", request()) == .tokenUnknown)
+        #expect(await fault(first.administratorToken, request()) == .tokenUnknown)
+        let twice = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 60, maximumUses: 2, note: "shop")
+        for _ in 0..<2 { #expect(await fault(twice.token, request()) == nil) }
+        #expect(await fault(twice.token, request()) == .tokenUsedUp)
+        let short = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 60)
+        clock.advance(seconds: 60)
+        #expect(await fault(short.token, request()) == .tokenExpired)
+        let row = try #require(try await registry.tokens().first { $0.id == twice.id })
+        #expect(row.uses == 2 && row.maximumUses == 2 && row.name == "shop" && row.kind == .enrollment)
+        let revoked = try await registry.createEnrollmentToken(organization: "default")
+        try await registry.revokeToken(revoked.id)
+        #expect(await fault(revoked.token, request()) == .tokenRevoked)
+        clock.advance(days: 31)
+        #expect(await fault(first.enrollmentToken, request()) == .tokenExpired)
+    }
+
+    @Test func rotationKeepsTheFormerCredentialUntilTheNewOneIsUsed() async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        let next = try await registry.rotateCredential(device: device.deviceID)
+        guard case .device = try await registry.authenticateDevice(credential: device.credential),
+            case .device = try await registry.authenticateDevice(credential: next)
+        else {
+            Issue.record("one of them is refused")
+            return
+        }
+        #expect(try await registry.authenticateDevice(credential: device.credential) == .unknown)
+        guard case .device = try await registry.authenticateDevice(credential: next) else {
+            Issue.record("the new one is refused")
+            return
+        }
+    }
+
+    @Test func anUnenrolledDeviceIsRevokedAtOnce() async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        _ = try await registry.authenticateDevice(credential: device.credential)
+        try await registry.unenroll(device: device.deviceID)
+        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        await #expect(throws: StoreError.self) { _ = try await registry.rotateCredential(device: device.deviceID) }
+    }
+
+    @Test func whatWasSeenShowsAtOnceAndKeepsWhatIsNotNewer() async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        var beacon = WireBeacon()
+        beacon.deviceName = "lobby"
+        registry.seen(device: device.deviceID, at: clock.now(), beacon: beacon, identity: nil)
+        var identity = WireSystemIdentity()
+        identity.hostName = "host"
+        registry.seen(device: device.deviceID, at: clock.now() + 5, beacon: nil, identity: identity)
+        registry.seen(device: .random(), at: clock.now(), beacon: beacon, identity: nil)
+        let row = try #require(try await registry.device(device.deviceID, organization: "default"))
+        #expect(row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5)
+        #expect(try await registry.device(device.deviceID, organization: "other") == nil)
+    }
+
+    @Test func devicesComeInPages() async throws {
+        var ids: [DeviceID] = []
+        for _ in 0..<5 { ids.append(try await registry.enroll(token: first.enrollmentToken, request: request()).deviceID) }
+        var found: [DeviceID] = []
+        var cursor: String?
+        repeat {
+            let page = try await registry.devices(organization: "default", after: cursor, limit: 2)
+            found += page.devices.map(\.id)
+            cursor = page.next
+        } while cursor != nil
+        #expect(found == ids.sorted { $0.description < $1.description })
+        #expect(try await registry.devices(organization: "other", after: nil, limit: 2).devices.isEmpty)
+        #expect(try await registry.devices(organization: nil, after: nil, limit: 5).devices.count == 5)
+    }
+
+    @Test func noSecretIsOnDisk() async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        _ = try await registry.createPersonToken(name: "ann", role: .viewer, organization: "default")
+        await registry.close()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path + "/collector.sqlite"))
+        for secret in [first.enrollmentToken, first.administratorToken, device.credential] {
+            #expect(bytes.range(of: Data(secret.utf8)) == nil)
+            #expect(bytes.range(of: Data(secret.dropFirst(5).utf8)) == nil)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import CollectorStore
+import Foundation
+import Testing
+import WireModel
+
+/// What every record store promises, whatever engine it is: each engine's tests run this against a store that is empty.
+struct RecordStoreConformance {
+    let store: any RecordStore
+
+    func storesAPartOnceAndMovesTheMark() async throws {
+        var device = ScriptedDevice()
+        device.produce(10)
+        let part = try #require(device.part())
+        let first = await store.append(part, from: device.device)
+        #expect(first.outcome == .stored)
+        #expect(first.mark.number == 10 && first.mark.stored == 10 && first.mark.link == device.link)
+        let second = await store.append(part, from: device.device)
+        #expect(second.outcome == .already)
+        #expect(second.mark == first.mark)
+        let records = try await store.allRecords(of: device.device, stream: .sample)
+        #expect(records.map(\.header.number) == Array((1...10).reversed()))
+        #expect(records.map(\.bytes) == (1...10).reversed().map { device.made[$0] })
+    }
+
+    func storesOnlyWhatIsAboveTheMark() async throws {
+        var device = ScriptedDevice()
+        device.produce(5)
+        let early = try #require(device.part())
+        _ = await store.append(early, from: device.device)
+        device.produce(5)
+        let overlapping = try #require(device.part(8))
+        let answer = await store.append(overlapping, from: device.device)
+        #expect(answer.outcome == .stored && answer.mark.number == 8 && answer.mark.stored == 8)
+        #expect(try await store.allRecords(of: device.device, stream: .sample).count == 8)
+    }
+
+    func refusesWhatIsDamagedOrOfAnotherHistory() async throws {
+        var device = ScriptedDevice()
+        device.produce(4)
+        var part = try #require(device.part())
+        part.records[2][part.records[2].startIndex + 5] ^= 1
+        #expect(await store.append(part, from: device.device).outcome == .damaged)
+        let stored = await store.append(try #require(device.part()), from: device.device)
+        #expect(stored.outcome == .stored)
+        var other = ScriptedDevice(device: device.device, epoch: device.epoch)
+        other.produce(6, bodyBytes: 41)
+        let answer = await store.append(try #require(other.part()), from: device.device)
+        #expect(answer.outcome == .identityConflict && answer.mark == stored.mark)
+    }
+
+    func countsRejectedDroppedAndLost() async throws {
+        var device = ScriptedDevice()
+        device.produce(3)
+        device.dropOldest(2, reason: .ageCap)
+        device.append(Data([0xFF, 0xFF]))
+        device.append(Data(repeating: 7, count: WireLimits.recordBytes + 1))
+        device.produce(1)
+        let answer = try #require(try await store.drain(&device))
+        #expect(answer.mark.number == 6 && answer.mark.stored == 2)
+        #expect(answer.mark.dropped == [.ageCap: 2])
+        #expect(answer.mark.rejected == [.malformedEnvelope: 1, .recordTooLarge: 1])
+        // An older collector had acknowledged 7 and 8.
+        device.produce(4)
+        device.held.removeFirst(2)
+        device.mark = StreamMark(number: 8, link: try #require(device.links[8]))
+        let beyond = await store.append(try #require(device.part()), from: device.device)
+        #expect(beyond.outcome == .stored && beyond.mark.lostAtCollector == 2 && beyond.mark.addsUp)
+        let balance = try #require(try await store.balance(of: device.device).first)
+        #expect(balance.storedRows == 4 && balance.balance.closes && balance.balance.waiting == 0)
+        #expect(balance.balance.produced == 10)
+    }
+
+    func keepsStreamsEpochsAndDevicesApart() async throws {
+        var devices = [
+            ScriptedDevice(stream: .status), ScriptedDevice(stream: .event), ScriptedDevice(stream: .sample), ScriptedDevice(),
+        ]
+        devices.append(ScriptedDevice(device: devices[3].device, stream: .sample))
+        for position in devices.indices { devices[position].produce(position + 1) }
+        for position in devices.indices { _ = try await store.drain(&devices[position]) }
+        for (position, device) in devices.enumerated() {
+            let count = try await store.balance(of: device.device).filter { $0.epoch == device.epoch }.map(\.storedRows)
+            #expect(count == [UInt64(position + 1)])
+        }
+        #expect(try await store.allRecords(of: devices[3].device, stream: .sample).count == 9)
+    }
+
+    func answersPartsInTheOrderOfTheRequest() async throws {
+        var sample = ScriptedDevice(stream: .sample)
+        var status = ScriptedDevice(device: sample.device, epoch: sample.epoch, stream: .status)
+        sample.produce(6)
+        status.produce(2)
+        let parts = [try #require(sample.part(2)), try #require(status.part()), try #require(sample.part(6))]
+        let answers = await store.append(parts, from: sample.device, receivedAt: 5)
+        #expect(answers.map(\.stream) == [.sample, .status, .sample])
+        #expect(answers.map(\.mark.number) == [2, 2, 6])
+    }
+
+    func showsWaitingFromTheTotals() async throws {
+        var device = ScriptedDevice()
+        device.produce(10)
+        device.dropOldest(3)
+        let answer = await store.append(try #require(device.part(4)), from: device.device)
+        #expect(answer.mark.number == 6)
+        let balance = try #require(try await store.balance(of: device.device).first)
+        #expect(balance.balance.produced == 10 && balance.balance.waiting == 4 && balance.balance.closes)
+        #expect(balance.totals == device.totals)
+    }
+
+    func closesAnEpochForGoodAndFindsPoints() async throws {
+        var device = ScriptedDevice()
+        device.produce(12)
+        for size in [5, 4] {
+            let answer = await store.append(try #require(device.part(size)), from: device.device)
+            device.apply(answer)
+        }
+        func request(_ points: [UInt64], wrong: Set<UInt64> = []) -> EpochClose {
+            let points = points.map { number in
+                EpochClose.Point(number: number, link: wrong.contains(number) ? ChainLink(high: 1, low: 1) : device.links[number] ?? .zero)
+            }
+            return EpochClose(
+                epoch: device.epoch, streams: StreamName.allCases.map { stream in
+                    EpochClose.Stream(
+                        stream: stream, last: stream == .sample ? 12 : 0, reason: .moved, points: stream == .sample ? points : [])
+                })
+        }
+        func match(_ request: EpochClose) async throws -> ClosedStream.Match? {
+            try await store.close(request, from: device.device).first { $0.stream == .sample }?.match
+        }
+        #expect(try await match(request([12, 8, 3], wrong: [8])) == .point(.init(number: 3, link: try #require(device.links[3]))))
+        // Finer points, of the same closed epoch.
+        #expect(try await match(request([8, 7, 6], wrong: [8])) == .point(.init(number: 7, link: try #require(device.links[7]))))
+        #expect(try await match(request([9])) == .point(.init(number: 9, link: try #require(device.links[9]))))
+        #expect(try await match(request([4], wrong: [4])) == ClosedStream.Match.none)
+        let late = await store.append(try #require(device.part()), from: device.device)
+        #expect(late.outcome == .closed && late.mark.number == 9)
+        let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
+        #expect(balance.closed && balance.balance.closes)
+        #expect(balance.balance.dropped == ["moved": 3] && balance.balance.produced == 12 && balance.balance.waiting == 0)
+    }
+
+    func pagesNewestFirstByKindAndModule() async throws {
+        var device = ScriptedDevice()
+        for round in 0..<6 {
+            device.produce(3, kind: round.isMultiple(of: 2) ? .sampleSystem : .sampleCustom, module: "m\(round)")
+            _ = try await store.drain(&device, parts: 2)
+        }
+        let all = try await store.allRecords(of: device.device, stream: .sample, pageSize: 4)
+        #expect(all.map(\.header.number) == Array((1...18).reversed()))
+        let custom = try await store.records(
+            of: device.device, stream: .sample, kind: WireRecordKind.sampleCustom.rawValue, module: nil, before: nil, limit: 100)
+        #expect(custom.records.count == 9 && custom.next == nil)
+        let module = try await store.records(of: device.device, stream: .sample, kind: nil, module: "m3", before: nil, limit: 2)
+        #expect(module.records.map(\.header.number) == [12, 11])
+        let rest = try await store.records(of: device.device, stream: .sample, kind: nil, module: "m3", before: module.next, limit: 2)
+        #expect(rest.records.map(\.header.number) == [10])
+        await #expect(throws: StoreError.self) {
+            _ = try await store.records(of: device.device, stream: .sample, kind: nil, module: nil, before: "x", limit: 2)
+        }
+    }
+
+    func manyDevicesAtOnceAllArrive() async throws {
+        let store = store
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for position in 0..<40 {
+                group.addTask {
+                    var device = ScriptedDevice(stream: StreamName.allCases[position % 3])
+                    for _ in 0..<5 {
+                        device.produce(7)
+                        _ = try await store.drain(&device, parts: 3)
+                    }
+                    let balance = try await store.balance(of: device.device)
+                    #expect(balance.map(\.storedRows) == [35] && device.held.isEmpty)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    func answersUnavailableAfterShutDown() async throws {
+        var device = ScriptedDevice()
+        device.produce(1)
+        await store.shutDown()
+        let answer = await store.append(try #require(device.part()), from: device.device)
+        #expect(answer.outcome == .unavailable)
+        #expect(await store.readiness() != .ready)
+    }
+}
