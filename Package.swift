@@ -111,7 +111,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "TelemetryTestKit", "WireModel", "RecordQueue", "SQLite", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                "TelemetryTestKit", "WireModel", "RecordQueue", "SQLite", "Gzip", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
                 "ws1agent", "ws1collector",
             ],
             swiftSettings: settings),

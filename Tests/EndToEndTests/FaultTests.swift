@@ -32,12 +32,7 @@ struct FaultTests {
                 try deployment.startAgent(port: proxy.port)
                 var acknowledged: Set<String> = []
                 func produce(_ prefix: String, _ count: Int) async throws {
-                    for number in 1...count {
-                        let name = "\(prefix).\(number)"
-                        let outcome = try await deployment.record(event: name, value: number)
-                        try #require(outcome.succeeded, "\(outcome)")
-                        acknowledged.insert(name)
-                    }
+                    acknowledged.formUnion(try await deployment.record(events: count, prefix: prefix))
                 }
                 try await produce("before", 2)
                 try await deployment.waitUntilSent()

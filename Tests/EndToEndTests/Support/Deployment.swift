@@ -19,15 +19,18 @@ final class Deployment: Sendable {
     let collectorPort: Int
     private let running = Mutex(Running())
 
-    var agentData: String { directory + "/agent" }
-    var collectorData: String { directory + "/collector" }
+    let agentData: String
+    let collectorData: String
     var collectorURL: String { "http://127.0.0.1:\(collectorPort)" }
     var collector: ChildProcess? { running.withLock { $0.collector } }
     var agent: ChildProcess? { running.withLock { $0.agent } }
 
     /// Runs `body` with a new deployment and ends and removes all of it afterwards; on failure the programs' logs are printed.
-    static func run(_ body: (Deployment) async throws -> Void) async throws {
-        let deployment = try Deployment()
+    ///
+    /// - Parameters:
+    ///   - agentData, collectorData: where the two keep their data, if not in the deployment's own directory.
+    static func run(agentData: String? = nil, collectorData: String? = nil, _ body: (Deployment) async throws -> Void) async throws {
+        let deployment = try Deployment(agentData: agentData, collectorData: collectorData)
         var failure: (any Error)?
         do { try await body(deployment) } catch { failure = error }
         await deployment.agent?.killAndReap()
@@ -42,9 +45,11 @@ final class Deployment: Sendable {
         try FileManager.default.removeItem(atPath: deployment.directory)
     }
 
-    private init() throws {
+    private init(agentData: String?, collectorData: String?) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-end-to-end-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        self.agentData = agentData ?? directory + "/agent"
+        self.collectorData = collectorData ?? directory + "/collector"
         collectorPort = try unusedPort()
     }
 
@@ -58,10 +63,14 @@ final class Deployment: Sendable {
         let child = try start(command, log: "collector.log")
         running.withLock { $0.collector = child }
         try await until("the collector is ready", while: child) {
-            var request = HTTPClientRequest(url: self.collectorURL + "/readyz")
-            request.headers.add(name: "connection", value: "close")
-            return (try? await HTTPClient.shared.execute(request, timeout: .seconds(2)).status) == .ok
+            await self.isReady()
         }
+    }
+
+    func isReady() async -> Bool {
+        var request = HTTPClientRequest(url: collectorURL + "/readyz")
+        request.headers.add(name: "connection", value: "close")
+        return (try? await HTTPClient.shared.execute(request, timeout: .seconds(2)).status) == .ok
     }
 
     /// Starts the agent; it reports to the collector, or to `port` where something else stands between the two.
@@ -73,6 +82,13 @@ final class Deployment: Sendable {
                 "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
             ] + extra, log: "agent.log")
         running.withLock { $0.agent = child }
+    }
+
+    /// Returns when the agent's socket answers.
+    func waitUntilAgentAnswers() async throws {
+        try await until("the agent answers", while: agent) {
+            try await Program.agent.run(["status", "--data", self.agentData]).succeeded
+        }
     }
 
     /// Asks the agent to stop: it sends what waits and ends.
@@ -104,6 +120,18 @@ final class Deployment: Sendable {
     /// Gives the agent an event, as a person would; `.exited(0)` means that it is on disk.
     func record(event name: String, value: Int, limit: Duration = .seconds(60)) async throws -> Program.Outcome {
         try await Program.agent.run(["event", name, String(value), "--type", "integer", "--data", agentData], limit: limit)
+    }
+
+    /// Gives the agent events `prefix.1` to `prefix.count`, which it must take; their names.
+    func record(events count: Int, prefix: String) async throws -> Set<String> {
+        var names: Set<String> = []
+        for number in 1...count {
+            let name = "\(prefix).\(number)"
+            let outcome = try await record(event: name, value: number)
+            guard outcome.succeeded else { throw EndToEndError("event \(name): \(outcome)") }
+            names.insert(name)
+        }
+        return names
     }
 
     /// Looks again and again until `condition` holds; between two looks `child`, if any, may end, which is a failure.

@@ -1,0 +1,88 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A full disk is said, counted and got over; what was on disk before is neither lost nor stuck.
+///
+/// Needs a file system of its own: a tmpfs, which only root may mount.
+@Suite(.serialized, .timeLimit(.minutes(3)), .enabled(if: SmallDisk.canMount, "mounting a tmpfs needs root"))
+struct FullDiskTests {
+    @Test func aFullCollectorRefusesAndNothingIsLostOrDoubled() async throws {
+        let disk = try SmallDisk(megabytes: 48)
+        defer { disk.remove() }
+        try await Deployment.run(collectorData: disk.path + "/collector") { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            var acknowledged = try await deployment.record(events: 3, prefix: "before")
+            try await deployment.waitUntilSent()
+
+            let filler = try disk.fill()
+            acknowledged.formUnion(try await deployment.record(events: 20, prefix: "full"))
+            try await deployment.until("status names the collector's trouble", while: deployment.agent) {
+                let status = try await Program.agent.run(["status", "--data", deployment.agentData])
+                return status.output.contains("503") || status.output.contains("507") || status.output.contains("store-unavailable")
+            }
+            let ready = await deployment.isReady()
+            #expect(!ready, "/readyz calls a collector ready that cannot store")
+
+            try FileManager.default.removeItem(atPath: filler)
+            try await deployment.expectExactlyOnce(acknowledged: acknowledged)
+        }
+    }
+
+    @Test func aFullDeviceSaysSoCountsWhatItCannotTakeAndStillSends() async throws {
+        let disk = try SmallDisk(megabytes: 128)
+        defer { disk.remove() }
+        try await Deployment.run(agentData: disk.path + "/agent") { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            var acknowledged = try await deployment.record(events: 3, prefix: "before")
+
+            let filler = try disk.fill()
+            let refused = try await deployment.record(event: "full.1", value: 1)
+            #expect([.exited(1), .exited(75)].contains(refused.ending), "\(refused)")
+            #expect(refused.errors.contains("space") || refused.errors.contains("full"), "does not name the disk: \(refused)")
+            // Sending, acknowledging and removing need no room.
+            try await deployment.waitUntilSent()
+
+            try FileManager.default.removeItem(atPath: filler)
+            acknowledged.formUnion(try await deployment.record(events: 3, prefix: "after"))
+            try await deployment.expectExactlyOnce(acknowledged: acknowledged, attempted: ["full.1"], droppedOnlyFor: ["disk-full"])
+        }
+    }
+}
+
+/// A file system of a few megabytes.
+private struct SmallDisk {
+    static var canMount: Bool { getuid() == 0 }
+
+    let path: String
+
+    init(megabytes: Int) throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-disk-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=\(megabytes)m") == 0 else {
+            let reason = String(cString: strerror(errno))
+            try? FileManager.default.removeItem(atPath: path)
+            throw EndToEndError("cannot mount a tmpfs, although root: \(reason)")
+        }
+    }
+
+    /// Takes all room there is.
+    func fill() throws -> String {
+        let filler = path + "/filler"
+        let descriptor = open(filler, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else { throw EndToEndError("cannot write to \(path)") }
+        defer { close(descriptor) }
+        for size in [1 << 16, 512] {
+            let zeros = [UInt8](repeating: 0, count: size)
+            while write(descriptor, zeros, size) == size {}
+        }
+        return filler
+    }
+
+    func remove() {
+        umount2(path, Int32(MNT_DETACH))
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
