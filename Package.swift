@@ -93,13 +93,13 @@ let package = Package(
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 
         // Tests.
-        target("TelemetryTestKit", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
+        target("TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel"]),
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
-        tests("Transmitter", ["WireModel", "RecordQueue", "Gzip"]),
+        tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),

@@ -128,6 +128,11 @@ package final class RecordQueue: Sendable {
         get async throws(QueueError) { try await writer.run { $0.state.binding } }
     }
 
+    /// Seconds on the queue clock since a record was last set aside; `nil`: never. Counts nothing, unlike `status`.
+    package var secondsSinceQuarantine: Double? {
+        get async throws(QueueError) { try await writer.run { $0.secondsSinceQuarantine } }
+    }
+
     /// Commits what has gathered, closes the file and gives up the lock. Later calls throw `.closed`; a second close is harmless.
     package func close() async {
         await writer.close()

@@ -78,8 +78,12 @@ extension QueueStore {
             fileBytes: try connection.fileSize(.main), walBytes: try connection.fileSize(.wal),
             freeBytes: FreeSpace(path: directory)?.bytes, quarantinedRecords: try quarantine.uint64(0),
             quarantinedBytes: try quarantine.uint64(1),
-            secondsSinceQuarantine: state.quarantineTime.map { Double(max(0, now - $0)) / 1_000_000 }, buffered: 0, commits: commits,
+            secondsSinceQuarantine: secondsSinceQuarantine, buffered: 0, commits: commits,
             pagesWritten: UInt64(connection.pagesWritten), failure: nil)
+    }
+
+    var secondsSinceQuarantine: Double? {
+        state.quarantineTime.map { Double(max(0, queueClock.time - $0)) / 1_000_000 }
     }
 
     /// `nil` where there is no hold: all rows are due.

@@ -1,0 +1,226 @@
+import CollectorStore
+import Foundation
+import Logging
+import RecordQueue
+import Synchronization
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+/// The shell, against a real queue and a collector without a network.
+@Suite struct TransmitterTests {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "transmitter-\(UUID())")
+    let clock = ManualRecordClock()
+
+    private func withTransmitter(
+        faults: @escaping LoopbackCollector.Faults = { _, _ in nil }, token: String? = "enrollment-token", enrollment: Enrollment? = nil,
+        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero,
+        _ body: (RecordQueue, LoopbackCollector, InMemoryRecordStore, Transmitter) async throws -> Void
+    ) async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var configuration = RecordQueue.Configuration()
+        configuration.keepFreeBytes = 0
+        let queue = try RecordQueue.open(
+            directory: directory.path, configuration: configuration, clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let store = InMemoryRecordStore()
+        let collector = LoopbackCollector(store: store, faults: faults)
+        let transmitter = Transmitter(
+            queue: queue, transport: collector, enrollments: InMemoryEnrollmentStore(token: token, enrollment: enrollment),
+            configuration: Transmitter.Configuration(eventHold: hold, partBytes: partBytes, agentVersion: "test/1"), clock: clock,
+            roll: { 1 }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        try await body(queue, collector, store, transmitter)
+        await queue.close()
+    }
+
+    private func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue) async throws {
+        for number in 0..<count {
+            try queue.enqueue(
+                NewRecord(stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)))
+        }
+        try await queue.flush()
+    }
+
+    private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event) async throws -> [UInt64] {
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
+            .records.map(\.header.number).reversed()
+    }
+
+    @Test func itEnrollsSendsEverythingOfAllStreamsAndTheQueueIsEmptyAfterwards() async throws {
+        try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
+            try await enqueue(500, .event, bytes: 100, to: queue)
+            try await enqueue(3, .status, to: queue)
+            try await enqueue(40, .sample, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector, .event) == Array(1...500))
+            #expect(try await stored(store, collector, .status) == Array(1...3))
+            #expect(try await stored(store, collector, .sample) == Array(1...40))
+            for (stream, balance) in try await queue.balance() {
+                #expect(balance.closes && balance.waiting == 0, "\(stream): \(balance)")
+            }
+            #expect(collector.enrollments == 1)
+            #expect(transmitter.status.acknowledged == ["event": 500, "status": 3, "sample": 40])
+            #expect(transmitter.status.device == "\(collector.device)")
+        }
+    }
+
+    @Test func aLostAnswerCostsARepeatAndNothingIsDoubled() async throws {
+        let faults = FaultScript([.answerLost, .answerLost, nil, .requestLost, nil])
+        try await withTransmitter(faults: faults.next) { queue, collector, store, transmitter in
+            try await enqueue(20, to: queue)
+            var pauses = 0
+            while await transmitter.pass() != .finished { pauses += 1 }
+            #expect(pauses >= 2)
+            #expect(try await stored(store, collector) == Array(1...20))
+            #expect(try await queue.balance()[.event]?.stored == 20)
+        }
+    }
+
+    @Test(arguments: [
+        TransportResponse(status: 200, headers: ["content-type": "text/html"], body: Data("<html>Sign in</html>".utf8)),
+        TransportResponse(status: 500), TransportResponse(status: 302), TransportResponse(status: 204), TransportResponse(status: 503),
+    ])
+    func whoeverElseAnswersNothingLeavesTheQueue(response: TransportResponse) async throws {
+        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(response) }) { queue, collector, store, transmitter in
+            try await enqueue(5, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("\(response.status) was taken for an answer"); return }
+            #expect(try await queue.balance()[.event]?.waiting == 5)
+            #expect(transmitter.status.state == .backingOff)
+            #expect(transmitter.status.reason?.isEmpty == false)
+            collector.setFaults { _, _ in nil }
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector) == Array(1...5))
+        }
+    }
+
+    @Test func ourHeadersWithAnUnreadableBodyAreNoAcknowledgement() async throws {
+        try await withTransmitter { queue, collector, _, transmitter in
+            try await enqueue(5, to: queue)
+            let headers = TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
+            collector.setFaults { _, batch in
+                batch == nil ? nil : .answered(TransportResponse(status: 200, headers: headers, body: Data("<html>".utf8)))
+            }
+            guard case .paused = await transmitter.pass() else { Issue.record("believed"); return }
+            #expect(try await queue.balance()[.event]?.waiting == 5)
+        }
+    }
+
+    @Test func a413IsHalvedUntilItFits() async throws {
+        try await withTransmitter(faults: { request, batch in
+            (batch?.parts.map(\.records.count).reduce(0, +) ?? 0) > 7 ? .answered(TransportResponse(status: 413)) : nil
+        }) { queue, collector, store, transmitter in
+            try await enqueue(100, to: queue)
+            try await enqueue(30, .sample, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector) == Array(1...100))
+            #expect(try await stored(store, collector, .sample) == Array(1...30))
+        }
+    }
+
+    @Test func aPoisonRecordIsFoundSetAsideAndCountedAndTheRestGoesOn() async throws {
+        let poison = Data(repeating: 57, count: 10)
+        try await withTransmitter(faults: { _, batch in
+            let poisoned = batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } } ?? false
+            return poisoned ? .answered(TransportResponse(status: 413)) : nil
+        }) { queue, collector, store, transmitter in
+            try await enqueue(100, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector) == (1...100).filter { $0 != 58 })
+            let balance = try #require(try await queue.balance()[.event])
+            #expect(balance.closes && balance.stored == 99 && balance.dropped == ["quarantined": 1])
+        }
+    }
+
+    @Test func anOutageOf413DoesNotEmptyTheQueue() async throws {
+        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(TransportResponse(status: 413)) }) {
+            queue, _, _, transmitter in
+            try await enqueue(100, to: queue)
+            for _ in 0..<30 { _ = await transmitter.pass() }
+            #expect(try await queue.balance()[.event]?.dropped == ["quarantined": 1])
+            clock.advance(by: .seconds(3_601))
+            for _ in 0..<30 { _ = await transmitter.pass() }
+            #expect(try await queue.balance()[.event]?.dropped == ["quarantined": 2], "at most one record an hour")
+        }
+    }
+
+    @Test func eventsWaitForTheirHoldAndStatusDoesNot() async throws {
+        try await withTransmitter(hold: .seconds(7_200)) { queue, collector, store, transmitter in
+            try await enqueue(2, .event, to: queue)
+            try await enqueue(1, .status, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector, .event) == [])
+            #expect(try await stored(store, collector, .status) == [1])
+            clock.setWallClock(by: .seconds(100_000))
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector, .event) == [], "a clock set forward releases nothing")
+            clock.advance(by: .seconds(7_201))
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector, .event) == [1, 2])
+        }
+    }
+
+    @Test func withoutATokenItHoldsAndSaysSo() async throws {
+        try await withTransmitter(token: nil) { queue, collector, _, transmitter in
+            try await enqueue(1, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("sent without being enrolled"); return }
+            #expect(transmitter.status.state == .holding)
+            #expect(transmitter.status.reason?.contains("enrollment token") == true)
+            #expect(collector.batches == 0)
+        }
+    }
+
+    @Test func aRefusedCredentialEnrollsOnceMore() async throws {
+        try await withTransmitter { queue, collector, store, transmitter in
+            try await enqueue(3, to: queue)
+            let once = FaultScript([.answered(TransportResponse(
+                status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))])
+            collector.setFaults(once.next)
+            #expect(await transmitter.pass() == .finished)
+            #expect(collector.enrollments == 2)
+            #expect(try await stored(store, collector) == [1, 2, 3])
+        }
+    }
+
+    @Test func aQueueBoundElsewhereIsNotSent() async throws {
+        let other = Enrollment(
+            deviceID: .random(), credential: "x", organization: "default", collectorID: .random(), incarnationID: .random())
+        try await withTransmitter(enrollment: other) { queue, collector, _, transmitter in
+            _ = try await queue.bind(to: QueueBinding(collector: .random(), organization: "else", device: .random()))
+            try await enqueue(3, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
+            #expect(transmitter.status.state == .holding)
+            #expect(collector.batches == 0)
+            #expect(try await queue.balance()[.event]?.waiting == 3)
+        }
+    }
+
+    @Test func partedHistoriesStopTheEpochAndItSaysSo() async throws {
+        try await withTransmitter { queue, collector, store, transmitter in
+            // Somebody else wrote another history under this device and epoch.
+            let record = NewRecord(stream: .event, kind: .event, stamp: clock.now(), body: Data("other".utf8)).serialized(number: 1)
+            _ = await store.append(
+                [
+                    BatchPart(
+                        epoch: queue.epoch, stream: .event, first: 1, last: 1, priorLink: .zero, lastLink: ChainLink.zero.appending(record),
+                        records: [record])
+                ], from: collector.device, receivedAt: 1)
+            try await enqueue(3, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("went on"); return }
+            #expect(transmitter.status.reason?.contains("parted") == true)
+            let parting = try await queue.status().parting
+            #expect(parting?.stream == .event)
+            #expect(try await queue.balance()[.event]?.waiting == 3)
+        }
+    }
+}
+
+/// Faults one after the other for batches, then none.
+final class FaultScript: Sendable {
+    private let left: Mutex<[LoopbackCollector.Fault?]>
+
+    init(_ faults: [LoopbackCollector.Fault?]) { left = Mutex(faults) }
+
+    var next: LoopbackCollector.Faults {
+        { [self] _, batch in batch == nil ? nil : left.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+    }
+}
