@@ -23,7 +23,7 @@ struct DeviceLoad: Sendable {
         let compressor = try GzipCompressor()
         let epoch = EpochID.random()
         let bootID = BootID.random()
-        var bodies = SampleBodies()
+        var bodies = SampleBodies(seed: epoch.low)
         var link = ChainLink.zero
         var last: UInt64 = 0
         while last < records {

@@ -16,7 +16,7 @@ struct EnqueueLoad {
     /// Typed system samples, to be queued again and again.
     static func records(_ count: Int) -> [NewRecord] {
         let clock = SystemRecordClock()
-        var bodies = SampleBodies()
+        var bodies = SampleBodies(seed: 1)
         return (0..<count).map { _ in
             NewRecord(stream: .sample, kind: .sampleSystem, module: "system", stamp: clock.now(), body: bodies.next())
         }

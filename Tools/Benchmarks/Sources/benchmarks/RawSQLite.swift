@@ -20,7 +20,7 @@ struct RawSQLite {
         var insert: OpaquePointer?
         try check(sqlite3_prepare_v2(database, "INSERT INTO rows VALUES(?1, ?2)", -1, &insert, nil), database)
         defer { sqlite3_finalize(insert) }
-        var generator = SystemRandomNumberGenerator()
+        var generator = SplitMix(state: 1)
         let bodies = (0..<256).map { _ in (0..<rowBytes).map { _ in UInt8.random(in: 0...255, using: &generator) } }
 
         let seconds = try Stopwatch.seconds {

@@ -38,7 +38,7 @@ struct SQLiteBaselineCommand: AsyncParsableCommand {
         let work = try WorkDirectory(in: directory)
         let connection = try Connection(path: work.file("layer.sqlite"))
         try connection.execute("CREATE TABLE rows(number INTEGER PRIMARY KEY, body BLOB NOT NULL)")
-        var generator = SystemRandomNumberGenerator()
+        var generator = SplitMix(state: 1)
         let bodies = (0..<256).map { _ in Data((0..<RawSQLite.rowBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }) }
         let seconds = try Stopwatch.seconds {
             var number = 0

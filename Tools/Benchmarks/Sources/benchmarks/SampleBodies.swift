@@ -3,10 +3,13 @@ import WireModel
 
 /// Typed system samples of about 200 bytes, as a small machine makes them, each with numbers of its own.
 struct SampleBodies {
-    private var generator = SystemRandomNumberGenerator()
+    private var generator: SplitMix
     private var uptime: UInt64 = 86_400
 
-    init() {}
+    /// - Parameter seed: another machine for another seed.
+    init(seed: UInt64) {
+        generator = SplitMix(state: seed)
+    }
 
     mutating func next() -> Data {
         uptime += 60
