@@ -223,13 +223,16 @@ extension Transmitter {
     ) async throws(QueueError) -> [StreamName: TransmitterStateMachine.PartVerdict] {
         var verdicts: [StreamName: TransmitterStateMachine.PartVerdict] = [:]
         for wire in answer.parts {
-            guard let answered = readable(wire), let part = parts.first(where: { $0.stream == answered.stream && $0.epoch == answered.epoch })
+            guard let answered = readable(wire),
+                let part = parts.first(where: { $0.stream == answered.stream && $0.epoch == answered.epoch })
             else { continue }
             let decision = try await queue.apply(answered)
             switch decision {
             case .remove:
                 verdicts[part.stream] = .progressed
-                published.withLock { $0.acknowledged["\(part.stream)", default: 0] += acknowledgedRecords(of: part, upTo: answered.mark.number) }
+                published.withLock {
+                    $0.acknowledged["\(part.stream)", default: 0] += acknowledgedRecords(of: part, upTo: answered.mark.number)
+                }
             case .parted(let parting):
                 logger.error(
                     "the histories of device and collector have parted; this epoch is not sent any more",
@@ -283,7 +286,8 @@ extension Transmitter {
     private func enroll(previous: Enrollment?) async -> TransmitterStateMachine.Action {
         guard let token = enrollments.enrollmentToken else {
             return machine.enrollmentRefused(
-                previous == nil ? "not enrolled, and no enrollment token given" : "the credential is refused, and no enrollment token given")
+                previous == nil ? "not enrolled, and no enrollment token given" : "the credential is refused, and no enrollment token given"
+            )
         }
         let body = enrollments.enrollRequest(previous: previous).encoded
         switch await post(WireNames.enrollPath, body, bearer: token, expected: previous?.collectorID) {
@@ -317,7 +321,8 @@ extension Transmitter {
             case .bound, .same: break
             case .other(let other):
                 return machine.enrollmentRefused(
-                    "the queue holds records of device \(other.device) for organization \(other.organization) at collector \(other.collector)")
+                    "the queue holds records of device \(other.device) for organization \(other.organization) at collector \(other.collector)"
+                )
             }
         } catch {
             return .retry(after: TransmitterStateMachine.lookAgain, "the queue: \(error.message)")

@@ -118,7 +118,8 @@ struct RecordStoreConformance {
                 EpochClose.Point(number: number, link: wrong.contains(number) ? ChainLink(high: 1, low: 1) : device.links[number] ?? .zero)
             }
             return EpochClose(
-                epoch: device.epoch, streams: StreamName.allCases.map { stream in
+                epoch: device.epoch,
+                streams: StreamName.allCases.map { stream in
                     EpochClose.Stream(
                         stream: stream, last: stream == .sample ? 12 : 0, reason: .moved, points: stream == .sample ? points : [])
                 })

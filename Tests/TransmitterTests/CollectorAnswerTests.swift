@@ -64,7 +64,8 @@ import WireModel
     }
 
     @Test func theProblemSaysWhyAndWhen() throws {
-        let problem = Problem(status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true, retryAfterMs: 1_500)
+        let problem = Problem(
+            status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true, retryAfterMs: 1_500)
         let body = try JSONEncoder().encode(problem)
         let answer = classify(503, extra: ["content-type": "application/problem+json", "retry-after": "60"], body: body)
         #expect(answer == .retry(after: .milliseconds(1_500), "HTTP 503 store-unavailable: disk full"))

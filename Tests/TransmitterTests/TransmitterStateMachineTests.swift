@@ -118,7 +118,8 @@ import WireModel
         var machine = Machine()
         let both = Machine.Verdict.decided([.event: .parted("parted"), .sample: .progressed])
         #expect(machine.settled([sent(.event, 1), sent(.sample, 1)], both, maySetAside: true, roll: 1) == .goOn)
-        guard case .hold("parted", _) = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, roll: 1)
+        guard
+            case .hold("parted", _) = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, roll: 1)
         else { Issue.record("no hold"); return }
     }
 

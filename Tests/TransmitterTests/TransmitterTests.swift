@@ -22,7 +22,8 @@ import WireModel
         var configuration = RecordQueue.Configuration()
         configuration.keepFreeBytes = 0
         let queue = try RecordQueue.open(
-            directory: directory.path, configuration: configuration, clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            directory: directory.path, configuration: configuration, clock: clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let store = InMemoryRecordStore()
         let collector = LoopbackCollector(store: store, faults: faults)
         let transmitter = Transmitter(
@@ -36,12 +37,16 @@ import WireModel
     private func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue) async throws {
         for number in 0..<count {
             try queue.enqueue(
-                NewRecord(stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)))
+                NewRecord(
+                    stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)
+                ))
         }
         try await queue.flush()
     }
 
-    private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event) async throws -> [UInt64] {
+    private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event) async throws
+        -> [UInt64]
+    {
         try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
             .records.map(\.header.number).reversed()
     }
@@ -81,7 +86,8 @@ import WireModel
         TransportResponse(status: 500), TransportResponse(status: 302), TransportResponse(status: 204), TransportResponse(status: 503),
     ])
     func whoeverElseAnswersNothingLeavesTheQueue(response: TransportResponse) async throws {
-        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(response) }) { queue, collector, store, transmitter in
+        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(response) }) {
+            queue, collector, store, transmitter in
             try await enqueue(5, to: queue)
             guard case .paused = await transmitter.pass() else { Issue.record("\(response.status) was taken for an answer"); return }
             #expect(try await queue.balance()[.event]?.waiting == 5)
@@ -172,8 +178,11 @@ import WireModel
     @Test func aRefusedCredentialEnrollsOnceMore() async throws {
         try await withTransmitter { queue, collector, store, transmitter in
             try await enqueue(3, to: queue)
-            let once = FaultScript([.answered(TransportResponse(
-                status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))])
+            let once = FaultScript([
+                .answered(
+                    TransportResponse(
+                        status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
+            ])
             collector.setFaults(once.next)
             #expect(await transmitter.pass() == .finished)
             #expect(collector.enrollments == 2)

@@ -84,7 +84,8 @@ extension DayFile {
             position = record.number
             guard let reason = record.rejection else { continue }
             let kept = record.bytes.count <= RejectedRecord.keptBytes
-            let statement = try connection.cached("INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)")
+            let statement = try connection.cached(
+                "INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)")
             try statement.bind(chain, record.number, reason.rawValue, record.bytes.count, running.data, kept ? record.bytes : nil)
             try statement.run()
         }

@@ -78,7 +78,8 @@ struct StoredSlice: Sendable {
                 number: last, message: "\(nextRange.count) records, \(nextGap.count) gaps and \(nextRejected.count) rejections too many")
         }
         guard running == lastLink else {
-            throw Fault(number: first, message: "the chain recomputed over \(first)...\(last) does not end in the link it was accepted with")
+            throw Fault(
+                number: first, message: "the chain recomputed over \(first)...\(last) does not end in the link it was accepted with")
         }
     }
 }
