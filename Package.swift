@@ -106,7 +106,7 @@ let package = Package(
         tests("Collector", ["WireModel", "CollectorStore", "Gzip", hummingbird, asyncHTTPClient]),
         .testTarget(
             name: "ExactlyOnceTests",
-            dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", crypto],
+            dependencies: ["WireModel", "RecordQueue", "CollectorStore", "TelemetryTestKit", logging],
             swiftSettings: settings),
         .testTarget(
             name: "EndToEndTests",

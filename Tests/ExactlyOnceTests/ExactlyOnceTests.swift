@@ -1,0 +1,80 @@
+import CollectorStore
+import Foundation
+import TelemetryTestKit
+import Testing
+import WireModel
+
+/// Random histories of a device and a collector, against the real queue and the real store (after protocol-model.py).
+///
+/// `WS1_MODEL_STEPS` (100,000) and `WS1_MODEL_SEED` (random, printed) repeat or widen a run.
+@Suite struct ExactlyOnceTests {
+    static let workers = 4
+    static let totalSteps = Int(ProcessInfo.processInfo.environment["WS1_MODEL_STEPS"] ?? "") ?? 100_000
+    static let seed = UInt64(ProcessInfo.processInfo.environment["WS1_MODEL_SEED"] ?? "") ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    static let stepsPerHistory = 500
+
+    /// Memory-backed where there is such a place: a crash is a copy of the files here, so the medium does not matter.
+    private static func scratch() throws -> URL {
+        let shared = URL(filePath: "/dev/shm")
+        let parent = FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
+        let directory = parent.appending(path: "exactly-once-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        return directory
+    }
+
+    @Test(.timeLimit(.minutes(20)), arguments: 0..<workers)
+    func everyRecordEndsStoredOnceOrCountedOnce(worker: Int) async throws {
+        let directory = try Self.scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let collector = try CrashingSQLiteStore(parent: directory)
+        let reference = InMemoryRecordStore()
+        let histories = max(1, Self.totalSteps / Self.workers / Self.stepsPerHistory)
+        print("exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) steps")
+        for index in 0..<histories {
+            let seed = Self.seed &+ UInt64(worker * 1_000_000 + index)
+            let history = try History(
+                seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector, reference: reference)
+            do { try await history.run(steps: Self.stepsPerHistory) } catch {
+                Issue.record("WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)")
+                break
+            }
+        }
+        await collector.close()
+    }
+
+    @Test func theReferenceItselfKeepsThePromise() async throws {
+        #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(), nil) } == nil)
+    }
+
+    @Test(arguments: InMemoryRecordStore.BrokenRule.allCases)
+    func aBrokenRuleOfTheCollectorIsCaught(rule: InMemoryRecordStore.BrokenRule) async throws {
+        #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(brokenRule: rule), nil) } != nil)
+    }
+
+    @Test(arguments: BrokenDeviceRule.allCases)
+    func aBrokenRuleOfTheDeviceIsCaught(rule: BrokenDeviceRule) async throws {
+        #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(), rule) } != nil)
+    }
+
+    /// What the judge says of histories with fixed seeds; `nil` where it finds nothing.
+    private func firstViolation(
+        histories: UInt64, _ make: () -> (any CrashingStore, BrokenDeviceRule?)
+    ) async throws -> String? {
+        let directory = try Self.scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for seed in 1...histories {
+            let (collector, rule) = make()
+            let history = try History(
+                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, reference: nil, brokenRule: rule)
+            do { try await history.run(steps: 300) } catch let violation as Violation { return violation.description }
+        }
+        return nil
+    }
+}
+
+extension URL {
+    fileprivate func creating() throws -> URL {
+        try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
+        return self
+    }
+}

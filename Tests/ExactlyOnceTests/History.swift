@@ -1,0 +1,283 @@
+import CollectorStore
+import Foundation
+import RecordQueue
+import TelemetryTestKit
+import WireModel
+
+/// What the judge found. Any one of them breaks the promise.
+struct Violation: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A rule of the device, deliberately broken.
+enum BrokenDeviceRule: String, CaseIterable, Sendable {
+    /// Takes having sent for having arrived.
+    case acknowledgesOnSend
+    /// Takes any answer for "stored to the end".
+    case believesEveryAnswer
+}
+
+/// One random history of one device: produce, drop, send, lose, duplicate, delay, reorder, damage, crash on both sides - against a real queue and
+/// a store, with a small model of what must come out.
+///
+/// The model: per stream the identities in the order they were handed to the queue (so the n-th is number n), how many of them are certainly
+/// committed, and which numbers were dropped. At the end every number is stored once with its own bytes, or was dropped and is counted.
+final class History {
+    private struct StreamModel {
+        var identities: [UInt64] = []
+        /// So many of the first are committed for certain.
+        var certain = 0
+        var dropped: [UInt64: DropReason] = [:]
+    }
+
+    private var random: SplitMix64
+    private let device: CrashingQueue
+    private let clock: ManualRecordClock
+    private let deviceID: DeviceID
+    private let collector: any CrashingStore
+    /// Decides the same parts in the same order; its answers must be the real ones.
+    private let reference: InMemoryRecordStore?
+    private let brokenRule: BrokenDeviceRule?
+    private var model = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, StreamModel()) })
+    private var network: [BatchPart] = []
+    private var answers: [PartAnswer] = []
+    private var nextIdentity: UInt64 = 1
+    private(set) var steps = 0
+
+    init(
+        seed: UInt64, directory: URL, collector: any CrashingStore, reference: InMemoryRecordStore?, brokenRule: BrokenDeviceRule? = nil
+    ) throws {
+        random = SplitMix64(seed: seed)
+        clock = ManualRecordClock()
+        device = try CrashingQueue(parent: directory, clock: clock)
+        deviceID = DeviceID.random(using: &random)
+        self.collector = collector
+        self.reference = reference
+        self.brokenRule = brokenRule
+    }
+
+    /// - Throws: `Violation` where the promise was broken.
+    func run(steps count: Int) async throws {
+        for _ in 0..<count {
+            steps += 1
+            try await step()
+        }
+        try await settle()
+        try await judge()
+        await device.close()
+    }
+
+    private func step() async throws {
+        let stream = StreamName.allCases.randomElement(using: &random) ?? .event
+        switch Double.random(in: 0..<1, using: &random) {
+        case ..<0.30: for _ in 0..<Int.random(in: 1...5, using: &random) { try produce(stream) }
+        case ..<0.36: try await produceDurably(stream)
+        case ..<0.39: try await flush()
+        case ..<0.45: try await drop(stream)
+        case ..<0.66: try await send(stream)
+        case ..<0.85: try await deliver()
+        case ..<0.955: try await answer()
+        case ..<0.965: try await crashDevice()
+        case ..<0.970: try await collector.crash()
+        case ..<0.972: collector.dayPasses()
+        case ..<0.980: clock.advance(by: .seconds(Int.random(in: 1...10_000, using: &random)))
+        case ..<0.985: clock.setWallClock(by: .seconds(Int.random(in: -1_000_000...1_000_000, using: &random)))
+        default: try await checkBalances()
+        }
+    }
+
+    // MARK: Device
+
+    private func record(_ stream: StreamName) -> NewRecord {
+        let identity = nextIdentity
+        nextIdentity += 1
+        model[stream]?.identities.append(identity)
+        var body = withUnsafeBytes(of: identity.bigEndian) { Data($0) }
+        body.append(Data(repeating: UInt8(truncatingIfNeeded: identity), count: Int.random(in: 0...200, using: &random)))
+        return NewRecord(stream: stream, kind: .event, stamp: clock.now(), body: body)
+    }
+
+    private func produce(_ stream: StreamName) throws {
+        try device.queue.enqueue(record(stream))
+    }
+
+    private func produceDurably(_ stream: StreamName) async throws {
+        let number = try await device.queue.enqueueDurably(record(stream))
+        let expected = model[stream]?.identities.count ?? 0
+        guard number == UInt64(expected) else { throw Violation("\(stream): record \(expected) got number \(number)") }
+        model[stream]?.certain = expected
+    }
+
+    private func flush() async throws {
+        try await device.queue.flush()
+        model = model.mapValues { StreamModel(identities: $0.identities, certain: $0.identities.count, dropped: $0.dropped) }
+    }
+
+    private func drop(_ stream: StreamName) async throws {
+        let reason = [DropReason.byteCap, .ageCap].randomElement(using: &random) ?? .byteCap
+        let gap = try await device.queue.drop(
+            oldest: Int.random(in: 1...6, using: &random), of: stream, reason: reason, keepAside: random.chance(0.2))
+        guard let gap else { return }
+        for number in gap.first...gap.last where model[stream]?.dropped[number] == nil { model[stream]?.dropped[number] = gap.reason }
+    }
+
+    private func send(_ stream: StreamName) async throws {
+        let part = try await device.queue.nextPart(
+            of: stream, maximumBytes: random.chance(0.5) ? Int.random(in: 1...3_000, using: &random) : 1 << 20,
+            maximumRecords: Int.random(in: 1...30, using: &random), hold: random.chance(0.3) ? .seconds(5) : .zero)
+        guard let part else { return }
+        if part.last > UInt64(model[stream]?.certain ?? 0) { model[stream]?.certain = Int(part.last) }
+        network.append(part)
+        if random.chance(0.3) { network.append(part) }
+        if brokenRule == .acknowledgesOnSend { try await believe(part) }
+    }
+
+    /// What a device would do that takes a part for stored.
+    private func believe(_ part: BatchPart) async throws {
+        var mark = try await device.queue.status().streams[part.stream]?.mark ?? .none
+        guard part.last > mark.number else { return }
+        mark.stored += part.last - mark.number
+        mark.number = part.last
+        mark.link = part.lastLink
+        _ = try await device.queue.apply(PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
+    }
+
+    private func crashDevice() async throws {
+        try await device.crash()
+        let status = try await device.queue.status()
+        for stream in StreamName.allCases {
+            let last = Int(status.streams[stream]?.lastNumber ?? 0)
+            guard var survived = model[stream] else { continue }
+            guard last >= survived.certain else { throw Violation("\(stream): a crash lost \(survived.certain - last) committed records") }
+            survived.identities.removeLast(survived.identities.count - last)
+            survived.certain = last
+            model[stream] = survived
+        }
+    }
+
+    // MARK: Network
+
+    private func deliver() async throws {
+        guard !network.isEmpty else { return }
+        var part = network.remove(at: random.chance(0.7) ? network.count - 1 : Int.random(in: 0..<network.count, using: &random))
+        guard random.chance(0.85) else { return }
+        if random.chance(0.05) { damage(&part) }
+        let answer = try await append(part)
+        guard random.chance(0.7) else { return }
+        answers.append(answer)
+        if random.chance(0.1) { answers.append(answer) }
+        if brokenRule == .believesEveryAnswer { try await believe(part) }
+    }
+
+    private func damage(_ part: inout BatchPart) {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0 where !part.records.isEmpty: part.records.removeLast()
+        case 1 where !part.records.isEmpty:
+            let index = Int.random(in: 0..<part.records.count, using: &random)
+            let byte = part.records[index].startIndex + Int.random(in: 0..<part.records[index].count, using: &random)
+            part.records[index][byte] ^= 1 << Int.random(in: 0..<8, using: &random)
+        case 2: part.lastLink = ChainLink(high: part.lastLink.high ^ 1, low: part.lastLink.low)
+        default: part.last += 1
+        }
+    }
+
+    private func append(_ part: BatchPart) async throws -> PartAnswer {
+        let answers = await collector.store.append([part], from: deviceID, receivedAt: 1)
+        guard let answer = answers.first, answers.count == 1 else { throw Violation("\(answers.count) answers to one part") }
+        if let reference {
+            let expected = await reference.append([part], from: deviceID, receivedAt: 1)
+            guard answer.outcome == expected.first?.outcome, answer.mark == expected.first?.mark else {
+                throw Violation("the store answered \(answer), the reference \(String(describing: expected.first))")
+            }
+        }
+        return answer
+    }
+
+    private func answer() async throws {
+        guard !answers.isEmpty else { return }
+        try await apply(answers.remove(at: Int.random(in: 0..<answers.count, using: &random)))
+    }
+
+    private func apply(_ answer: PartAnswer) async throws {
+        if case .parted(let parting) = try await device.queue.apply(answer) {
+            throw Violation("an honest device's history parted: \(parting)")
+        }
+    }
+
+    // MARK: The end
+
+    /// Sends until nothing waits, over a network that works; late ghosts arrive in between.
+    private func settle() async throws {
+        try await flush()
+        for stream in StreamName.allCases {
+            var rounds = 0
+            while let part = try await device.queue.nextPart(
+                of: stream, maximumBytes: 1 << 20, maximumRecords: Int.random(in: 1...40, using: &random), hold: .zero)
+            {
+                rounds += 1
+                guard rounds < 10_000 else { throw Violation("\(stream): no progress over a network that works") }
+                try await apply(append(part))
+                if random.chance(0.2), let ghost = network.popLast() { _ = try await append(ghost) }
+            }
+        }
+        for ghost in network { _ = try await append(ghost) }
+    }
+
+    private func checkBalances() async throws {
+        for (stream, balance) in try await device.queue.balance() where !balance.closes {
+            throw Violation("the device's balance of \(stream) does not close: \(balance)")
+        }
+        for epoch in try await collector.store.balance(of: deviceID) where !epoch.balance.closes {
+            throw Violation("the collector's balance of \(epoch.stream) does not close: \(epoch.balance)")
+        }
+    }
+
+    private func judge() async throws {
+        try await checkBalances()
+        let device = try await device.queue.balance()
+        let collected = try await collector.store.balance(of: deviceID)
+        for stream in StreamName.allCases {
+            guard let model = model[stream] else { continue }
+            let stored = try await stored(stream)
+            for number in stride(from: UInt64(1), through: UInt64(model.identities.count), by: 1) {
+                switch (stored[number], model.dropped[number]) {
+                case (let identity?, _):
+                    guard identity == model.identities[Int(number) - 1] else { throw Violation("\(stream) \(number): another record is stored") }
+                case (nil, .some): continue
+                case (nil, nil): throw Violation("\(stream) \(number) is lost: neither stored nor dropped")
+                }
+            }
+            if let beyond = stored.keys.max(), beyond > UInt64(model.identities.count) { throw Violation("\(stream) \(beyond) was never made") }
+
+            var dropped: [String: UInt64] = [:]
+            for (number, reason) in model.dropped where stored[number] == nil { dropped[reason.description, default: 0] += 1 }
+            let expected = (produced: UInt64(model.identities.count), stored: UInt64(stored.count))
+            let balances = [("device", device[stream])] + collected.filter { $0.stream == stream }.map { ("collector", $0.balance) }
+            for case (let side, let balance?) in balances {
+                guard balance.produced == expected.produced, balance.stored == expected.stored, balance.dropped == dropped,
+                    balance.waiting == 0, balance.lostAtCollector == 0, balance.rejected.isEmpty
+                else { throw Violation("\(side) \(stream): \(balance), but \(expected) and dropped \(dropped) are true") }
+            }
+        }
+    }
+
+    /// Number to identity of what the collector has; a number that is there twice is a violation.
+    private func stored(_ stream: StreamName) async throws -> [UInt64: UInt64] {
+        var stored: [UInt64: UInt64] = [:]
+        var position: String?
+        repeat {
+            let page = try await collector.store.records(
+                of: deviceID, stream: stream, kind: nil, module: nil, before: position, limit: 1_000)
+            for record in page.records {
+                let body = record.header.body(of: record.bytes)
+                let identity = body.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                guard stored.updateValue(identity, forKey: record.header.number) == nil else {
+                    throw Violation("\(stream) \(record.header.number) is stored twice")
+                }
+            }
+            position = page.next
+        } while position != nil
+        return stored
+    }
+}
