@@ -38,9 +38,12 @@ let package = Package(
         target("SQLite", ["CSQLite"]),
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
+        target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         .executableTarget(
             name: "benchmarks",
-            dependencies: ["CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", argumentParser, logging],
+            dependencies: [
+                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", argumentParser, logging,
+            ],
             swiftSettings: settings),
     ]
 )

@@ -10,6 +10,7 @@ struct AllCommand: AsyncParsableCommand {
         var comparisons = try await SQLiteBaselineCommand.compare(options)
         comparisons += try await EnqueueCommand.compare(options)
         comparisons += try await SystemSampleCommand.compare(options)
+        comparisons += try await StoreCommand.compare(options, devices: ingest.devices)
         comparisons += try await IngestCommand.compare(options, ingest)
         try options.report(comparisons)
     }

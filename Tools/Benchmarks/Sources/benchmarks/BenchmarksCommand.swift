@@ -6,6 +6,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         commandName: "benchmarks",
         abstract: "Measures the pipeline beside its baselines, in the same run, on this machine.",
         subcommands: [
-            SQLiteBaselineCommand.self, EnqueueCommand.self, SystemSampleCommand.self, IngestCommand.self, AllCommand.self,
+            SQLiteBaselineCommand.self, EnqueueCommand.self, SystemSampleCommand.self, StoreCommand.self, IngestCommand.self,
+            AllCommand.self,
         ])
 }

@@ -21,25 +21,7 @@ struct DeviceLoad: Sendable {
     ///   - recordsPerPart: each part but the last has that many.
     init(credential: String, records: Int, recordsPerPart: Int) throws {
         let compressor = try GzipCompressor()
-        let epoch = EpochID.random()
-        let bootID = BootID.random()
-        var bodies = SampleBodies(seed: epoch.low)
-        var link = ChainLink.zero
-        var last: UInt64 = 0
-        while last < records {
-            var part = BatchPart(epoch: epoch, stream: .sample, first: last + 1, last: last, priorLink: link, lastLink: link, records: [])
-            for _ in 0..<min(recordsPerPart, records - Int(last)) {
-                last += 1
-                let stamp = RecordStamp(
-                    wallTime: 1_790_000_000_000_000 + Int64(last) * 1_000_000, bootID: bootID, timeSinceBoot: last * 1_000_000)
-                let record = NewRecord(stream: .sample, kind: .sampleSystem, module: "system", stamp: stamp, body: bodies.next())
-                    .serialized(number: last)
-                link = link.appending(record)
-                part.records.append(record)
-            }
-            part.last = last
-            part.lastLink = link
-            part.totals = StreamTotals(produced: last, waiting: UInt64(part.records.count))
+        for part in SampleChain.parts(records: records, recordsPerPart: recordsPerPart) {
             var message = WireBatchRequest()
             message.parts = [part.wire]
             let raw = message.encoded
@@ -50,8 +32,8 @@ struct DeviceLoad: Sendable {
                 ("Authorization", "Bearer \(credential)"), ("Content-Type", WireNames.protobuf), ("Content-Encoding", "gzip"),
                 ("Accept", WireNames.protobuf),
             ]
-            parts.append(
-                Part(request: HTTPConnection.request("POST", WireNames.batchesPath, headers: headers, body: body), last: last, link: link))
+            let request = HTTPConnection.request("POST", WireNames.batchesPath, headers: headers, body: body)
+            parts.append(Part(request: request, last: part.last, link: part.lastLink))
         }
     }
 
