@@ -72,7 +72,7 @@ let package = Package(
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
-        target("Transmitter", ["WireModel", "RecordQueue", "Gzip", logging]),
+        target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
@@ -93,7 +93,8 @@ let package = Package(
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 
         // Tests.
-        target("TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
+        target(
+            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
