@@ -67,6 +67,7 @@ package final class RecordQueue: Sendable {
         of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration
     ) async throws(QueueError) -> BatchPart? {
         try await writer.run(committingFirst: true) { store in
+            try store.keepClock()
             try store.dropOverAged()
             return try store.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: maximumRecords, hold: hold)
         }

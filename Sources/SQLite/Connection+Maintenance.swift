@@ -40,6 +40,16 @@ extension Connection {
             walFrames: max(0, Int(frames)), checkpointedFrames: max(0, Int(done)), busy: result & 0xFF == SQLITE_BUSY)
     }
 
+    /// Whether closing moves the WAL into the file, as SQLite does unless told not to. Off, a file that was opened only to be looked at,
+    /// and found wrong, stays as it was.
+    package func setCheckpointOnClose(_ on: Bool) throws(SQLiteError) {
+        let database = try handle("set checkpoint on close")
+        let result = ws1_sqlite3_set_checkpoint_on_close(database, on ? 1 : 0)
+        guard result == SQLITE_OK else {
+            throw SQLiteError.of(database, result: result, operation: "set checkpoint on close", path: path)
+        }
+    }
+
     /// What is wrong with the file, as SQLite words it; empty: nothing.
     /// - Parameters:
     ///   - quick: leaves out the comparison of indexes with their tables.

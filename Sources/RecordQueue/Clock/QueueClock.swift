@@ -11,6 +11,9 @@ struct QueueClock: Equatable, Sendable {
     /// The device's clocks when `time` was right.
     private(set) var stamp: RecordStamp
 
+    /// Two thousand years: what is above it was not written by a clock, and sums below it cannot overflow.
+    static let greatestTime: Int64 = 1 << 56
+
     static let greatestStepAcrossBoots: Int64 = 24 * 3600 * 1_000_000
 
     init(time: Int64 = 0, stamp: RecordStamp) {
@@ -20,25 +23,26 @@ struct QueueClock: Equatable, Sendable {
 
     /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does not outlive one.
     func advanced(to now: RecordStamp) -> QueueClock {
-        QueueClock(time: time + step(to: now, sameBoot: now.bootID == stamp.bootID), stamp: now)
+        moved(to: now, sameBoot: now.bootID == stamp.bootID)
     }
 
     /// The clock at `now`, read from disk by a process that may run in a later boot: a missing boot id is another boot.
     func resumed(at now: RecordStamp) -> QueueClock {
-        QueueClock(time: time + step(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID), stamp: now)
+        moved(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID)
     }
 
     /// When something stamped `made` was made, on this clock: of the same boot, so long ago; of another boot, now.
     func time(of made: RecordStamp) -> Int64 {
         guard made.bootID == stamp.bootID, made.timeSinceBoot <= stamp.timeSinceBoot else { return time }
-        return time - Int64(clamping: stamp.timeSinceBoot - made.timeSinceBoot)
+        return time - min(Self.greatestTime, Int64(clamping: stamp.timeSinceBoot - made.timeSinceBoot))
+    }
+
+    private func moved(to now: RecordStamp, sameBoot: Bool) -> QueueClock {
+        QueueClock(time: min(Self.greatestTime, time + min(Self.greatestTime, step(to: now, sameBoot: sameBoot))), stamp: now)
     }
 
     private func step(to now: RecordStamp, sameBoot: Bool) -> Int64 {
-        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot {
-            // Bounded so that no reading of a clock can make the sum overflow.
-            return min(Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot), .max / 4 - min(time, .max / 4))
-        }
+        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot { return Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot) }
         let (difference, overflow) = now.wallTime.subtractingReportingOverflow(stamp.wallTime)
         return overflow ? 0 : min(max(0, difference), Self.greatestStepAcrossBoots)
     }

@@ -49,7 +49,7 @@ struct StreamLedger: Equatable, Sendable {
         } else {
             gaps.append(gap)
         }
-        bytes -= min(bytes, size)
+        removed(size)
         return gap
     }
 
@@ -58,7 +58,12 @@ struct StreamLedger: Equatable, Sendable {
     mutating func acknowledge(_ answered: StreamMark, bytes size: UInt64) {
         mark = answered
         gaps.removeAll { $0.last <= answered.number }
-        bytes -= min(bytes, size)
+        removed(size)
+    }
+
+    /// The sum starts anew whenever the table is empty.
+    private mutating func removed(_ size: UInt64) {
+        bytes = rowCount == 0 ? 0 : bytes - min(bytes, size)
     }
 
     /// - Parameter waiting: rows, counted.

@@ -66,7 +66,7 @@ extension QueueStore {
             let waiting = try rowCount(of: stream)
             streams[stream] = QueueStatus.Stream(
                 waiting: waiting, waitingBytes: ledger.bytes,
-                oldestAgeSeconds: try oldestQueueTime(of: stream).map { Double(max(0, now - $0)) / 1_000_000 },
+                oldestAgeSeconds: try oldestQueueTime(of: stream).map { max(0, Double(now) - Double($0)) / 1_000_000 },
                 due: try dueCount(of: stream, hold: holds[stream] ?? .zero, now: now) ?? waiting, lastNumber: ledger.last,
                 mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped)
         }
@@ -83,7 +83,7 @@ extension QueueStore {
     }
 
     var secondsSinceQuarantine: Double? {
-        state.quarantineTime.map { Double(max(0, queueClock.time - $0)) / 1_000_000 }
+        state.quarantineTime.map { max(0, Double(queueClock.time) - Double($0)) / 1_000_000 }
     }
 
     /// `nil` where there is no hold: all rows are due.

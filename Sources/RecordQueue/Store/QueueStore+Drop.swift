@@ -20,7 +20,8 @@ extension QueueStore {
         guard keepAside, configuration.quarantineRecords > 0 else { return try run(keepingAside: false) }
         do {
             return try run(keepingAside: true)
-        } catch  where QueueError(error).code == .diskFull {
+        } catch {
+            guard QueueError(error).code == .diskFull else { throw error }
             // Dropping goes on without room for a copy.
             return try run(keepingAside: false)
         }
@@ -80,7 +81,11 @@ extension QueueStore {
         var prefix: Prefix?
         while try statement.step() {
             guard let link = ChainLink(statement.data(2)) else { throw corrupt("a row of stream \(stream) has no link") }
-            prefix = Prefix(last: try statement.uint64(0), link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
+            let number = try statement.uint64(0)
+            guard number > state[stream].front, number <= state[stream].last, (0...Int64(Int32.max)).contains(statement.int64(1)) else {
+                throw corrupt("stream \(stream) has a row \(number) outside of its ledger")
+            }
+            prefix = Prefix(last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
         return prefix

@@ -38,12 +38,13 @@ extension QueueStore {
         if gaps.count == ledger.gaps.count {
             let dueTime = queueClock.time - hold.queueMicroseconds
             let rows = try connection.cached(
-                "SELECT number, queue_time, link, body FROM \(QueueFile.table(stream)) WHERE number > ? ORDER BY number LIMIT ?")
-            try rows.bind(position, maximumRecords)
+                "SELECT number, queue_time, link, body FROM \(QueueFile.table(stream)) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
+            )
+            try rows.bind(position + 1, ledger.last, maximumRecords)
             defer { rows.reset() }
             var bytes = 0
             var isEndOfRows = true
-            while try rows.step() {
+            while try hasRow(rows, after: records) {
                 isEndOfRows = false
                 guard rows.int64(1) <= dueTime || hold <= .zero else { break }
                 let body = rows.data(3)
@@ -68,6 +69,16 @@ extension QueueStore {
                 lastLink: running, gaps: gaps, totals: ledger.totals(waiting: try rowCount(of: stream)), records: records))
     }
 
+    /// A page that cannot be read ends the part before it; where there is nothing before it, it is an error.
+    private func hasRow(_ rows: Statement, after records: [Data]) throws -> Bool {
+        do {
+            return try rows.step()
+        } catch {
+            guard error.code == .corrupt, !records.isEmpty else { throw error }
+            return false
+        }
+    }
+
     /// Rows, counted.
     func rowCount(of stream: StreamName) throws -> UInt64 {
         let statement = try connection.cached("SELECT count(*) FROM \(QueueFile.table(stream))")
@@ -83,7 +94,6 @@ extension QueueStore {
             let size = try bytes(through: through, of: stream)
             try delete(through: through, of: stream)
             _ = next[stream].drop(through: through, link: link, bytes: size, reason: .unreadable)
-            if next[stream].rowCount == 0 { next[stream].bytes = 0 }
         }
         logger.error(
             "queue dropped unreadable records",
@@ -92,8 +102,9 @@ extension QueueStore {
 
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
-        let rows = try connection.cached("SELECT number, link, body FROM \(QueueFile.table(stream)) WHERE number > ? ORDER BY number")
-        try rows.bind(front, at: 1)
+        let rows = try connection.cached(
+            "SELECT number, link, body FROM \(QueueFile.table(stream)) WHERE number BETWEEN ? AND ? ORDER BY number")
+        try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?
         while try rows.step() {

@@ -7,6 +7,7 @@ extension QueueStore {
     func create() throws {
         // An aborted creation leaves no tables; tables without our version are another program's.
         guard try tables().isEmpty else { throw corrupt("it has tables but no version of the queue's schema") }
+        try allocate()
         let empty = state
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             for table in QueueFile.tables { try connection.execute(table.sql) }

@@ -13,7 +13,9 @@ extension QueueStore {
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
         defer { meta.reset() }
-        guard let epoch = EpochID(meta.data(0)), meta.int64(1) >= 0 else { throw corrupt("the epoch or the queue's clock is damaged") }
+        guard let epoch = EpochID(meta.data(0)), (0...QueueClock.greatestTime).contains(meta.int64(1)) else {
+            throw corrupt("the epoch or the queue's clock is damaged")
+        }
         let stamp = RecordStamp(
             wallTime: meta.int64(2), bootID: meta.optionalData(3).flatMap { BootID($0) }, timeSinceBoot: try meta.uint64(4))
         var state = QueueState(epoch: epoch, clock: QueueClock(time: meta.int64(1), stamp: stamp))
@@ -33,6 +35,9 @@ extension QueueStore {
         for stream in StreamName.allCases {
             state[stream] = try loadLedger(of: stream)
             if let fault = state[stream].fault { throw corrupt("ledger of stream \(stream): \(fault)") }
+            guard state[stream].lastQueueTime <= state.clock.time else {
+                throw corrupt("stream \(stream) has a record made after the queue's clock")
+            }
         }
         return state
     }

@@ -31,11 +31,17 @@ final class QueueStore {
         connection = try Connection(path: "\(directory)/\(QueueFile.databaseName)", options: QueueFile.options())
         // Replaced by what the file holds before anything reads it.
         state = QueueState(epoch: .random(), clock: QueueClock(stamp: now))
-        try allocate()
-        let version = try connection.userVersion
-        if version == 0 { try create() }
-        try checkSchema()
-        state = try load()
+        // Checkpoints are made here, on purpose: a file that turns out to be damaged is closed as it was found.
+        try connection.setCheckpointOnClose(false)
+        if try connection.userVersion == 0 {
+            try create()
+            try checkSchema()
+            state = try load()
+        } else {
+            try checkSchema()
+            state = try load()
+            try allocate()
+        }
         state.clock = state.clock.resumed(at: now)
     }
 
@@ -67,7 +73,14 @@ final class QueueStore {
         }
     }
 
+    /// Writes the queue clock down where nothing else has for an hour: after a reboot only a day beyond it counts.
+    func keepClock() throws {
+        if queueClock.time - state.clock.time >= 3600 * 1_000_000 { try change { _ in } }
+    }
+
     func close() throws {
+        // The clock as of now is the best start for the next boot; without it, the last commit's is.
+        if queueClock != state.clock { try? change { _ in } }
         checkpoint()
         try connection.close()
     }

@@ -29,19 +29,21 @@ final class QueueWriter: @unchecked Sendable {
     // MARK: - Callers
 
     func enqueue(_ record: NewRecord) throws(QueueError) {
-        let wake = try add(WriteBuffer.Entry(record: record, waiter: nil))
-        if lossWindow == .zero {
-            queue.sync { commitGathered() }
-            if let failure = buffer.withLock({ $0.failure }) { throw failure }
-        } else {
-            perform(wake)
-        }
+        guard lossWindow == .zero else { return perform(try add(WriteBuffer.Entry(record: record, waiter: nil))) }
+        let outcome = Outcome()
+        _ = try add(WriteBuffer.Entry(record: record) { result in outcome.result.withLock { $0 = result } })
+        queue.sync { commitGathered() }
+        _ = try (outcome.result.withLock { $0 } ?? .failure(.closed)).get()
+    }
+
+    private final class Outcome: Sendable {
+        let result = Mutex<Result<UInt64, QueueError>?>(nil)
     }
 
     func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
         let result: Result<UInt64, QueueError> = await withCheckedContinuation { waiter in
             do throws(QueueError) {
-                perform(try add(WriteBuffer.Entry(record: record, waiter: waiter)))
+                perform(try add(WriteBuffer.Entry(record: record) { waiter.resume(returning: $0) }))
             } catch {
                 waiter.resume(returning: .failure(error))
             }
@@ -85,7 +87,7 @@ final class QueueWriter: @unchecked Sendable {
                 lock = nil
                 // Nobody will commit what is left.
                 let left = buffer.withLock { $0.take() }
-                for entry in left.entries { entry.waiter?.resume(returning: .failure(.closed)) }
+                for entry in left.entries { entry.waiter?(.failure(.closed)) }
                 waiter.resume()
             }
         }
@@ -124,38 +126,56 @@ final class QueueWriter: @unchecked Sendable {
         while !rest.isEmpty || !unnumbered.isEmpty {
             let chunk = rest.prefix(fittingBytes: transactionBytes, records: QueueFile.transactionRecords)
             do {
-                let outcomes = try store.append(chunk.map(\.record), unnumbered: unnumbered)
+                try commit(Array(chunk), unnumbered: unnumbered, into: store)
                 unnumbered = [:]
                 rest.removeFirst(chunk.count)
-                buffer.withLock {
-                    $0.settle(chunk)
-                    $0.committed()
-                }
-                for (entry, outcome) in zip(chunk, outcomes) { entry.waiter?.resume(returning: outcome.result(for: entry.record)) }
-                store.checkpointIfDue()
+                buffer.withLock { $0.committed() }
             } catch {
-                return fail(Array(rest), unnumbered: unnumbered, with: QueueError(error))
+                return commitLess(of: Array(rest), unnumbered: unnumbered, into: store, after: QueueError(error))
             }
         }
+    }
+
+    private func commit(
+        _ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore
+    ) throws {
+        let outcomes = try store.append(entries.map(\.record), unnumbered: unnumbered)
+        buffer.withLock { $0.settle(entries) }
+        for (entry, outcome) in zip(entries, outcomes) { entry.waiter?(outcome.result(for: entry.record)) }
+        store.checkpointIfDue()
+    }
+
+    /// On a full disk there may still be room for what callers wait for, one by one, and always for the counts.
+    private func commitLess(
+        of entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore, after failure: QueueError
+    ) {
+        guard failure.code == .diskFull else { return fail(entries, unnumbered: unnumbered, with: failure) }
+        var left: [WriteBuffer.Entry] = []
+        var refused = unnumbered
+        for entry in entries {
+            guard entry.waiter != nil, (try? commit([entry], unnumbered: [:], into: store)) == nil else {
+                if entry.waiter == nil { left.append(entry) }
+                continue
+            }
+            refused[entry.record.stream, default: [:]][.diskFull, default: 0] += 1
+            left.append(entry)
+        }
+        if (try? store.append([], unnumbered: refused)) != nil { refused = [:] }
+        fail(left, unnumbered: refused, with: failure)
     }
 
     /// Callers that wait get the error; ordinary records stay, within the buffer's bound, for another attempt.
     private func fail(_ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], with failure: QueueError) {
         let waiting = entries.filter { $0.waiter != nil }
         let ordinary = entries.filter { $0.waiter == nil }
-        var refused: [StreamName: [DropReason: UInt64]] = [:]
-        if failure.code == .diskFull {
-            for entry in waiting { refused[entry.record.stream, default: [:]][.diskFull, default: 0] += 1 }
-        }
         let (isFirst, retry) = buffer.withLock { buffer in
             let isFirst = buffer.failure?.code != failure.code
             buffer.settle(waiting)
             buffer.putBack(ordinary, unnumbered: unnumbered, after: failure)
-            buffer.count(refused)
             return (isFirst, buffer.askForRetry())
         }
         if isFirst { logger.error("queue could not commit", metadata: ["queue.error": "\(failure)"]) }
-        for entry in waiting { entry.waiter?.resume(returning: .failure(failure)) }
+        for entry in waiting { entry.waiter?(.failure(failure)) }
         if retry == .later { commitAfter(max(lossWindow, .seconds(1))) }
     }
 }

@@ -4,8 +4,8 @@ import WireModel
 struct WriteBuffer {
     struct Entry {
         let record: NewRecord
-        /// Resumed with the number after the commit; `nil` for an ordinary record.
-        let waiter: CheckedContinuation<Result<UInt64, QueueError>, Never>?
+        /// Told the number after the commit; `nil` for an ordinary record.
+        let waiter: (@Sendable (Result<UInt64, QueueError>) -> Void)?
     }
 
     enum Wake: Equatable {
@@ -100,7 +100,7 @@ struct WriteBuffer {
         self.failure = failure
     }
 
-    mutating func count(_ counts: [StreamName: [DropReason: UInt64]]) {
+    private mutating func count(_ counts: [StreamName: [DropReason: UInt64]]) {
         for (stream, reasons) in counts { unnumbered[stream, default: [:]].merge(reasons, uniquingKeysWith: +) }
     }
 
