@@ -56,7 +56,10 @@ final class CrashingSQLiteStore: CrashingStore {
     /// The directory, for what reads it beside the store.
     var path: String { directory.path }
 
-    func close() async { await store.shutDown() }
+    func close() async {
+        await store.shutDown()
+        try? FileManager.default.removeItem(at: directory)
+    }
 }
 
 /// The reference in memory, its rules whole or one of them broken.

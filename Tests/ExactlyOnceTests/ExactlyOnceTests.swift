@@ -12,6 +12,8 @@ import WireModel
     static let totalSteps = Int(ProcessInfo.processInfo.environment["WS1_MODEL_STEPS"] ?? "") ?? 100_000
     static let seed = UInt64(ProcessInfo.processInfo.environment["WS1_MODEL_SEED"] ?? "") ?? UInt64.random(in: 0...UInt64(UInt32.max))
     static let stepsPerHistory = 500
+    /// Devices that share a collector; a crash copies all its files, so there are not too many.
+    static let historiesPerCollector = 5
 
     /// Memory-backed where there is such a place: a crash is a copy of the files here, so the medium does not matter.
     private static func scratch() throws -> URL {
@@ -26,11 +28,15 @@ import WireModel
     func everyRecordEndsStoredOnceOrCountedOnce(worker: Int) async throws {
         let directory = try Self.scratch()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let collector = try CrashingSQLiteStore(parent: directory)
+        var collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
         let reference = InMemoryRecordStore()
         let histories = max(1, Self.totalSteps / Self.workers / Self.stepsPerHistory)
         print("exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) steps")
         for index in 0..<histories {
+            if index > 0, index.isMultiple(of: Self.historiesPerCollector) {
+                await collector.close()
+                collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector-\(index)").creating())
+            }
             let seed = Self.seed &+ UInt64(worker * 1_000_000 + index)
             let history = try History(
                 seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector, reference: reference)
