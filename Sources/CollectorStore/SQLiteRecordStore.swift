@@ -41,7 +41,7 @@ package final class SQLiteRecordStore: RecordStore {
         for partition in try directory.partitions() {
             if removed.contains(partition) {
                 try directory.remove(partition)
-            } else if directory.hasLog(partition) {
+            } else if directory.mayBeUnfinished(partition) {
                 recover(partition, in: directory, logger: logger)
             }
         }
@@ -71,7 +71,7 @@ package final class SQLiteRecordStore: RecordStore {
     /// Syncs what a killed process left in a log. One file that cannot be read is the matter of the chains in it, not of the store.
     private static func recover(_ partition: Partition, in directory: DataDirectory, logger: Logger) {
         do {
-            try DayFile(partition, in: directory, access: .write).seal()
+            try DayFile(writing: partition, in: directory).seal()
         } catch {
             logger.error("a record file cannot be opened", metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
         }
@@ -154,5 +154,6 @@ package final class SQLiteRecordStore: RecordStore {
     package func shutDown() async {
         for writer in writers.values { await writer.shutDown() }
         await reader.shutDown()
+        lock.release()
     }
 }

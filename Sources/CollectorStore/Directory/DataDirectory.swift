@@ -51,10 +51,15 @@ struct DataDirectory: Sendable {
         if rmdir(dayPath(partition.day)) == 0 { try Self.synchronize(recordsPath) }
     }
 
-    /// Whether a log is left beside the file: its writer did not end in order.
-    func hasLog(_ partition: Partition) -> Bool {
+    /// Whether the file's writer did not end in order: a log is left beside it, or it has no more than a first page.
+    func mayBeUnfinished(_ partition: Partition) -> Bool {
+        let file = path(of: partition)
+        return (Self.size(of: "\(file)-wal") ?? 0) > 0 || (Self.size(of: file) ?? 0) <= 4096
+    }
+
+    private static func size(of path: String) -> Int64? {
         var status = stat()
-        return stat("\(path(of: partition))-wal", &status) == 0 && status.st_size > 0
+        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
     /// Bytes an ordinary user may still write; `nil` where the system does not say.

@@ -1,8 +1,10 @@
 import Glibc
+import Synchronization
 
 /// An exclusive advisory lock (`flock`) on a file, held until released or until the process ends, however it ends.
 final class DirectoryLock: Sendable {
-    private let descriptor: Int32
+    /// -1 once released.
+    private let descriptor: Atomic<Int32>
 
     /// - Throws: `.inUse` where another holder has it, at once.
     init(path: String) throws(StoreError) {
@@ -14,10 +16,16 @@ final class DirectoryLock: Sendable {
             close(descriptor)
             throw held ? StoreError(.inUse, "\(path) is held by another collector. End that one, or use another data directory.") : error
         }
-        self.descriptor = descriptor
+        self.descriptor = Atomic(descriptor)
+    }
+
+    /// Harmless when done already.
+    func release() {
+        let held = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+        if held >= 0 { close(held) }
     }
 
     deinit {
-        close(descriptor)
+        release()
     }
 }

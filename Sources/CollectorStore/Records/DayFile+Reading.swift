@@ -143,6 +143,15 @@ extension DayFile {
         return found
     }
 
+    /// All slices and rejected records of the file, whosever they are.
+    func rowCounts() throws(StoreError) -> (slices: Int, rejected: Int) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)")
+            defer { statement.reset() }
+            return try statement.step() ? (statement.int(0), statement.int(1)) : (0, 0)
+        }
+    }
+
     private func prepared(_ sql: String) throws(StoreError) -> Statement {
         try StoreError.mapping { () throws(SQLiteError) in try connection.cached(sql) }
     }

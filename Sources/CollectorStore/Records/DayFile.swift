@@ -56,12 +56,6 @@ final class DayFile {
     static let applicationID: Int32 = 0x5753_3152
     static let version: Int32 = 1
 
-    enum Access {
-        /// The writer's, with group commits.
-        case write
-        case read
-    }
-
     private static let schema = """
         CREATE TABLE chain (
             id INTEGER PRIMARY KEY, device BLOB NOT NULL, epoch BLOB NOT NULL, entry_number INTEGER NOT NULL, entry_link BLOB NOT NULL,
@@ -78,27 +72,38 @@ final class DayFile {
         INSERT INTO opening VALUES (1, 0);
         """
 
-    init(_ partition: Partition, in directory: DataDirectory, access: Access) throws(StoreError) {
+    /// Opens to write; makes the file and its schema where they are missing. Returns after what an earlier process left is synced.
+    init(writing partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
-        var options = Connection.Options(mode: access == .write ? .create : .readOnly, applicationID: Self.applicationID)
-        options.maximumUserVersion = Self.version
+        try directory.makeDay(partition.day)
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, options: Self.options(.create))
+            if try connection.userVersion == 0 { try Self.makeSchema(connection) }
+            try connection.execute("UPDATE opening SET count = count + 1")
+        } catch { throw StoreError(error) }
+        try DataDirectory.synchronize(directory.dayPath(partition.day))
+        inode = Self.inode(of: path)
+    }
+
+    /// Opens to read, beside a writer; `nil` where the file has no schema yet: its making was cut short, or is under way.
+    init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
+        self.partition = partition
+        path = directory.path(of: partition)
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, options: Self.options(.readOnly))
+            if try connection.userVersion == 0 { return nil }
+        } catch { throw StoreError(error) }
+        inode = Self.inode(of: path)
+    }
+
+    private static func options(_ mode: Connection.Mode) -> Connection.Options {
+        var options = Connection.Options(mode: mode, applicationID: applicationID)
+        options.maximumUserVersion = version
         options.walAutocheckpointPages = 4000
         options.journalSizeLimitBytes = 64 << 20
-        options.cacheKibibytes = access == .write ? 8192 : 512
-        if access == .write { try directory.makeDay(partition.day) }
-        do throws(SQLiteError) {
-            connection = try Connection(path: path, options: options)
-            let version = try connection.userVersion
-            if access == .write {
-                if version == 0 { try Self.makeSchema(connection) }
-                try connection.execute("UPDATE opening SET count = count + 1")
-            } else if version == 0 {
-                throw SQLiteError(code: .notADatabase, message: "\(path) has no schema: its making was cut short.", operation: "open")
-            }
-        } catch { throw StoreError(error) }
-        if access == .write { try DataDirectory.synchronize(directory.dayPath(partition.day)) }
-        inode = Self.inode(of: path)
+        options.cacheKibibytes = mode == .create ? 8192 : 512
+        return options
     }
 
     private static func makeSchema(_ connection: Connection) throws(SQLiteError) {

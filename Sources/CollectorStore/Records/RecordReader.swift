@@ -33,7 +33,7 @@ actor RecordReader {
         var remainingSlices = Self.slicesPerPage
         for partition in try partitions(of: stream).reversed() {
             if let before, partition.day > before.day { continue }
-            let file = try file(partition)
+            guard let file = try file(partition) else { continue }
             let chains = try file.chains(of: device)
             var position = before?.day == partition.day ? before : nil
             while let (chain, id) = try newest(chains, file, atMost: position?.slice ?? .max, kind: kind) {
@@ -88,12 +88,12 @@ actor RecordReader {
         var balances: [EpochBalance] = []
         let baseline = Baseline(baselineConnection)
         for stream in StreamName.allCases {
-            var counted = EpochCounts()
+            var counted = ChainCounts()
             for entry in try baseline.entries(of: device, stream: stream) { counted.add(entry) }
             for partition in try partitions(of: stream) {
-                try counted.add(device, in: file(partition))
+                if let file = try file(partition) { try counted.add(file, of: device) }
             }
-            balances += counted.balances(stream: stream)
+            balances += counted.balances(stream: stream).map(\.balance)
         }
         return balances.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) }
     }
@@ -115,10 +115,10 @@ actor RecordReader {
         return try directory.partitions().filter { $0.stream == stream && !removed.contains($0) && !retired.contains($0) }
     }
 
-    private func file(_ partition: Partition) throws(StoreError) -> DayFile {
+    private func file(_ partition: Partition) throws(StoreError) -> DayFile? {
         if let open = files[partition], open.isInPlace { return open }
         if files.count >= Self.openLimit { files = [:] }
-        let file = try DayFile(partition, in: directory, access: .read)
+        let file = try DayFile(reading: partition, in: directory)
         files[partition] = file
         return file
     }

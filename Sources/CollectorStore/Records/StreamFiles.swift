@@ -16,6 +16,8 @@ final class StreamFiles {
     /// Days that have a file, ascending, the active one's too.
     private(set) var days: [UTCDay]
     private var older: [UTCDay: DayFile] = [:]
+    /// Days whose file could not be read when it was last asked: chains that may be in them cannot be decided.
+    private(set) var unreadable: [UTCDay: StoreError] = [:]
     /// Names up to this day must not be used again.
     private var newestRemoved: UTCDay?
 
@@ -32,34 +34,35 @@ final class StreamFiles {
     }
 
     /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a removed name.
-    func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, isAnother: Bool) {
-        var isAnother = false
+    /// - Returns: with the file, whether files have gone that marks in memory may be of.
+    func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, hasLostFiles: Bool) {
+        var hasLostFiles = false
         if let open = active, !open.isInPlace {
             logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
             close()
             days = try directory.partitions().filter { $0.stream == stream }.map(\.day)
-            isAnother = true
+            hasLostFiles = true
         }
         var day = UTCDay(microseconds: time)
         if let newest = days.last { day = max(day, newest) }
         if let removed = newestRemoved { day = max(day, removed.next) }
-        if let open = active, open.partition.day == day { return (open, isAnother) }
+        if let open = active, open.partition.day == day { return (open, hasLostFiles) }
         if let open = active {
             active = nil
             try open.seal()
         }
         older[day] = nil
-        let file = try DayFile(Partition(day: day, stream: stream), in: directory, access: .write)
+        let file = try DayFile(writing: Partition(day: day, stream: stream), in: directory)
         active = file
         if days.last != day { days.append(day) }
-        return (file, true)
+        return (file, hasLostFiles)
     }
 
     /// What is known of a chain: its row in the newest file that has it, or the baseline's word, whichever is greater.
     func find(_ key: ChainKey) throws(StoreError) -> MarkCache.Entry {
         var found = MarkCache.Entry(state: ChainState(), place: nil)
         for day in days.reversed() {
-            guard let row = try file(of: day).chain(key) else { continue }
+            guard let row = try chain(key, on: day)?.row else { continue }
             found = MarkCache.Entry(state: row.state, place: (Partition(day: day, stream: stream), row.id))
             break
         }
@@ -93,8 +96,7 @@ final class StreamFiles {
             if number < removed.number { return .none }
         }
         for day in days.reversed() {
-            let file = try file(of: day)
-            guard let row = try file.chain(key), row.entryNumber < number else { continue }
+            guard let (file, row) = try chain(key, on: day), row.entryNumber < number else { continue }
             guard let slice = try file.slice(chain: row.id, holding: number), number <= slice.last else { return .some(.none) }
             var found: ChainLink?
             do {
@@ -123,7 +125,7 @@ final class StreamFiles {
         }
         older[day] = nil
         // Opened to write, so that what a killed process left in its log is synced before its marks are relied on.
-        let file = try DayFile(partition, in: directory, access: .write)
+        let file = try DayFile(writing: partition, in: directory)
         try baseline.absorb(file, at: time)
         days.removeFirst()
         newestRemoved = max(newestRemoved ?? day, day)
@@ -143,11 +145,28 @@ final class StreamFiles {
         try open.seal()
     }
 
-    private func file(of day: UTCDay) throws(StoreError) -> DayFile {
+    private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (file: DayFile, row: DayFile.ChainRow)? {
+        do throws(StoreError) {
+            let file = try file(of: day)
+            let row = try file?.chain(key)
+            unreadable[day] = nil
+            guard let file, let row else { return nil }
+            return (file, row)
+        } catch {
+            if unreadable[day] == nil {
+                logger.error("a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
+            }
+            unreadable[day] = error
+            older[day] = nil
+            throw error
+        }
+    }
+
+    private func file(of day: UTCDay) throws(StoreError) -> DayFile? {
         if let active, active.partition.day == day { return active }
         if let open = older[day] { return open }
         if older.count >= Self.openLimit, let oldest = older.keys.min() { older[oldest] = nil }
-        let file = try DayFile(Partition(day: day, stream: stream), in: directory, access: .read)
+        let file = try DayFile(reading: Partition(day: day, stream: stream), in: directory)
         older[day] = file
         return file
     }

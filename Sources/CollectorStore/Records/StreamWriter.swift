@@ -17,8 +17,6 @@ actor StreamWriter {
     private let logger: Logger
     /// The error of the last transaction, until one succeeds.
     private var trouble: StoreError?
-    /// Older files that cannot be read: chains that may be in them cannot be decided.
-    private var unreadable: StoreError?
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -86,9 +84,7 @@ actor StreamWriter {
 
     /// One transaction over all jobs; what it returns is on synced disk.
     private func transaction(_ batch: [WriterJob]) throws(StoreError) -> [WriterJob.Outcome] {
-        let (file, isAnother) = try files.fileForWriting(at: clock.now())
-        // Another file: places in the cache may be of one that is gone. Marks are read again from disk.
-        if isAnother { cache.removeAll() }
+        let file = try fileForWriting()
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
         var changes = WriterChanges()
         do {
@@ -200,17 +196,13 @@ actor StreamWriter {
 
     private func known(_ key: ChainKey, _ changes: WriterChanges) throws(StoreError) -> MarkCache.Entry {
         if let entry = changes.entries[key] ?? cache[key] { return entry }
-        do {
-            let entry = try files.find(key)
-            unreadable = nil
-            return entry
-        } catch {
-            if unreadable == nil {
-                logger.error("a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
-            }
-            unreadable = error
-            throw error
-        }
+        return try files.find(key)
+    }
+
+    private func fileForWriting() throws(StoreError) -> DayFile {
+        let (file, hasLostFiles) = try files.fileForWriting(at: clock.now())
+        if hasLostFiles { cache.removeAll() }
+        return file
     }
 
     /// Makes the chain's row in the file that is written, if its newest row is elsewhere.
@@ -241,19 +233,21 @@ actor StreamWriter {
     /// Why an append could not succeed now; `nil` where it could.
     func fault() -> StoreError? {
         if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }
-        if let unreadable { return unreadable }
-        do {
-            let (file, isAnother) = try files.fileForWriting(at: clock.now())
-            if isAnother { cache.removeAll() }
+        if let unreadable = files.unreadable.values.first { return unreadable }
+        do throws(StoreError) {
+            let file = try fileForWriting()
+            // After a failure only a write that reaches the disk shows that it is over.
+            let hadTrouble = trouble != nil
             try StoreError.mapping { () throws(SQLiteError) in
-                try file.connection.begin()
-                file.connection.rollback()
+                try file.connection.transaction { () throws(SQLiteError) in
+                    if hadTrouble { try file.connection.execute("UPDATE opening SET count = count + 1") }
+                }
             }
+            trouble = nil
+            return nil
         } catch {
-            note(error)
             return error
         }
-        return trouble
     }
 
     /// Moves a day into the baseline; its file may be removed after that.

@@ -145,7 +145,8 @@ package final class CollectorRegistry: Sendable {
     ) async throws(StoreError) -> (id: String, token: String) {
         let secret = Secret(.person)
         let row = TokenRow(
-            id: Self.newTokenID(), kind: .person, name: name, role: role, organization: organization, created: database.clock.now(), uses: 0)
+            id: Self.newTokenID(), kind: .person, name: name, role: role, organization: organization, created: database.clock.now(), uses: 0
+        )
         try await database.create(row, secret: secret)
         return (row.id, secret.text)
     }
@@ -162,5 +163,6 @@ package final class CollectorRegistry: Sendable {
     /// Writes what is left to write and closes.
     package func close() async {
         await database.close()
+        lock?.release()
     }
 }

@@ -1,0 +1,93 @@
+import SQLite
+import WireModel
+
+/// Proves from what is stored that every device's history is whole and unaltered, and counts it. Reads only, takes no lock, works beside a
+/// running collector: each file is read at one moment, the newest last.
+package struct StoreVerifier {
+    private let directory: DataDirectory
+
+    package init(directory: String) {
+        self.directory = DataDirectory(path: directory)
+    }
+
+    /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what retention left in the
+    /// baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and that rows and counts agree.
+    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all; what is wrong with a record file is a finding.
+    package func verify() throws(StoreError) -> VerifyReport {
+        try retryingWhenFilesGo { listing throws(StoreError) in
+            var report = VerifyReport()
+            for stream in StreamName.allCases {
+                var verification = StreamVerification(stream: stream, baseline: listing.baseline[stream] ?? [])
+                for partition in listing.partitions where partition.stream == stream {
+                    do throws(StoreError) {
+                        guard let file = try DayFile(reading: partition, in: directory) else { continue }
+                        report.files += 1
+                        try verification.check(file, &report)
+                    } catch {
+                        if !DataDirectory.exists(directory.path(of: partition)) { throw error }
+                        verification.isIncomplete = true
+                        report.add(.init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
+                    }
+                }
+                verification.finish(&report)
+            }
+            return report
+        }
+    }
+
+    /// The balance of every device, counted from rows and the baseline, sorted by device, epoch and stream.
+    package func balance() throws(StoreError) -> [DeviceBalance] {
+        try retryingWhenFilesGo { listing throws(StoreError) in
+            var devices: [DeviceID: [EpochBalance]] = [:]
+            for stream in StreamName.allCases {
+                var counts = ChainCounts()
+                for entry in listing.baseline[stream] ?? [] { counts.add(entry) }
+                for partition in listing.partitions where partition.stream == stream {
+                    if let file = try DayFile(reading: partition, in: directory) { try counts.add(file, of: nil) }
+                }
+                for (device, balance) in counts.balances(stream: stream) { devices[device, default: []].append(balance) }
+            }
+            return devices.map { device, epochs in
+                DeviceBalance(
+                    device: device, epochs: epochs.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) })
+            }.sorted { $0.device.description < $1.device.description }
+        }
+    }
+
+    private struct Listing {
+        var baseline: [StreamName: [Baseline.Entry]] = [:]
+        /// Ascending.
+        var partitions: [Partition] = []
+    }
+
+    /// The baseline and the files it does not stand for, at one moment of `collector.sqlite`.
+    private func listing() throws(StoreError) -> Listing {
+        guard DataDirectory.exists(directory.path) else { throw StoreError(.notFound, "there is no data directory \(directory.path).") }
+        var listing = Listing()
+        var removed: Set<Partition> = []
+        if let connection = try CollectorDatabase.openReading(directory) {
+            try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.deferred) }
+            defer { connection.rollback() }
+            let baseline = Baseline(connection)
+            removed = Set(try baseline.removedPartitions())
+            for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
+        }
+        listing.partitions = try directory.partitions().filter { !removed.contains($0) }
+        return listing
+    }
+
+    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then.
+    private func retryingWhenFilesGo<T>(_ body: (Listing) throws(StoreError) -> T) throws(StoreError) -> T {
+        var attempts = 0
+        while true {
+            let listing = try listing()
+            do throws(StoreError) {
+                return try body(listing)
+            } catch {
+                attempts += 1
+                let hasGone = listing.partitions.contains { !DataDirectory.exists(directory.path(of: $0)) }
+                if !hasGone || attempts == 5 { throw error }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// One stream's chains while they are followed through its files, oldest first.
+struct StreamVerification {
+    private struct Chain {
+        /// What the rows so far add up to.
+        var counted = StreamMark.none
+        /// What the newest row of the chain says.
+        var stated = StreamMark.none
+        /// A finding has been made that makes the counts differ; they are not compared any more.
+        var isBroken = false
+    }
+
+    private let stream: StreamName
+    private var chains: [ChainKey: Chain] = [:]
+    /// A file could not be read: that chains go on elsewhere than they ended is its doing.
+    var isIncomplete = false
+
+    init(stream: StreamName, baseline: [Baseline.Entry]) {
+        self.stream = stream
+        for entry in baseline {
+            var chain = Chain(counted: entry.state.mark, stated: entry.state.mark)
+            chain.counted.stored = entry.removedRows
+            chains[entry.key] = chain
+        }
+    }
+
+    mutating func check(_ file: DayFile, _ report: inout VerifyReport) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
+        defer { file.connection.rollback() }
+        for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true) }) {
+            report.add(.init(code: .unreadable, file: file.partition.name, stream: "\(stream)", message: "SQLite: \(fault)"))
+        }
+        let before = (slices: report.slices, rejected: report.rejected)
+        var last: Int64 = 0
+        while true {
+            let rows = try file.chains(after: last, limit: 512)
+            guard let newest = rows.last else { break }
+            for row in rows { try check(row, in: file, &report) }
+            last = newest.id
+        }
+        let (slices, rejected) = try file.rowCounts()
+        if slices != report.slices - before.slices || UInt64(rejected) != report.rejected - before.rejected {
+            report.add(
+                .init(
+                    code: .miscounted, file: file.partition.name, stream: "\(stream)",
+                    message: "\(slices) slices and \(rejected) rejected records are there, "
+                        + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain."))
+        }
+    }
+
+    private mutating func check(_ row: DayFile.ChainRow, in file: DayFile, _ report: inout VerifyReport) throws(StoreError) {
+        var chain = chains[row.key] ?? Chain()
+        func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
+            report.add(
+                .init(
+                    code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)", stream: "\(stream)",
+                    first: first, last: last, message: message))
+            chain.isBroken = true
+        }
+        if row.entryNumber != chain.counted.number || row.entryLink != chain.counted.link {
+            if row.entryNumber > chain.counted.number {
+                let cause = isIncomplete ? "a file before it cannot be read" : "a file before it is gone without its marks in the baseline"
+                add(
+                    .missing, chain.counted.number + 1, row.entryNumber,
+                    "the chain enters this file at \(row.entryNumber), what is there before ends at \(chain.counted.number): \(cause).")
+            } else {
+                add(
+                    .altered, row.entryNumber, chain.counted.number,
+                    "the chain enters this file at \(row.entryNumber) with a link that is not the one it had there.")
+            }
+            chain.counted.number = row.entryNumber
+            chain.counted.link = row.entryLink
+        }
+        var from: UInt64 = 0
+        while true {
+            let slice: StoredSlice?
+            do throws(StoreError) { slice = try file.slice(chain: row.id, from: from) } catch {
+                add(.unreadable, chain.counted.number + 1, row.state.mark.number, error.message)
+                break
+            }
+            guard let slice else { break }
+            report.slices += 1
+            from = slice.first + 1
+            if slice.first <= chain.counted.number {
+                add(
+                    .doubled, slice.first, min(slice.last, chain.counted.number),
+                    "numbers up to \(chain.counted.number) are there already; nothing of this slice may be stored again.")
+                continue
+            }
+            let hole = slice.first - 1 - chain.counted.number
+            if hole != slice.lostBefore {
+                add(
+                    .missing, chain.counted.number + 1, slice.first - 1,
+                    "\(hole) numbers are missing before this slice, \(slice.lostBefore) were lost when it was accepted.")
+            }
+            if hole == 0, slice.priorLink != chain.counted.link {
+                add(
+                    .altered, slice.first, slice.last,
+                    "the slice does not continue the chain: its first link is not the last one before it.")
+            }
+            chain.counted.lostAtCollector += slice.lostBefore
+            report.lostAtCollector += slice.lostBefore
+            if let fault = count(slice, &chain.counted, &report) {
+                add(.altered, fault.number, slice.last, "\(fault.message) (slice \(slice.first)...\(slice.last)).")
+            }
+            chain.counted.number = slice.last
+            chain.counted.link = slice.lastLink
+        }
+        report.chains += chains[row.key] == nil ? 1 : 0
+        chain.stated = row.state.mark
+        compare(&chain, row, file, &report)
+        chains[row.key] = chain
+    }
+
+    /// Adds a slice up and proves it.
+    private func count(_ slice: StoredSlice, _ mark: inout StreamMark, _ report: inout VerifyReport) -> StoredSlice.Fault? {
+        var stored: UInt64 = 0
+        var misplaced: StoredSlice.Fault?
+        var fault: StoredSlice.Fault?
+        do throws(StoredSlice.Fault) {
+            try slice.walk { number, _, step in
+                switch step {
+                case .gap(let gap): mark.dropped[gap.reason, default: 0] += gap.count
+                case .rejected(let rejection): mark.rejected[rejection.reason, default: 0] += 1
+                case .record(let range):
+                    stored += 1
+                    let start = slice.records.startIndex
+                    let header = RecordHeader(scanning: slice.records[(start + range.lowerBound)..<(start + range.upperBound)])
+                    if header?.number != number, misplaced == nil {
+                        misplaced = .init(number: number, message: "the record's envelope does not say its number")
+                    }
+                }
+            }
+        } catch { fault = error }
+        mark.stored += stored
+        report.records += stored
+        report.recordBytes += UInt64(slice.records.count)
+        report.rejected += UInt64(slice.rejected.count)
+        // The misplaced record is the more exact place of the same harm.
+        return misplaced ?? fault
+    }
+
+    private func compare(_ chain: inout Chain, _ row: DayFile.ChainRow, _ file: DayFile, _ report: inout VerifyReport) {
+        guard !chain.isBroken, chain.counted != chain.stated else { return }
+        chain.isBroken = true
+        let counted = chain.counted
+        let stated = chain.stated
+        let code: VerifyReport.Finding.Code =
+            counted.number < stated.number ? .missing : counted.number > stated.number ? .doubled : .miscounted
+        report.add(
+            .init(
+                code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)", stream: "\(stream)",
+                first: min(counted.number, stated.number) + (code == .miscounted ? 0 : 1), last: max(counted.number, stated.number),
+                message: "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
+                    + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says \(stated.number) with "
+                    + "\(stated.stored), \(stated.rejectedCount), \(stated.droppedCount), \(stated.lostAtCollector)."))
+    }
+
+    /// What only the baseline knows: its own rows must add up.
+    func finish(_ report: inout VerifyReport) {
+        for (key, chain) in chains where !chain.isBroken && chain.counted.stored != chain.stated.stored {
+            report.add(
+                .init(
+                    code: .miscounted, file: "collector.sqlite", device: "\(key.device)", epoch: "\(key.epoch)", stream: "\(stream)",
+                    message: "\(chain.counted.stored) rows were counted, the mark says \(chain.stated.stored)."))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import WireModel
+
+/// What `verify` has looked at and found.
+package struct VerifyReport: Equatable, Sendable, Codable {
+    package var files = 0
+    package var chains = 0
+    package var slices = 0
+    package var records: UInt64 = 0
+    package var recordBytes: UInt64 = 0
+    package var rejected: UInt64 = 0
+    package var lostAtCollector: UInt64 = 0
+    package var findings: [Finding] = []
+    /// Findings beyond the limit, counted and not listed.
+    package var furtherFindings = 0
+
+    /// Nothing was found wrong.
+    package var isWhole: Bool { findings.isEmpty && furtherFindings == 0 }
+
+    private static let limit = 1000
+
+    mutating func add(_ finding: Finding) {
+        if findings.count < Self.limit { findings.append(finding) } else { furtherFindings += 1 }
+    }
+
+    package struct Finding: Equatable, Sendable, Codable {
+        package enum Code: String, Sendable, Codable {
+            /// The file cannot be opened, or SQLite's check or a row says it contradicts itself.
+            case unreadable
+            /// Stored bytes are not those that were accepted.
+            case altered
+            /// Numbers that were accepted are not there.
+            case missing
+            /// Numbers are there twice.
+            case doubled
+            /// Counts and rows differ.
+            case miscounted
+        }
+
+        package var code: Code
+        /// Relative to the data directory.
+        package var file: String
+        package var device: String?
+        package var epoch: String?
+        package var stream: String?
+        /// The numbers it is about, where it is about some.
+        package var first: UInt64?
+        package var last: UInt64?
+        /// What it means.
+        package var message: String
+    }
+}

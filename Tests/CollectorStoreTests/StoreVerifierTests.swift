@@ -1,0 +1,138 @@
+import CollectorStore
+import Foundation
+import Testing
+import WireModel
+
+@Suite struct StoreVerifierTests {
+    private let directory: TemporaryDirectory
+    private let device: ScriptedDevice
+    private let file: String
+
+    /// Two devices; the first with gaps, rejected records and a lost range, four slices of its own.
+    init() async throws {
+        directory = try TemporaryDirectory()
+        file = directory.recordFile("2026-03-01")
+        let store = try SQLiteRecordStore.open(directory)
+        var device = ScriptedDevice()
+        device.produce(6)
+        device.dropOldest(2)
+        try await store.drain(&device, parts: 4)
+        device.append(Data([0xFF]))
+        device.append(Data(repeating: 0xFF, count: WireLimits.recordBytes + 1))
+        device.produce(5)
+        try await store.drain(&device, parts: 4)
+        device.produce(4)
+        device.held.removeFirst(2)
+        device.mark = StreamMark(number: 15, link: device.links[15] ?? .zero)
+        try await store.drain(&device)
+        var other = ScriptedDevice()
+        other.produce(5)
+        try await store.drain(&other)
+        await store.shutDown()
+        self.device = device
+    }
+
+    private var chain: String {
+        "(SELECT id FROM chain WHERE device = x'\(device.device.data.map { String(format: "%02x", $0) }.joined())')"
+    }
+
+    @Test func aWholeStoreHasNoFindings() throws {
+        let report = try directory.verify()
+        #expect(report.isWhole, "\(report.findings)")
+        #expect(report.files == 1 && report.chains == 2 && report.rejected == 2 && report.lostAtCollector == 2)
+        #expect(report.records == 4 + 5 + 2 + 5)
+    }
+
+    @Test func aFlippedByteIsFoundWithItsPlace() throws {
+        // In the body of a record of the slice that holds number 9.
+        try directory.execute(
+            """
+            UPDATE slice SET records = substr(records, 1, length(records) - 1) || x'00' WHERE chain = \(chain) AND first = 7
+            """, on: file)
+        let report = try directory.verify()
+        let finding = try #require(report.findings.first)
+        #expect(report.findings.count == 1)
+        #expect(finding.code == .altered && finding.file == "records/2026-03-01/sample.sqlite")
+        #expect(finding.device == "\(device.device)" && finding.epoch == "\(device.epoch)" && finding.stream == "sample")
+        #expect(finding.first == 7 && finding.last == 10)
+    }
+
+    @Test func anyAlterationIsFound() throws {
+        let alterations: [(String, VerifyReport.Finding.Code)] = [
+            ("DELETE FROM slice WHERE chain = \(chain) AND first = 7", .missing),
+            ("DELETE FROM slice WHERE chain = \(chain) AND first = 16", .missing),
+            ("DELETE FROM rejected WHERE number = 7", .altered),
+            ("UPDATE rejected SET link = x'00000000000000000000000000000000' WHERE number = 8", .altered),
+            ("UPDATE slice SET lost_before = 0 WHERE first = 16", .missing),
+            ("UPDATE slice SET prior_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7", .altered),
+            ("UPDATE slice SET last_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7", .altered),
+            ("UPDATE slice SET gaps = x'' WHERE chain = \(chain) AND first = 1", .altered),
+            ("UPDATE slice SET record_count = 9 WHERE chain = \(chain) AND first = 7", .altered),
+            ("UPDATE slice SET records = x'01' WHERE chain = \(chain) AND first = 7", .altered),
+            (
+                "INSERT INTO slice SELECT NULL, chain, first + 1, last, lost_before, prior_link, last_link, received_at, earliest, latest, "
+                    + "record_count, kinds, gaps, records FROM slice WHERE chain = \(chain) AND first = 7", .doubled
+            ),
+            (
+                "INSERT INTO slice SELECT NULL, 99, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, "
+                    + "record_count, kinds, gaps, records FROM slice WHERE chain = \(chain) AND first = 7", .miscounted
+            ),
+            ("UPDATE chain SET mark = (SELECT mark FROM chain AS o WHERE o.device != chain.device) WHERE id = \(chain)", .doubled),
+            ("UPDATE chain SET mark = x'FFFF' WHERE id = \(chain)", .unreadable),
+            ("UPDATE chain SET entry_number = 3 WHERE id = \(chain)", .missing),
+            ("DELETE FROM chain WHERE id = \(chain)", .miscounted),
+        ]
+        for (sql, code) in alterations {
+            let copy = try directory.copy()
+            try copy.execute(sql, on: copy.recordFile("2026-03-01"))
+            let report = try copy.verify()
+            #expect(report.findings.contains { $0.code == code }, "\(sql): \(report.findings)")
+        }
+    }
+
+    @Test func aFileThatIsGoneIsMissed() async throws {
+        let clock = ManualStoreClock()
+        clock.advance(days: 1)
+        let store = try SQLiteRecordStore.open(directory, clock: clock)
+        var next = device
+        next.produce(3)
+        try await store.drain(&next)
+        await store.shutDown()
+        #expect(try directory.verify().isWhole)
+        try FileManager.default.removeItem(atPath: file)
+        let finding = try #require(try directory.verify().findings.first)
+        #expect(finding.code == .missing && finding.file == "records/2026-03-02/sample.sqlite")
+        #expect(finding.first == 1 && finding.last == device.last)
+    }
+
+    @Test func itWorksBesideARunningCollector() async throws {
+        let store = try SQLiteRecordStore.open(directory)
+        let path = directory.path
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    var device = ScriptedDevice()
+                    for _ in 0..<25 {
+                        device.produce(4)
+                        try await store.drain(&device)
+                    }
+                }
+            }
+            for _ in 0..<10 {
+                group.addTask {
+                    let report = try StoreVerifier(directory: path).verify()
+                    #expect(report.isWhole, "\(report.findings)")
+                    for device in try StoreVerifier(directory: path).balance() {
+                        #expect(device.epochs.allSatisfy { $0.balance.closes && $0.storedRows == $0.mark.stored })
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await store.shutDown()
+    }
+
+    @Test func aDirectoryThatIsNotThereIsATypedError() {
+        #expect { try StoreVerifier(directory: directory.path + "/none").verify() } throws: { ($0 as? StoreError)?.code == .notFound }
+    }
+}
