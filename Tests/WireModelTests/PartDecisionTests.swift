@@ -122,6 +122,9 @@ import WireModel
         #expect(damaged { $0.gaps[0] = Gap(first: 2, last: 7, reason: .byteCap, link: $0.gaps[0].link) })
         #expect(damaged { $0.gaps[0] = Gap(first: 3, last: 2, reason: .byteCap, link: $0.gaps[0].link) })
         #expect(damaged { $0.gaps.append($0.gaps[0]) })
+        for reason in [0, -1, 256] {
+            #expect(damaged { $0.gaps[0] = Gap(first: 2, last: 3, reason: DropReason(rawValue: reason), link: $0.gaps[0].link) })
+        }
         #expect(!damaged { _ in })
     }
 

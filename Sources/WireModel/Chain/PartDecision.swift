@@ -61,6 +61,7 @@ extension BatchPart {
         var floor = first
         for gap in gaps {
             guard gap.first >= floor, gap.first <= gap.last, gap.last <= last else { return "gap \(gap.first)...\(gap.last) out of place" }
+            guard DropReason.valid.contains(gap.reason.rawValue) else { return "gap \(gap.first)...\(gap.last) has no valid reason" }
             covered += gap.count
             floor = gap.last + 1
         }
