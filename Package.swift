@@ -94,11 +94,12 @@ let package = Package(
 
         // Tests.
         target(
-            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging]),
+            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging],
+            exclude: ["CapturedHost/Machines"]),
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
-        tests("SampleModules", ["WireModel"]),
+        tests("SampleModules", ["WireModel", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
