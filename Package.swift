@@ -19,6 +19,9 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
+let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
+let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -50,6 +53,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.34.1"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
@@ -86,7 +90,10 @@ let package = Package(
         target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Collector",
-            ["WireModel", "CollectorStore", "Gzip", crypto, hummingbird, hummingbirdTLS, nioCore, nioSSL, httpTypes, logging]),
+            [
+                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, crypto, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore,
+                nioPosix, nioSSL, nioHTTPTypes, httpTypes, lifecycle, unixSignals, logging,
+            ]),
         target(
             "CollectorCommands",
             ["Collector", "CollectorStore", "WireModel", argumentParser, configuration, yams, lifecycle, unixSignals, logging]),
@@ -105,7 +112,12 @@ let package = Package(
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
-        tests("Collector", ["WireModel", "CollectorStore", "Gzip", hummingbird, asyncHTTPClient]),
+        tests(
+            "Collector",
+            [
+                "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTesting,
+                nioCore, nioPosix, nioHTTPTypes, httpTypes, asyncHTTPClient, yams, lifecycle, logging,
+            ]),
         .testTarget(
             name: "ExactlyOnceTests",
             dependencies: ["WireModel", "RecordQueue", "CollectorStore", "TelemetryTestKit", logging],

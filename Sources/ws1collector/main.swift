@@ -1,1 +1,3 @@
-print(1)
+import CollectorCommands
+
+await CollectorCommand.start()

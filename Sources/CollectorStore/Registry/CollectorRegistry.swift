@@ -57,6 +57,11 @@ package final class CollectorRegistry: Sendable {
 
     // MARK: Devices
 
+    /// Whether an enrollment token may be used; nothing is used up. For refusing before a request's body is read.
+    package func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
+        try await database.checkEnrollmentToken(token)
+    }
+
     /// Gives a device its credential. A known id with its right credential is kept; so is an unknown one that comes with a credential
     /// (this collector was restored from an older backup). The former credential stays good until the new one is first used.
     package func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {

@@ -39,6 +39,17 @@ extension RegistryDatabase {
         return result
     }
 
+    /// Whether `enroll` would take the token now.
+    func checkEnrollmentToken(_ token: String) throws(EnrollError) {
+        let now = clock.now()
+        let organization: String?
+        let refusal: EnrollError
+        do {
+            (organization, refusal) = try read { () throws(SQLiteError) in try self.organization(ofEnrollmentToken: token, at: now) }
+        } catch { throw .store(error) }
+        if organization == nil { throw refusal }
+    }
+
     private func organization(ofEnrollmentToken token: String, at now: Int64) throws(SQLiteError) -> (String?, EnrollError) {
         let statement = try connection.cached(
             "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?")

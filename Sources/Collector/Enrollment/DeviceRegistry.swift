@@ -1,0 +1,33 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+/// Who may talk to this collector, and what is known of them: the port the routes use; the store's `CollectorRegistry` is behind it.
+///
+/// Safe to call from any number of tasks. What changes something returns after it is on synced disk.
+package protocol DeviceRegistry: Sendable {
+    var collectorID: CollectorID { get }
+    var incarnationID: IncarnationID { get }
+
+    /// Whether an enrollment token may be used, looked at before a request's body is read. Nothing is used up.
+    func checkEnrollmentToken(_ token: String) async throws(EnrollError)
+    func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult
+    func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication
+    func authenticatePerson(token: String) async throws(StoreError) -> Person?
+
+    /// A new credential; the former one stays good until the new one is first used.
+    func rotateCredential(device: DeviceID) async throws(StoreError) -> String
+    func unenroll(device: DeviceID) async throws(StoreError)
+
+    /// Notes what a device's newest records say of it. Derived data: losing it loses nothing.
+    func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) async
+
+    /// Devices in the order of their ids. - Parameter organization: `nil` for all.
+    func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage
+    func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow?
+
+    /// The organization's newest profile, as the device gets it.
+    func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data)
+}
+
+extension CollectorRegistry: DeviceRegistry {}

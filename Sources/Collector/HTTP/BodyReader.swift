@@ -1,0 +1,128 @@
+import Foundation
+import Gzip
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireModel
+
+/// Reads a device's body: checked before the first byte, capped and inflated while it streams, and counted against the budget all the time.
+struct BodyReader: Sendable {
+    struct Limit: Sendable {
+        /// As it travels, bytes.
+        var bytes: Int
+        /// Inflated, bytes.
+        var inflatedBytes: Int
+
+        static func small(_ bytes: Int) -> Limit { Limit(bytes: bytes, inflatedBytes: bytes) }
+    }
+
+    enum Encoding { case identity, gzip }
+
+    let batchLimit: Limit
+    let budget: IngestBudget
+
+    init(batchLimit: Limit, budget: IngestBudget) {
+        self.batchLimit = batchLimit
+        self.budget = budget
+    }
+
+    enum Kind {
+        case batch
+        case small(Int)
+    }
+
+    /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
+    /// - Throws: `Problem` (413, 415, 400), `IngestBudget.Full`, and what `operation` throws.
+    func read<Result>(_ request: Request, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws -> Result {
+        let limit =
+            switch kind {
+            case .batch: batchLimit
+            case .small(let bytes): Limit.small(bytes)
+            }
+        try Self.checkMediaType(request, WireNames.protobuf)
+        let encoding = try Self.encoding(of: request)
+        try Self.checkLength(request, limit: limit.bytes)
+        return try await budget.withPlace { place in
+            var body: Data
+            switch encoding {
+            case .identity: body = try await Self.collect(request.body, limit: limit, &place)
+            case .gzip: body = try await Self.inflate(request.body, limit: limit, &place)
+            }
+            // Decoding copies what the body holds.
+            try place.grow(by: body.count)
+            return try await operation(body)
+        }
+    }
+
+    static func checkMediaType(_ request: Request, _ expected: String) throws(Problem) {
+        let given = (request.headers[.contentType] ?? "").split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
+        guard given.trimmingCharacters(in: .whitespaces).lowercased() == expected else {
+            throw .unsupportedMediaType(given.isEmpty ? "The request has no Content-Type; expected \(expected)." : "Expected \(expected).")
+        }
+    }
+
+    static func encoding(of request: Request) throws(Problem) -> Encoding {
+        switch (request.headers[.contentEncoding] ?? "identity").trimmingCharacters(in: .whitespaces).lowercased() {
+        case "", "identity": return .identity
+        case "gzip", "x-gzip": return .gzip
+        default:
+            throw .unsupportedMediaType("Only gzip is taken as Content-Encoding, once, or none.", code: "unsupported-content-encoding")
+        }
+    }
+
+    /// A length that is announced is believed only to refuse it.
+    static func checkLength(_ request: Request, limit: Int) throws(Problem) {
+        guard let text = request.headers[.contentLength] else { return }
+        guard let length = Int(text), length >= 0 else { throw .malformed("Content-Length is not a number of bytes.") }
+        guard length <= limit else { throw .bodyTooLarge(limit: limit, "The body has \(length) bytes") }
+    }
+
+    private static func collect(_ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
+        var data = Data()
+        for try await buffer in body {
+            guard buffer.readableBytes <= limit.bytes - data.count else {
+                throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
+            }
+            try place.grow(by: buffer.readableBytes)
+            data.append(contentsOf: buffer.readableBytesView)
+        }
+        return data
+    }
+
+    private static func inflate(_ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
+        var data = Data()
+        do {
+            let decompressor = try GzipDecompressor(
+                limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: WireLimits.inflateRatio))
+            for try await buffer in body {
+                guard buffer.readableBytes <= limit.bytes - decompressor.bytesIn else {
+                    throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
+                }
+                let before = data.count
+                try buffer.withUnsafeReadableBytes { bytes in
+                    try decompressor.update(bytes) { data.append(contentsOf: $0) }
+                }
+                try place.grow(by: data.count - before)
+            }
+            try decompressor.finish()
+        } catch let error as GzipError {
+            throw Problem.ofGzip(error, limit: limit)
+        }
+        return data
+    }
+}
+
+extension Problem {
+    static func ofGzip(_ error: GzipError, limit: BodyReader.Limit) -> Problem {
+        switch error.code {
+        case .limitExceeded: .bodyTooLarge(limit: limit.inflatedBytes, "The inflated body has more bytes than that")
+        case .ratioExceeded:
+            Problem(
+                status: 413, code: "inflate-ratio", title: "Body compressed too far", detail: error.message, scope: .stream,
+                limit: WireLimits.inflateRatio)
+        case .truncated, .corrupt, .trailingGarbage: .malformed(error.message, code: "malformed-gzip")
+        case .outOfMemory: .busy(error.message)
+        case .misuse: .internalFault
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTPTypes
+import WireModel
+
+/// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the framework
+/// makes by itself, such as the one to a request that is not HTTP.
+///
+/// Belongs to one channel and runs on its event loop only.
+final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private let identity: CollectorIdentity
+    private let limits: ConnectionLimits
+    private var state: ConnectionGuardStateMachine
+    private var timer: Scheduled<Void>?
+    private var timerDeadline = NIODeadline.distantFuture
+    /// The body to write where the framework's own answer has none.
+    private var missingBody: ByteBuffer?
+
+    init(identity: CollectorIdentity, limits: ConnectionLimits) {
+        self.identity = identity
+        self.limits = limits
+        state = ConnectionGuardStateMachine(limits: limits, now: .now())
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        schedule(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let action: ConnectionGuardStateMachine.InboundAction
+        switch unwrapInboundIn(data) {
+        case .head: action = state.requestHeadArrived(now: .now())
+        case .body(let buffer): action = state.requestBodyArrived(bytes: buffer.readableBytes)
+        case .end: action = state.requestEndArrived(now: .now())
+        }
+        perform(action, context) { context.fireChannelRead(data) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        // What is thrown away never reaches the reader that would ask for more.
+        if case .lingering = state.phase { context.read() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let event = event as? ChannelEvent, event == .inputClosed {
+            perform(state.inputClosed(), context) { context.fireUserInboundEventTriggered(event) }
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            guard head.status.kind != .informational else { return context.write(data, promise: promise) }
+            let action = state.answerHeadWritten()
+            guard action != .discard else { return discard(promise) }
+            complete(&head)
+            if action == .writeAsLast { head.headerFields[.connection] = "close" }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body:
+            guard state.writesAnswer else { return discard(promise) }
+            context.write(data, promise: promise)
+        case .end:
+            let action = state.answerEndWritten(now: .now())
+            guard action != .discard else { return discard(promise) }
+            if let body = missingBody {
+                missingBody = nil
+                context.write(wrapOutboundOut(.body(body)), promise: nil)
+            }
+            if action == .writeAndLinger {
+                context.writeAndFlush(data, promise: promise)
+                context.close(mode: .output, promise: nil)
+                context.read()
+            } else {
+                context.write(data, promise: promise)
+            }
+            schedule(context)
+        }
+    }
+
+    private func perform(_ action: ConnectionGuardStateMachine.InboundAction, _ context: ChannelHandlerContext, forward: () -> Void) {
+        switch action {
+        case .forward:
+            forward()
+            schedule(context)
+        case .discard: break
+        case .close: context.close(promise: nil)
+        }
+    }
+
+    private func discard(_ promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.outputClosed)
+    }
+
+    /// The collector's headers, and a problem where an error has no body.
+    private func complete(_ head: inout HTTPResponse) {
+        identity.add(to: &head.headerFields)
+        guard head.status.code >= 400, head.headerFields[.contentType] == nil else { return }
+        let body = Problem.ofFramework(status: head.status.code).body
+        head.headerFields[.contentType] = WireNames.problem
+        head.headerFields[.contentLength] = String(body.readableBytes)
+        missingBody = body
+    }
+
+    /// One timer per connection, moved only when an earlier deadline comes up: a request costs no timer of its own.
+    private func schedule(_ context: ChannelHandlerContext) {
+        let deadline = state.deadline
+        guard deadline < timerDeadline else { return }
+        timer?.cancel()
+        timerDeadline = deadline
+        timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.timer = nil
+            self.timerDeadline = .distantFuture
+            self.deadlineReached(context)
+        }
+    }
+
+    private func deadlineReached(_ context: ChannelHandlerContext) {
+        switch state.deadlineReached(now: .now()) {
+        case .none: break
+        case .waitUntil: schedule(context)
+        case .close: context.close(promise: nil)
+        case .refuseSlowBody:
+            let problem = Problem.slowBody(seconds: limits.bodySeconds)
+            var head = HTTPResponse(status: .requestTimeout, headerFields: problem.headerFields)
+            identity.add(to: &head.headerFields)
+            head.headerFields[.connection] = "close"
+            let body = problem.body
+            head.headerFields[.contentLength] = String(body.readableBytes)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.write(wrapOutboundOut(.body(body)), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            context.close(mode: .output, promise: nil)
+            // The reader of the body learns that no more will come.
+            context.fireChannelReadComplete()
+            context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+            context.read()
+            schedule(context)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ConnectionGuard: Sendable {}

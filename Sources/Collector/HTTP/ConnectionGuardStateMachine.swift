@@ -1,0 +1,148 @@
+import NIOCore
+
+/// What is known of one HTTP/1.1 connection, and what follows from it. Pure: events and the time go in, actions come out.
+///
+/// Hummingbird reads an unread body to its end after an early answer, without bound. So an answer that is written before its request
+/// has fully arrived is the connection's last: `Connection: close`, then a short, bounded linger in which what still comes is thrown away
+/// (closing at once would reset the connection and could destroy the answer on its way).
+struct ConnectionGuardStateMachine {
+    enum Phase: Equatable {
+        /// Requests come and answers go.
+        case open
+        /// The last answer has been written; what comes in is counted and thrown away. Ends in `closed`.
+        case lingering(bytesLeft: Int)
+        case closed
+    }
+
+    enum InboundAction: Equatable {
+        case forward
+        case discard
+        case close
+    }
+
+    enum HeadAction: Equatable {
+        case write
+        /// Write it with `Connection: close`.
+        case writeAsLast
+        case discard
+    }
+
+    enum EndAction: Equatable {
+        case write
+        /// Write it, close the sending side and linger.
+        case writeAndLinger
+        case discard
+    }
+
+    enum DeadlineAction: Equatable {
+        case none
+        /// Look again then.
+        case waitUntil(NIODeadline)
+        /// Answer 408 and linger.
+        case refuseSlowBody
+        case close
+    }
+
+    private let limits: ConnectionLimits
+    private(set) var phase: Phase = .open
+    private var headsSeen = 0
+    private var endsSeen = 0
+    private var answersBegun = 0
+    private var answersEnded = 0
+    private var answerIsLast = false
+    private(set) var deadline: NIODeadline
+
+    init(limits: ConnectionLimits, now: NIODeadline) {
+        self.limits = limits
+        deadline = now + .seconds(limits.firstHeadSeconds)
+    }
+
+    mutating func requestHeadArrived(now: NIODeadline) -> InboundAction {
+        switch phase {
+        case .open:
+            headsSeen += 1
+            // A pipelined request does not move the deadline of the one before it.
+            if headsSeen - 1 == answersEnded { deadline = now + .seconds(limits.bodySeconds) }
+            return .forward
+        case .lingering: return .discard
+        case .closed: return .close
+        }
+    }
+
+    mutating func requestBodyArrived(bytes: Int) -> InboundAction {
+        switch phase {
+        case .open: return .forward
+        case .lingering(let left):
+            guard bytes <= left else {
+                phase = .closed
+                return .close
+            }
+            phase = .lingering(bytesLeft: left - bytes)
+            return .discard
+        case .closed: return .close
+        }
+    }
+
+    mutating func requestEndArrived(now: NIODeadline) -> InboundAction {
+        switch phase {
+        case .open:
+            endsSeen += 1
+            if endsSeen - 1 == answersEnded { deadline = now + .seconds(limits.answerSeconds) }
+            return .forward
+        case .lingering:
+            // Everything has been read: nothing is left that could reset the connection.
+            phase = .closed
+            return .close
+        case .closed: return .close
+        }
+    }
+
+    /// The sender has closed its side; nothing more can come.
+    mutating func inputClosed() -> InboundAction {
+        guard case .lingering = phase else { return .forward }
+        phase = .closed
+        return .close
+    }
+
+    mutating func answerHeadWritten() -> HeadAction {
+        guard phase == .open, !answerIsLast else { return .discard }
+        answersBegun += 1
+        answerIsLast = endsSeen < answersBegun
+        return answerIsLast ? .writeAsLast : .write
+    }
+
+    /// Whether parts of the answer that has begun still go out.
+    var writesAnswer: Bool { phase == .open && answersBegun > answersEnded }
+
+    mutating func answerEndWritten(now: NIODeadline) -> EndAction {
+        guard writesAnswer else { return .discard }
+        answersEnded += 1
+        if answerIsLast {
+            linger(now: now)
+            return .writeAndLinger
+        }
+        let next = headsSeen == answersEnded ? limits.idleSeconds : endsSeen == answersEnded ? limits.bodySeconds : limits.answerSeconds
+        deadline = now + .seconds(next)
+        return .write
+    }
+
+    mutating func deadlineReached(now: NIODeadline) -> DeadlineAction {
+        if phase == .closed { return .none }
+        guard now >= deadline else { return .waitUntil(deadline) }
+        let bodyIsSlow = phase == .open && headsSeen > endsSeen && answersBegun == answersEnded && endsSeen == answersEnded
+        if bodyIsSlow {
+            answersBegun += 1
+            answersEnded += 1
+            answerIsLast = true
+            linger(now: now)
+            return .refuseSlowBody
+        }
+        phase = .closed
+        return .close
+    }
+
+    private mutating func linger(now: NIODeadline) {
+        phase = .lingering(bytesLeft: limits.lingerBytes)
+        deadline = now + .seconds(limits.lingerSeconds)
+    }
+}

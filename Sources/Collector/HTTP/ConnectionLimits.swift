@@ -1,0 +1,31 @@
+/// How long a client may take and how much it may send after a refusal. All bounds are per connection.
+package struct ConnectionLimits: Sendable, Equatable {
+    /// From connecting (TLS handshake included) to the end of the first request's header, seconds.
+    package var firstHeadSeconds: Int64
+    /// From one answer to the end of the next request's header, seconds.
+    package var idleSeconds: Int64
+    /// From a request's header to its last byte, seconds: a body that trickles is refused with 408.
+    package var bodySeconds: Int64
+    /// From a request's last byte to the last byte of its answer, seconds: a client that does not read is cut off.
+    package var answerSeconds: Int64
+    /// How long a connection stays half open after a refusal, so that the answer is not lost to a reset, seconds.
+    package var lingerSeconds: Int64
+    /// How much unread body is thrown away meanwhile, bytes.
+    package var lingerBytes: Int
+    /// Connections accepted at a time; the rest wait in the kernel's backlog.
+    package var connections: Int
+
+    package init(
+        firstHeadSeconds: Int64 = 15, idleSeconds: Int64 = 75, bodySeconds: Int64 = 120, answerSeconds: Int64 = 60,
+        lingerSeconds: Int64 = 2,
+        lingerBytes: Int = 1024 * 1024, connections: Int = 2048
+    ) {
+        self.firstHeadSeconds = firstHeadSeconds
+        self.idleSeconds = idleSeconds
+        self.bodySeconds = bodySeconds
+        self.answerSeconds = answerSeconds
+        self.lingerSeconds = lingerSeconds
+        self.lingerBytes = lingerBytes
+        self.connections = connections
+    }
+}

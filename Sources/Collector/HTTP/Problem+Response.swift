@@ -1,0 +1,126 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireModel
+
+/// Every refusal of the collector as RFC 9457 problem+json, made in one place so that a code means one thing.
+extension Problem {
+    var body: ByteBuffer {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings and integers only: encoding cannot fail.
+        guard let bytes = try? encoder.encode(self) else { return ByteBuffer(string: #"{"title":"error"}"#) }
+        return ByteBuffer(bytes: bytes)
+    }
+
+    var headerFields: HTTPFields {
+        var fields: HTTPFields = [.contentType: WireNames.problem, .cacheControl: "no-store"]
+        if let retryAfterMs { fields[.retryAfter] = String((retryAfterMs + 999) / 1000) }
+        if status == 401 { fields[.wwwAuthenticate] = #"Bearer realm="ws1-collector""# }
+        return fields
+    }
+
+    var response: Response {
+        Response(status: .init(code: status), headers: headerFields, body: .init(byteBuffer: body))
+    }
+
+    // Who asks.
+
+    static let credentialMissing = Problem(
+        status: 401, code: Code.credentialUnknown, title: "No credential",
+        detail: "The request has no `Authorization: Bearer` header. Send the device's credential, or a person's token.", scope: .device)
+
+    static let credentialUnknown = Problem(
+        status: 401, code: Code.credentialUnknown, title: "Credential unknown",
+        detail: "No device of this collector has this credential. Enroll the device again.", scope: .device)
+
+    static let tokenUnknown = Problem(
+        status: 401, code: Code.credentialUnknown, title: "Token unknown",
+        detail: "This collector knows no such token, or it was revoked. Make one with `ws1collector token create`.", scope: .device)
+
+    static let enrollmentTokenUnknown = Problem(
+        status: 401, code: Code.credentialUnknown, title: "Enrollment token unknown",
+        detail: "This collector knows no such enrollment token. Make one with `ws1collector token create --enrollment`.", scope: .device)
+
+    static let credentialExpired = Problem(
+        status: 401, code: Code.credentialExpired, title: "Credential expired",
+        detail: "The credential or enrollment token has expired. Enroll again with a current enrollment token.", scope: .device)
+
+    static let revoked = Problem(
+        status: 403, code: Code.revoked, title: "Revoked", detail: "This device's enrollment was revoked by an administrator.",
+        scope: .device)
+
+    static func forbidden(_ detail: String) -> Problem {
+        Problem(status: 403, code: "forbidden", title: "Not allowed", detail: detail, scope: .device)
+    }
+
+    // What is asked.
+
+    static func notFound(_ detail: String) -> Problem {
+        Problem(status: 404, code: "not-found", title: "Not found", detail: detail)
+    }
+
+    static func methodNotAllowed(_ method: String, allowed: [String]) -> Problem {
+        Problem(
+            status: 405, code: "method-not-allowed", title: "Method not allowed",
+            detail: "\(method) is not offered here; \(allowed.joined(separator: ", ")) is.")
+    }
+
+    static func invalidParameter(_ name: String, _ detail: String) -> Problem {
+        Problem(status: 400, code: "invalid-parameter", title: "Invalid parameter", detail: "`\(name)` \(detail)")
+    }
+
+    // What is sent.
+
+    static func malformed(_ detail: String, code: String = "malformed") -> Problem {
+        Problem(status: 400, code: code, title: "Malformed request", detail: detail, scope: .stream)
+    }
+
+    static func bodyTooLarge(limit: Int, _ what: String) -> Problem {
+        Problem(
+            status: 413, code: Code.bodyTooLarge, title: "Body too large",
+            detail: "\(what); at most \(limit) are taken. Send less at a time.",
+            scope: .stream, limit: limit)
+    }
+
+    static func unsupportedMediaType(_ detail: String, code: String = "unsupported-media-type") -> Problem {
+        Problem(status: 415, code: code, title: "Unsupported media type", detail: detail, scope: .device)
+    }
+
+    static func slowBody(seconds: Int64) -> Problem {
+        Problem(
+            status: 408, code: "body-too-slow", title: "Body too slow",
+            detail: "The request did not arrive within \(seconds) s. Send less at a time.", retryable: true, scope: .stream,
+            retryAfterMs: 1000, limit: Int(seconds))
+    }
+
+    // What the collector cannot do now.
+
+    static func busy(_ detail: String) -> Problem {
+        Problem(status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true, retryAfterMs: 1000)
+    }
+
+    static func storeUnavailable(_ detail: String) -> Problem {
+        Problem(
+            status: 503, code: "store-unavailable", title: "Store unavailable", detail: detail, retryable: true, retryAfterMs: 5000)
+    }
+
+    static let internalFault = Problem(
+        status: 500, code: "internal", title: "Internal error", detail: "The collector failed; its log says why.", retryable: true,
+        retryAfterMs: 5000)
+
+    /// For an answer that the HTTP framework made by itself.
+    static func ofFramework(status: Int) -> Problem {
+        switch status {
+        case 400:
+            Problem(
+                status: 400, code: "malformed-http", title: "Malformed HTTP",
+                detail: "The request is not HTTP/1.1, or its header is too long.")
+        case 413: Problem(status: 413, code: Code.bodyTooLarge, title: "Body too large", scope: .stream)
+        case 404: .notFound("There is nothing here.")
+        case 500...: Problem(status: status, code: "internal", title: "Internal error", retryable: true, retryAfterMs: 5000)
+        default: Problem(status: status, code: "refused", title: "Refused")
+        }
+    }
+}

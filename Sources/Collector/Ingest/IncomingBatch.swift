@@ -1,0 +1,61 @@
+import WireModel
+
+/// The parts of one request, checked as far as that goes without a mark.
+///
+/// A part that cannot be taken as it is still needs its stream's mark in the answer, read in a synced transaction. So such a part goes to the
+/// store with nothing in it that could be stored, and its answer then gets the true outcome and reason.
+struct IncomingBatch {
+    private struct Verdict {
+        var outcome: PartOutcome
+        var detail: String
+    }
+
+    /// For the store, in the order of the request.
+    private(set) var parts: [BatchPart] = []
+    private var verdicts: [Int: Verdict] = [:]
+
+    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two parts of one stream.
+    init(_ request: WireBatchRequest) throws(Problem) {
+        guard !request.parts.isEmpty else { throw .malformed("The request has no parts.") }
+        struct Key: Hashable {
+            let epoch: EpochID
+            let stream: StreamName
+        }
+        var seen: Set<Key> = []
+        for (position, wire) in request.parts.enumerated() {
+            let key: Key
+            do throws(WireError) {
+                key = Key(
+                    epoch: try .required(wire.epoch, "parts[\(position)].epoch"),
+                    stream: try StreamName(wire.stream, in: "parts[\(position)]"))
+            } catch { throw .malformed(error.message) }
+            guard seen.insert(key).inserted else {
+                throw .malformed(
+                    "parts[\(position)] is a second part of stream \(key.stream) of epoch \(key.epoch).", code: "duplicate-part")
+            }
+            let bytes = wire.records.reduce(0) { $0 + $1.count }
+            if wire.records.count > 1, bytes > WireLimits.partBytes {
+                refuse(key.epoch, key.stream, .tooLarge, "\(bytes) bytes of records; at most \(WireLimits.partBytes) are taken in one part")
+                continue
+            }
+            do throws(WireError) { parts.append(try BatchPart(wire)) } catch { refuse(key.epoch, key.stream, .damaged, error.message) }
+        }
+    }
+
+    private mutating func refuse(_ epoch: EpochID, _ stream: StreamName, _ outcome: PartOutcome, _ detail: String) {
+        verdicts[parts.count] = Verdict(outcome: outcome, detail: detail)
+        // An empty range: no store can store it.
+        parts.append(BatchPart(epoch: epoch, stream: stream, first: 1, last: 0, priorLink: .zero, lastLink: .zero, records: []))
+    }
+
+    /// The store's answers with the outcomes decided here. A stream that could not be looked at, or that is closed, stays so.
+    func merge(_ answers: [PartAnswer]) -> [PartAnswer] {
+        answers.enumerated().map { position, answer in
+            guard let verdict = verdicts[position], answer.outcome == .damaged else { return answer }
+            var answer = answer
+            answer.outcome = verdict.outcome
+            answer.detail = verdict.detail
+            return answer
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import SwiftProtobuf
+import WireModel
+import CollectorStore
+
+/// What devices send: batches of records, the closing of an epoch, and what rides back on the answers.
+struct IngestRoutes: Sendable {
+    /// Largest close request: three streams with 1,024 points each, with room to spare.
+    static let closeBytes = 256 * 1024
+    static let maximumPoints = 1024
+
+    let store: any RecordStore
+    let registry: any DeviceRegistry
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.post, WireNames.batchesPath, .device, handle: batches),
+            Route(.post, WireNames.closePath, .device, handle: close),
+            Route(.get, WireNames.commandsPath, .device) { _ in WireCommandsAnswer().response() },
+            Route(.get, WireNames.profilePath, .device, handle: profile),
+        ]
+    }
+
+    private func batches(_ exchange: Exchange) async throws -> Response {
+        let device = try exchange.device
+        return try await reader.read(exchange.request, limit: .batch) { body in
+            guard let structure = BatchStructure(scanning: body) else {
+                throw Problem.malformed("The body of \(body.count) bytes is not a BatchRequest.")
+            }
+            if let problem = structure.problem { throw problem }
+            let request = try decode(WireBatchRequest.self, body)
+            let batch = try IncomingBatch(request)
+            let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: exchange.now))
+            guard answers.contains(where: { $0.outcome != .unavailable }) else {
+                throw Problem.storeUnavailable(answers.first?.detail ?? "Nothing could be stored.")
+            }
+            let newest = NewestState(parts: batch.parts, answers: answers)
+            await registry.seen(device: device.id, at: exchange.now, beacon: newest.beacon, identity: newest.identity)
+            var answer = WireBatchAnswer()
+            answer.parts = answers.map(\.wire)
+            answer.profileRevision = await newestProfileRevision(of: device)
+            answer.serverTime = exchange.now
+            answer.durability = "fsync"
+            return answer.response()
+        }
+    }
+
+    /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what is not newer.
+    private func newestProfileRevision(of device: DeviceRow) async -> UInt64 {
+        do { return try await registry.profile(organization: device.organization).revision } catch {
+            logger.warning("profile not read", metadata: ["organization": "\(device.organization)", "error": "\(error)"])
+            return 0
+        }
+    }
+
+    private func close(_ exchange: Exchange) async throws -> Response {
+        let device = try exchange.device
+        return try await reader.read(exchange.request, limit: .small(Self.closeBytes)) { body in
+            let request = try EpochClose(try decode(WireCloseRequest.self, body), maximumPoints: Self.maximumPoints)
+            var answer = WireCloseAnswer()
+            answer.epoch = request.epoch.data
+            do throws(StoreError) {
+                answer.streams = try await store.close(request, from: device.id).map(\.wire)
+            } catch {
+                throw Problem.ofStore(error)
+            }
+            answer.serverTime = exchange.now
+            return answer.response()
+        }
+    }
+
+    private func profile(_ exchange: Exchange) async throws -> Response {
+        let (revision, bytes) = try await registry.profile(organization: exchange.device.organization)
+        let tag = "\"\(revision)\""
+        var headers: HTTPFields = [.eTag: tag, .cacheControl: "private, no-cache"]
+        let known = (exchange.request.headers[.ifNoneMatch] ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        if known.contains(tag) || known.contains("*") || known.contains("W/" + tag) {
+            return Response(status: .notModified, headers: headers)
+        }
+        headers[.contentType] = WireNames.protobuf
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}
+
+/// Decodes a body, or refuses it as malformed.
+func decode<Body: Message>(_ type: Body.Type, _ body: Data) throws -> Body {
+    do throws(WireError) { return try Body.decode(body) } catch { throw Problem.malformed(error.message) }
+}
+
+extension Message {
+    func response() -> Response {
+        Response(
+            status: .ok, headers: [.contentType: WireNames.protobuf, .cacheControl: "no-store"],
+            body: .init(byteBuffer: ByteBuffer(bytes: encoded)))
+    }
+}
+
+extension Problem {
+    static func ofStore(_ error: StoreError) -> Problem {
+        switch error.code {
+        case .notFound: .notFound(error.message)
+        case .overloaded: .busy(error.message)
+        case .invalid: .malformed(error.message)
+        case .conflict: Problem(status: 409, code: "conflict", title: "Conflict", detail: error.message, scope: .stream)
+        default: .storeUnavailable(error.message)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import WireModel
+
+/// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is refused: a misspelt
+/// filter that is silently ignored shows the wrong data.
+struct QueryParameters {
+    static let limits = 1...1000
+    static let defaultLimit = 100
+
+    private let values: [String: String]
+
+    /// - Throws: `Problem` `invalid-parameter` for an unknown or repeated one.
+    init(_ request: Request, known: Set<String>) throws {
+        var values: [String: String] = [:]
+        for (name, value) in request.uri.queryParameters {
+            let name = name.removingPercentEncoding ?? String(name)
+            guard known.contains(name) else {
+                throw Problem.invalidParameter(name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
+            }
+            guard values[name] == nil else { throw Problem.invalidParameter(name, "is given twice.") }
+            values[name] = value.replacing("+", with: " ").removingPercentEncoding ?? String(value)
+        }
+        self.values = values
+    }
+
+    func text(_ name: String) -> String? {
+        values[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func limit() throws -> Int {
+        guard let text = text("limit") else { return Self.defaultLimit }
+        guard let limit = Int(text), Self.limits.contains(limit) else {
+            throw Problem.invalidParameter("limit", "is \(text); expected \(Self.limits.lowerBound) to \(Self.limits.upperBound).")
+        }
+        return limit
+    }
+
+    func flag(_ name: String) throws -> Bool {
+        switch text(name) {
+        case nil, "false": return false
+        case "true": return true
+        case .some(let text): throw Problem.invalidParameter(name, "is \(text); expected true or false.")
+        }
+    }
+
+    func device(_ name: String) throws -> DeviceID? {
+        guard let text = text(name) else { return nil }
+        guard let device = DeviceID(text) else { throw Problem.invalidParameter(name, "is not a device id (a UUID).") }
+        return device
+    }
+
+    /// A time, microseconds since 1970.
+    func time(_ name: String) throws -> Int64? {
+        guard let text = text(name) else { return nil }
+        // An unescaped "+" of an offset has become a space.
+        guard let time = Timestamp.parse(text.replacing(" ", with: "+")) else {
+            throw Problem.invalidParameter(name, "is \(text); expected a time such as 2026-01-31T12:00:00.000000Z.")
+        }
+        return time
+    }
+
+    func cursor() throws -> PageCursor? {
+        guard let text = text("cursor") else { return nil }
+        guard let cursor = PageCursor(text) else { throw Problem.invalidParameter("cursor", "is not one that this collector gave.") }
+        return cursor
+    }
+}

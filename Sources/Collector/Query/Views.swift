@@ -1,0 +1,134 @@
+import CollectorStore
+import Foundation
+import SwiftProtobuf
+import WireModel
+
+/// A page of a list.
+struct Page<Item: Encodable>: Encodable {
+    var items: [Item]
+    /// The `cursor` of the next page; `null` at the end.
+    var next: String?
+
+    private enum Key: CodingKey { case items, next }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(items, forKey: .items)
+        try container.encode(next, forKey: .next)
+    }
+}
+
+struct DeviceView: Encodable {
+    var id: String
+    var organization: String
+    var name: String
+    var state: String
+    var agentVersion: String
+    var application: String
+    var test: Bool
+    var createdAt: String
+    var enrolledAt: String
+    var revokedAt: String?
+    var lastSeenAt: String?
+    var operatingSystem: JSONValue?
+    var beacon: JSONValue?
+    var identity: JSONValue?
+
+    init(_ device: DeviceRow) throws {
+        id = device.id.description
+        organization = device.organization
+        name = device.name
+        state = device.revoked == nil ? "enrolled" : "unenrolled"
+        agentVersion = device.agentVersion
+        application = device.application
+        test = device.test
+        createdAt = Timestamp.text(device.created)
+        enrolledAt = Timestamp.text(device.enrolled)
+        revokedAt = device.revoked.map(Timestamp.text)
+        lastSeenAt = device.lastSeen.map(Timestamp.text)
+        operatingSystem = try MessageView.json(device.operatingSystem)
+        beacon = try device.beacon.map(MessageView.json)
+        identity = try device.identity.map(MessageView.json)
+    }
+}
+
+/// What every record says of itself, whatever its body is.
+struct RecordView: Encodable {
+    var device: String
+    var epoch: String
+    var number: UInt64
+    var module: String?
+    var application: String?
+    /// The device's wall clock.
+    var time: String
+    var receivedAt: String
+    var bootId: String?
+    var timeSinceBootMicroseconds: UInt64
+    var test: Bool?
+    var beacon: JSONValue?
+    var sample: JSONValue?
+    var event: EventView?
+    /// Base64; where the body is of a kind or form that this version does not know.
+    var body: String?
+
+    init(_ record: StoredRecord, device: DeviceID) throws {
+        let header = record.header
+        self.device = device.description
+        epoch = record.epoch.description
+        number = header.number
+        module = header.module.isEmpty ? nil : header.module
+        application = header.application.isEmpty ? nil : header.application
+        time = Timestamp.text(header.wallTime)
+        receivedAt = Timestamp.text(record.receivedAt)
+        bootId = header.bootID?.description
+        timeSinceBootMicroseconds = header.timeSinceBoot
+        test = header.test ? true : nil
+        let bytes = header.body(of: record.bytes)
+        do throws(WireError) {
+            switch WireRecordKind(rawValue: header.kind) {
+            case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes))
+            case .event: event = EventView(try WireEvent.decode(bytes))
+            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
+            case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
+            case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decode(bytes))
+            case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decode(bytes))
+            case .sampleWlan: sample = try? MessageView.json(try WireWLANSample.decode(bytes))
+            case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decode(bytes))
+            case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decode(bytes))
+            default: break
+            }
+        } catch {
+            // The body is shown as it is.
+        }
+        if beacon == nil, sample == nil, event == nil { body = bytes.base64EncodedString() }
+    }
+}
+
+struct EventView: Encodable {
+    var type: String
+    var name: String
+    var value: JSONValue
+    var valueType: String
+    var attributes: [String: JSONValue]
+    var session: String?
+    var succeeded: Bool?
+    var durationMicroseconds: UInt64?
+
+    init(_ event: WireEvent) {
+        type =
+            switch event.type {
+            case .custom: "custom"
+            case .launch: "launch"
+            case .enrollmentCall: "enrollment-call"
+            case .sdkAction: "sdk-action"
+            case .unspecified: "unspecified"
+            case .UNRECOGNIZED(let value): "type-\(value)"
+            }
+        name = event.name
+        (value, valueType) = event.value.json
+        attributes = event.attributes.mapValues { $0.json.value }
+        session = Identifier<Never>(event.sessionID)?.description
+        succeeded = event.hasSucceeded ? event.succeeded : nil
+        durationMicroseconds = event.hasDurationMicroseconds ? event.durationMicroseconds : nil
+    }
+}

@@ -1,0 +1,78 @@
+import CollectorStore
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+import Logging
+import NIOCore
+import NIOSSL
+import WireModel
+
+/// The collector's HTTP server: routes, limits and connections put together over a store and a registry.
+package struct CollectorServer: Sendable {
+    package struct Settings: Sendable {
+        package var host: String
+        package var port: Int
+        package var connections: ConnectionLimits
+        /// A batch's body as it travels, bytes.
+        package var bodyBytes: Int
+        /// The same inflated, bytes.
+        package var inflatedBytes: Int
+        /// Bodies in memory at a time, and their bytes.
+        package var budget: IngestBudget
+
+        package init(
+            host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
+            bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes, budget: IngestBudget = IngestBudget()
+        ) {
+            self.host = host
+            self.port = port
+            self.connections = connections
+            self.bodyBytes = bodyBytes
+            self.inflatedBytes = inflatedBytes
+            self.budget = budget
+        }
+    }
+
+    package let settings: Settings
+    package let responder: CollectorResponder
+    private let identity: CollectorIdentity
+    private let logger: Logger
+
+    package init(
+        store: any RecordStore, registry: any DeviceRegistry, settings: Settings = Settings(), logger: Logger,
+        clock: @escaping @Sendable () -> Int64
+    ) {
+        self.settings = settings
+        self.logger = logger
+        identity = CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID)
+        let reader = BodyReader(
+            batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget)
+        let routes =
+            EnrollmentRoutes(registry: registry, reader: reader, logger: logger).routes
+            + IngestRoutes(store: store, registry: registry, reader: reader, logger: logger).routes
+            + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store).routes
+        responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)
+    }
+
+    /// The server as a service: run it in a `ServiceGroup`, which also ends it.
+    /// - Parameters:
+    ///   - tls: `nil` serves plain HTTP.
+    ///   - started: called once with the port that is listened on.
+    package func application(
+        tls: TLSConfiguration? = nil, eventLoopGroup: EventLoopGroupProvider = .singleton,
+        started: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+    ) throws -> Application<CollectorResponder> {
+        let (identity, limits) = (identity, settings.connections)
+        let http1 = HTTPServerBuilder.http1(
+            configuration: .init(
+                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits)],
+                httpDecoderConfiguration: .init(maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)))
+        return Application(
+            responder: responder, server: try tls.map { try HTTPServerBuilder.tls(http1, tlsConfiguration: $0) } ?? http1,
+            configuration: ApplicationConfiguration(
+                address: .hostname(settings.host, port: settings.port),
+                availableConnectionsDelegate: MaximumAvailableConnections(limits.connections, logger: logger)),
+            onServerRunning: { channel in await started(channel.localAddress?.port ?? 0) }, eventLoopGroupProvider: eventLoopGroup,
+            logger: logger)
+    }
+}

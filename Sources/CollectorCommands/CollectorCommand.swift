@@ -1,0 +1,32 @@
+import ArgumentParser
+import Collector
+
+/// `ws1collector`: the collector and the commands around its data directory.
+package struct CollectorCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "ws1collector",
+        abstract: "Takes in what devices report, keeps it, and answers questions about it.",
+        discussion: """
+            Examples:
+              ws1collector serve --data /var/lib/ws1collector --listen 127.0.0.1:8420
+              ws1collector serve --config /etc/ws1collector.yaml
+              ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
+
+            Every setting of `serve` can also be in the environment (WS1_LISTEN) or in the file (listen:); flags beat environment beats file.
+
+            Exit codes: 0 done, 1 failed, 64 usage or configuration, 75 try again later (data directory or port in use).
+            """,
+        version: CollectorVersion.current,
+        subcommands: [
+            ServeCommand.self, ValidateCommand.self, TokenCommand.self,
+        ])
+
+    package init() {}
+}
+
+extension CollectorCommand {
+    /// Parses the process's arguments, runs the command they name, and ends the process.
+    package static func start() async {
+        await main()
+    }
+}

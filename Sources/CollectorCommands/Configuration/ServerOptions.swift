@@ -1,0 +1,70 @@
+import ArgumentParser
+import Foundation
+
+/// The flags that `serve` and `validate` share.
+struct ServerOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Directory that holds everything the collector keeps; made when missing.", valueName: "dir"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("Where to listen (default: \(Settings.defaultListen)).", valueName: "host:port"))
+    var listen: String?
+
+    @Option(help: ArgumentHelp("YAML file with settings of these names.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("PEM file with the server's certificate chain.", valueName: "file"))
+    var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("PEM file with the private key.", valueName: "file"))
+    var tlsKey: String?
+
+    @Option(help: ArgumentHelp("PEM file with the authorities whose client certificates are required.", valueName: "file"))
+    var clientCA: String?
+
+    @Flag(help: "Listen beyond this machine without TLS; for use behind a proxy that ends TLS.")
+    var allowPlaintext = false
+
+    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical (default: info).", valueName: "level"))
+    var logLevel: String?
+
+    @Option(help: ArgumentHelp("Largest request body as it travels, bytes (default: 4194304).", valueName: "bytes"))
+    var maximumBodyBytes: String?
+
+    @Option(help: ArgumentHelp("Largest request body inflated, bytes (default: 20971520).", valueName: "bytes"))
+    var maximumInflatedBytes: String?
+
+    @Option(help: ArgumentHelp("Connections at a time (default: 2048).", valueName: "count"))
+    var maximumConnections: String?
+
+    func settings() throws(CommandError) -> Settings {
+        var flags: [Setting: String] = [:]
+        flags[.data] = data
+        flags[.listen] = listen
+        flags[.tlsCertificate] = tlsCertificate
+        flags[.tlsKey] = tlsKey
+        flags[.clientCA] = clientCA
+        if allowPlaintext { flags[.allowPlaintext] = "true" }
+        flags[.logLevel] = logLevel
+        flags[.maximumBodyBytes] = maximumBodyBytes
+        flags[.maximumInflatedBytes] = maximumInflatedBytes
+        flags[.maximumConnections] = maximumConnections
+        let environment = ProcessInfo.processInfo.environment
+        var path = config
+        if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }
+        var file: ConfigurationFile?
+        if let path { file = try ConfigurationFile(path: path) }
+        return try Settings(flags: flags, environment: environment, file: file)
+    }
+}
+
+/// The data directory alone, for the commands that work on it directly.
+struct DataOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The collector's data directory (also WS1_DATA).", valueName: "dir"))
+    var data: String?
+
+    func directory() throws(CommandError) -> String {
+        if let data { return data }
+        if let data = ProcessInfo.processInfo.environment[Setting.data.environmentName], !data.isEmpty { return data }
+        throw CommandError(.usage, "--data is missing. Name the collector's data directory. (Also \(Setting.data.environmentName).)")
+    }
+}

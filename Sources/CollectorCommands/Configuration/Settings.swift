@@ -1,0 +1,132 @@
+import Collector
+import Configuration
+import Foundation
+import Logging
+import WireModel
+
+/// What a command runs with, after flags, environment and file have been put together and checked.
+struct Settings: Equatable, Sendable {
+    var data: String
+    var listen: ListenAddress
+    var tls: TLSFiles?
+    var allowPlaintext: Bool
+    var logLevel: Logger.Level
+    var maximumBodyBytes: Int
+    var maximumInflatedBytes: Int
+    var maximumConnections: Int
+
+    static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
+
+    /// - Parameters:
+    ///   - flags: what the command line gave.
+    ///   - environment: the process's environment.
+    ///   - file: the configuration file, where one was named.
+    /// - Throws: `CommandError` `.usage` naming the setting.
+    init(flags: [Setting: String], environment: [String: String], file: ConfigurationFile?) throws(CommandError) {
+        let given = GivenSettings(flags: flags, environment: environment, file: file)
+        data = try given.required(.data, "Name the collector's data directory.")
+        if let text = given.text(.listen) {
+            guard let address = ListenAddress(text) else {
+                throw given.invalid(.listen, "is \(text); expected HOST:PORT, such as 127.0.0.1:8420 or [::1]:8420")
+            }
+            listen = address
+        } else {
+            listen = Self.defaultListen
+        }
+        allowPlaintext = try given.flag(.allowPlaintext)
+        let (certificate, key, clientCA) = (given.text(.tlsCertificate), given.text(.tlsKey), given.text(.clientCA))
+        switch (certificate, key) {
+        case (let certificate?, let key?): tls = TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
+        case (nil, nil):
+            tls = nil
+            if clientCA != nil {
+                throw given.invalid(.clientCA, "is given without a certificate. Give --tls-certificate and --tls-key too")
+            }
+        case (nil, _): throw given.invalid(.tlsKey, "is given without --tls-certificate. Give both")
+        case (_, nil): throw given.invalid(.tlsCertificate, "is given without --tls-key. Give both")
+        }
+        guard tls != nil || allowPlaintext || listen.isLoopback else {
+            throw CommandError(
+                .usage,
+                "\(listen) can be reached from other machines, and without TLS everybody in between can read credentials and data. "
+                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or say --allow-plaintext (behind a proxy that ends TLS).")
+        }
+        if let text = given.text(.logLevel) {
+            guard let level = Logger.Level(rawValue: text) else {
+                throw given.invalid(
+                    .logLevel, "is \(text); expected one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            logLevel = level
+        } else {
+            logLevel = .info
+        }
+        maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
+        maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
+        maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
+    }
+
+    /// What `serve` listens with.
+    var server: CollectorServer.Settings {
+        CollectorServer.Settings(
+            host: listen.host, port: listen.port, connections: ConnectionLimits(connections: maximumConnections),
+            bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
+    }
+}
+
+/// The three sources as one, by precedence, each value with the name of where it came from.
+struct GivenSettings {
+    private let reader: ConfigReader
+    private let flags: [Setting: String]
+    private let environment: [String: String]
+
+    init(flags: [Setting: String], environment: [String: String], file: ConfigurationFile?) {
+        self.flags = flags
+        self.environment = environment
+        var providers: [any ConfigProvider] = [
+            InMemoryProvider(
+                name: "flags", values: .init(uniqueKeysWithValues: flags.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) })),
+            // An empty variable is how a unit file or a shell says "not set".
+            EnvironmentVariablesProvider(environmentVariables: environment.filter { !$0.value.isEmpty }).prefixKeys(with: ["ws1"]),
+        ]
+        if let file { providers.append(file.provider) }
+        reader = ConfigReader(providers: providers)
+    }
+
+    func text(_ setting: Setting) -> String? {
+        reader.string(forKey: ConfigKey([setting.rawValue]))
+    }
+
+    func required(_ setting: Setting, _ remedy: String) throws(CommandError) -> String {
+        guard let text = text(setting), !text.isEmpty else {
+            throw CommandError(
+                .usage,
+                "--\(setting.rawValue) is missing. \(remedy) (Also \(setting.environmentName), or `\(setting.rawValue):` in the file.)")
+        }
+        return text
+    }
+
+    func flag(_ setting: Setting) throws(CommandError) -> Bool {
+        switch text(setting)?.lowercased() {
+        case nil, "false", "no", "0": return false
+        case "true", "yes", "1": return true
+        case .some(let text): throw invalid(setting, "is \(text); expected true or false")
+        }
+    }
+
+    func number(_ setting: Setting, in range: ClosedRange<Int>) throws(CommandError) -> Int? {
+        guard let text = text(setting) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw invalid(setting, "is \(text); expected \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func invalid(_ setting: Setting, _ what: String) -> CommandError {
+        let source =
+            flags[setting] != nil
+            ? "--\(setting.rawValue)"
+            : environment[setting.environmentName].map { !$0.isEmpty } == true
+                ? setting.environmentName : "`\(setting.rawValue)` in the file"
+        return CommandError(.usage, "\(source) \(what).")
+    }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import Foundation
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the collector until SIGTERM or SIGINT.",
+        discussion: """
+            The first start makes organization `default`, an enrollment token and an administrator's token, in the data directory
+            (enrollment-token, administrator-token; readable by the owner only).
+
+            Examples:
+              ws1collector serve --data /var/lib/ws1collector
+              ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem --tls-key key.pem
+            """)
+
+    /// How long requests that are under way may take to end after a signal.
+    static let drainSeconds = 10
+
+    @OptionGroup var options: ServerOptions
+
+    func run() async throws {
+        try await perform {
+            let settings = try options.settings()
+            let tls = try settings.tls?.configuration()
+            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: settings.logLevel) }
+            let clock = SystemStoreClock()
+            let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
+            if let created { try FirstStartFiles(directory: settings.data).write(created) }
+            let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
+            let server = CollectorServer(
+                store: store, registry: registry, settings: settings.server, logger: logger, clock: { clock.now() })
+            let outcome = await Self.serve(
+                try server.application(tls: tls) { port in
+                    Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
+                }, logger: logger)
+            await store.shutDown()
+            await registry.close()
+            if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
+            logger.info("stopped")
+        }
+    }
+
+    private static func serve(_ application: some Service, logger: Logger) async -> Result<Void, any Error> {
+        var configuration = ServiceGroupConfiguration(
+            services: [.init(service: application)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
+        do {
+            try await ServiceGroup(configuration: configuration).run()
+            return .success(())
+        } catch is CancellationError {
+            // What was under way after the bound was cut off; devices send it again.
+            logger.warning("requests cut off", metadata: ["drain.seconds": "\(drainSeconds)"])
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func announce(_ settings: Settings, port: Int, isFirstStart: Bool, logger: Logger) {
+        let address = ListenAddress(host: settings.listen.host, port: port)
+        logger.info(
+            "listening",
+            metadata: [
+                "address": "\(address)", "tls": "\(settings.tls != nil)", "data": "\(settings.data)",
+                "version": "\(CollectorVersion.current)",
+            ])
+        if settings.tls == nil, !settings.listen.isLoopback {
+            logger.warning("listening beyond this machine without TLS: credentials and data can be read on the way")
+        }
+        let files = FirstStartFiles(directory: settings.data)
+        if isFirstStart {
+            logger.notice(
+                "first start: tokens made",
+                metadata: [
+                    "enrollment.token.file": "\(files.enrollmentTokenPath)", "administrator.token.file": "\(files.administratorTokenPath)",
+                ])
+        }
+    }
+}

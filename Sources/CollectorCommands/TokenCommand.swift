@@ -1,0 +1,154 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import Foundation
+import Logging
+
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Make, list and revoke tokens of people, scripts and enrollment; works beside a running collector.",
+        discussion: """
+            Examples:
+              ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
+              ws1collector token create --enrollment --expires-days 7 --uses 200 --data /var/lib/ws1collector
+              ws1collector token list --json --data /var/lib/ws1collector
+              ws1collector token revoke 0f3c2a6b9d1e4f58 --data /var/lib/ws1collector
+            """,
+        subcommands: [Create.self, List.self, Revoke.self])
+
+    /// Opens the registry for one command and closes it after.
+    static func withRegistry<Value>(_ data: DataOptions, _ work: (CollectorRegistry) async throws -> Value) async throws -> Value {
+        let directory = try data.directory()
+        guard FileManager.default.fileExists(atPath: "\(directory)/collector.sqlite") else {
+            throw CommandError(
+                .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
+        }
+        let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: .warning) }
+        let (registry, _) = try CollectorRegistry.open(directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: false)
+        let result: Result<Value, any Error>
+        do { result = .success(try await work(registry)) } catch { result = .failure(error) }
+        await registry.close()
+        return try result.get()
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Make a token and print it. It is said only here.")
+
+        @OptionGroup var data: DataOptions
+
+        @Flag(help: "An enrollment token, for devices, instead of a person's.")
+        var enrollment = false
+
+        @Option(help: ArgumentHelp("viewer, operator or administrator; of a person or script.", valueName: "role"))
+        var role: String?
+
+        @Option(help: ArgumentHelp("Whose token it is, for the list.", valueName: "name"))
+        var name = ""
+
+        @Option(help: ArgumentHelp("The organization (default: `default` for enrollment; all of them for people).", valueName: "name"))
+        var organization: String?
+
+        @Option(help: ArgumentHelp("Days an enrollment token is good for (default: 30).", valueName: "days"))
+        var expiresDays: Int?
+
+        @Option(help: ArgumentHelp("Devices that may enroll with it (default: any number).", valueName: "count"))
+        var uses: Int?
+
+        @Flag(help: "Print JSON: id and token.")
+        var json = false
+
+        func run() async throws {
+            try await perform {
+                let made = try await TokenCommand.withRegistry(data) { registry in
+                    if enrollment {
+                        guard role == nil else {
+                            throw CommandError(.usage, "--role is of a person's token; --enrollment makes one for devices.")
+                        }
+                        let days = expiresDays ?? 30
+                        guard (1...36_500).contains(days) else {
+                            throw CommandError(.usage, "--expires-days is \(days); expected 1 to 36500.")
+                        }
+                        return try await registry.createEnrollmentToken(
+                            organization: organization ?? "default", expiresInSeconds: Int64(days) * 86_400, maximumUses: uses, note: name)
+                    }
+                    guard expiresDays == nil, uses == nil else {
+                        throw CommandError(.usage, "--expires-days and --uses are of an enrollment token; say --enrollment too.")
+                    }
+                    guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
+                        throw CommandError(
+                            .usage, "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
+                    }
+                    guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
+                    return try await registry.createPersonToken(name: name, role: known, organization: organization)
+                }
+                if json { try printJSON(["id": made.id, "token": made.token]) } else { print(made.token) }
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "All tokens, revoked ones too; never the secrets.")
+
+        @OptionGroup var data: DataOptions
+
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        func run() async throws {
+            try await perform {
+                let rows = try await TokenCommand.withRegistry(data) { try await $0.tokens() }.map(TokenView.init)
+                if json { return try printJSON(rows) }
+                let table = [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]] + rows.map(\.columns)
+                printTable(table)
+            }
+        }
+    }
+
+    struct Revoke: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Refuse a token from now on.")
+
+        @OptionGroup var data: DataOptions
+
+        @Argument(help: ArgumentHelp("The token's id, as `list` shows it.", valueName: "id"))
+        var id: String
+
+        func run() async throws {
+            try await perform { try await TokenCommand.withRegistry(data) { try await $0.revokeToken(id) } }
+        }
+    }
+}
+
+private struct TokenView: Encodable {
+    var id: String
+    var kind: String
+    var name: String
+    var role: String?
+    var organization: String?
+    var created: String
+    var expires: String?
+    var uses: Int
+    var maximumUses: Int?
+    var revoked: String?
+
+    init(_ row: TokenRow) {
+        id = row.id
+        kind = row.kind == .enrollment ? "enrollment" : "person"
+        name = row.name
+        role = row.role.map { "\($0)" }
+        organization = row.organization
+        created = Timestamp.text(row.created)
+        expires = row.expires.map(Timestamp.text)
+        uses = row.uses
+        maximumUses = row.maximumUses
+        revoked = row.revoked.map(Timestamp.text)
+    }
+
+    var columns: [String] {
+        [
+            id, kind, name, role ?? "-", organization ?? "all", String(created.prefix(19)),
+            expires.map { String($0.prefix(19)) } ?? "never",
+            maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)", revoked == nil ? "good" : "revoked",
+        ]
+    }
+}

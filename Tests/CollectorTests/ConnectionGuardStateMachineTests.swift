@@ -1,0 +1,90 @@
+import NIOCore
+import Testing
+
+@testable import Collector
+
+@Suite("Connection guard, decided")
+struct ConnectionGuardStateMachineTests {
+    private static let limits = ConnectionLimits(
+        firstHeadSeconds: 15, idleSeconds: 75, bodySeconds: 120, answerSeconds: 60, lingerSeconds: 2, lingerBytes: 100)
+
+    private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
+
+    private static func machine() -> ConnectionGuardStateMachine { ConnectionGuardStateMachine(limits: limits, now: at(0)) }
+
+    @Test func anAnsweredRequestKeepsTheConnectionOpen() {
+        var machine = Self.machine()
+        for second in [Int64(1), 10] {
+            #expect(machine.requestHeadArrived(now: Self.at(second)) == .forward)
+            #expect(machine.requestBodyArrived(bytes: 1_000_000) == .forward)
+            #expect(machine.requestEndArrived(now: Self.at(second)) == .forward)
+            #expect(machine.answerHeadWritten() == .write)
+            #expect(machine.answerEndWritten(now: Self.at(second)) == .write)
+            #expect(machine.deadline == Self.at(second + 75))
+        }
+    }
+
+    @Test func anAnswerBeforeTheBodyHasArrivedIsTheLast() {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        #expect(machine.answerHeadWritten() == .writeAsLast)
+        #expect(machine.answerEndWritten(now: Self.at(2)) == .writeAndLinger)
+        #expect(machine.deadline == Self.at(4))
+        #expect(machine.requestBodyArrived(bytes: 60) == .discard)
+        #expect(machine.requestBodyArrived(bytes: 60) == .close, "more than it throws away")
+        #expect(machine.phase == .closed)
+        #expect(machine.answerHeadWritten() == .discard)
+    }
+
+    @Test func theEndOfTheUnreadBodyOrOfTheInputEndsTheLinger() {
+        for ending in [true, false] {
+            var machine = Self.machine()
+            _ = machine.requestHeadArrived(now: Self.at(1))
+            _ = machine.answerHeadWritten()
+            _ = machine.answerEndWritten(now: Self.at(2))
+            #expect((ending ? machine.requestEndArrived(now: Self.at(3)) : machine.inputClosed()) == .close)
+        }
+    }
+
+    @Test func lateHeadsIdleClientsAndUnreadAnswersEndTheConnection() {
+        var silent = Self.machine()
+        #expect(silent.deadlineReached(now: Self.at(14)) == .waitUntil(Self.at(15)))
+        #expect(silent.deadlineReached(now: Self.at(15)) == .close)
+        #expect(silent.deadlineReached(now: Self.at(16)) == .none)
+
+        var unread = Self.machine()
+        _ = unread.requestHeadArrived(now: Self.at(1))
+        _ = unread.requestEndArrived(now: Self.at(1))
+        _ = unread.answerHeadWritten()
+        #expect(unread.deadlineReached(now: Self.at(61)) == .close)
+    }
+
+    @Test func aBodyThatTricklesIsRefusedAndTheLateAnswerDiscarded() {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        for _ in 0..<100 { #expect(machine.requestBodyArrived(bytes: 1) == .forward) }
+        #expect(machine.deadlineReached(now: Self.at(120)) == .waitUntil(Self.at(121)))
+        #expect(machine.deadlineReached(now: Self.at(121)) == .refuseSlowBody)
+        #expect(machine.answerHeadWritten() == .discard)
+        #expect(!machine.writesAnswer)
+        #expect(machine.answerEndWritten(now: Self.at(122)) == .discard)
+        #expect(machine.deadlineReached(now: Self.at(123)) == .close)
+    }
+
+    @Test func aPipelinedRequestDoesNotProlongTheOneBeforeIt() {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        _ = machine.requestEndArrived(now: Self.at(1))
+        _ = machine.requestHeadArrived(now: Self.at(50))
+        #expect(machine.deadline == Self.at(61))
+        #expect(machine.answerHeadWritten() == .write)
+        _ = machine.answerEndWritten(now: Self.at(55))
+        #expect(machine.deadline == Self.at(175))
+    }
+
+    @Test func anAnswerToWhatIsNoRequestIsTheLast() {
+        var machine = Self.machine()
+        #expect(machine.answerHeadWritten() == .writeAsLast)
+        #expect(machine.answerEndWritten(now: Self.at(1)) == .writeAndLinger)
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+@Suite("Enrollment over HTTP")
+struct EnrollmentTests {
+    @Test func aTokenGivesACredentialThatWorksAndUnenrollingEndsIt() async throws {
+        let harness = Harness()
+        try await harness.route { client in
+            var request = WireEnrollRequest()
+            request.deviceName = "kiosk-7"
+            let response = try await client.post(WireNames.enrollPath, bearer: "enroll-default", request.encoded)
+            #expect(response.status == .ok)
+            let answer = try response.message(WireEnrollAnswer.self)
+            #expect(answer.deviceID.count == 16)
+            #expect(answer.organization == "default")
+            #expect(answer.collectorID == harness.registry.collectorID.data)
+            #expect(answer.incarnationID == harness.registry.incarnationID.data)
+            #expect(answer.serverTime == Harness.now)
+
+            let commands = try await client.send(.get, WireNames.commandsPath, bearer: answer.credential)
+            #expect(try commands.message(WireCommandsAnswer.self).commands.isEmpty)
+            let rotated = try await client.send(.post, WireNames.rotatePath, bearer: answer.credential)
+            #expect(try rotated.message(WireRotateAnswer.self).credential == "rotated")
+            #expect(try await client.send(.post, WireNames.unenrollPath, bearer: answer.credential).status == .noContent)
+            #expect(try await client.send(.get, WireNames.commandsPath, bearer: answer.credential).status == .forbidden)
+        }
+    }
+
+    @Test func whatIsNotAnEnrollRequestIsRefusedAndEnrollsNothing() async throws {
+        let harness = Harness()
+        var bad = WireEnrollRequest()
+        bad.deviceID = Data([1, 2, 3])
+        let bodies = [bad.encoded, Data([0xFF, 0xFF]), Data(repeating: 0x0A, count: 65 * 1024)]
+        try await harness.route { client in
+            for body in bodies {
+                let response = try await client.post(WireNames.enrollPath, bearer: "enroll-default", body, gzip: false)
+                #expect([400, 413].contains(response.status.code))
+                _ = try response.problem
+            }
+        }
+        #expect(harness.registry.deviceCount == 0)
+    }
+
+    @Test func theProfileIsSentOnceAndThenNotModified() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        try await harness.route { client in
+            let first = try await client.send(.get, WireNames.profilePath, bearer: device.credential)
+            #expect(try first.message(WireProfile.self).revision == 7)
+            let tag = try #require(first.headers[.eTag])
+            let second = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
+            #expect(second.status == .notModified)
+            #expect(second.body.readableBytes == 0)
+            let third = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: "\"6\""])
+            #expect(third.status == .ok)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import Collector
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+/// Clients that do not behave, over real sockets.
+@Suite("Connections that misbehave")
+struct LiveConnectionTests {
+    private static func head(_ bearer: String?, _ fields: String) -> String {
+        "POST \(WireNames.batchesPath) HTTP/1.1\r\nHost: collector\r\nContent-Type: \(WireNames.protobuf)\r\n"
+            + (bearer.map { "Authorization: Bearer \($0)\r\n" } ?? "") + fields + "\r\n"
+    }
+
+    /// Says `bytes` on a connection of its own and gives what came back until the collector closed it.
+    private static func exchange(_ harness: Harness, _ say: @escaping @Sendable (borrowing RawConnection) -> Void) async throws -> (
+        text: String, ended: Bool
+    ) {
+        try await harness.live { client in
+            let port = try #require(client.port)
+            return try await RawConnection.run {
+                let connection = try RawConnection(port: port)
+                say(connection)
+                return connection.receiveToEnd()
+            }
+        }
+    }
+
+    private static func expectRefusal(_ answer: (text: String, ended: Bool), _ status: Int, _ code: String) {
+        #expect(answer.text.hasPrefix("HTTP/1.1 \(status) "), "\(answer.text.prefix(200))")
+        #expect(answer.text.lowercased().contains("connection: close"))
+        #expect(answer.text.contains("\"code\":\"\(code)\""))
+        for name in [WireNames.versionHeader, WireNames.collectorHeader, WireNames.incarnationHeader] {
+            #expect(answer.text.lowercased().contains(name.lowercased() + ":"))
+        }
+        #expect(answer.ended, "the connection was left open")
+    }
+
+    @Test func aBodyAnnouncedTooLargeIsRefusedBeforeItIsRead() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Content-Length: 999999999\r\n"))
+        }
+        Self.expectRefusal(answer, 413, "body-too-large")
+        #expect(answer.text.contains("\"limit\":\(WireLimits.bodyBytes)"))
+    }
+
+    @Test func aChunkedBodyOverTheCapIsRefusedWhileItIsRead() async throws {
+        let harness = Harness { $0.bodyBytes = 256 * 1024 }
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Transfer-Encoding: chunked\r\n"))
+            let chunk = Data("10000\r\n".utf8) + Data(repeating: 0x41, count: 0x10000) + Data("\r\n".utf8)
+            for _ in 0..<8 where !connection.send(chunk) { return }
+        }
+        Self.expectRefusal(answer, 413, "body-too-large")
+    }
+
+    @Test func withoutACredentialNothingOfTheBodyIsWaitedFor() async throws {
+        let harness = Harness()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head("nobody", "Content-Length: 1000000\r\n"))
+        }
+        Self.expectRefusal(answer, 401, "credential-unknown")
+    }
+
+    @Test func anEndlessBodyBehindARefusalIsCutOff() async throws {
+        let harness = Harness { $0.connections.lingerBytes = 64 * 1024 }
+        let finished = try await harness.live { client in
+            let port = try #require(client.port)
+            return try await RawConnection.run {
+                let connection = try RawConnection(port: port)
+                connection.send(Self.head(nil, "Content-Length: 10000000000\r\n"))
+                let piece = Data(repeating: 0, count: 1 << 20)
+                var pieces = 0
+                while pieces < 200, connection.send(piece) { pieces += 1 }
+                return pieces
+            }
+        }
+        #expect(finished < 200)
+    }
+
+    @Test func aBodyThatTricklesIsRefusedWith408() async throws {
+        let harness = Harness { $0.connections.bodySeconds = 1 }
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Content-Length: 1000\r\n"))
+            connection.send("a")
+        }
+        Self.expectRefusal(answer, 408, "body-too-slow")
+        #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2, "one answer")
+    }
+
+    @Test func aClientThatSaysNothingIsCutOff() async throws {
+        let harness = Harness { $0.connections.firstHeadSeconds = 1 }
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send("POST /api/v1/batches HTTP/1.1\r\nHost: c\r\nX-Slow: ")
+        }
+        #expect(answer.ended)
+        #expect(answer.text.isEmpty)
+    }
+
+    @Test(arguments: ["\u{1}\u{2}\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /api/v1/batches HTTP/1.1\r\nContent-Length: x\r\n\r\n"])
+    func whatIsNotHTTPIsAnsweredWithAProblem(bytes: String) async throws {
+        let answer = try await Self.exchange(Harness()) { connection in connection.send(bytes) }
+        Self.expectRefusal(answer, 400, "malformed-http")
+    }
+
+    @Test func aHeaderWithoutEndIsRefused() async throws {
+        let answer = try await Self.exchange(Harness()) { connection in
+            connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nX-Long: " + String(repeating: "a", count: 100_000))
+        }
+        #expect(answer.text.hasPrefix("HTTP/1.1 400 ") || answer.text.hasPrefix("HTTP/1.1 431 "))
+        #expect(answer.text.lowercased().contains(WireNames.versionHeader.lowercased()))
+        #expect(answer.ended)
+    }
+
+    @Test func afterARefusalThatReadTheBodyTheConnectionGoesOn() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Content-Length: 2\r\n") + "\u{1}\u{1}")
+            connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
+        }
+        #expect(answer.text.hasPrefix("HTTP/1.1 400 "))
+        #expect(answer.text.contains("\"status\":\"alive\""))
+    }
+
+    @Test func manyDevicesAtOnceAreEachStoredOnce() async throws {
+        let harness = Harness()
+        try await harness.live { client in
+            let port = try #require(client.port)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<16 {
+                    let device = try await harness.enrolledDevice()
+                    group.addTask {
+                        try await TestClient.withClient(host: "127.0.0.1", port: port) { client in
+                            var events = ChainBuilder(stream: .event)
+                            for _ in 0..<10 {
+                                let request = [events.events(["a", "b"])].request
+                                for _ in 0..<2 {
+                                    let response = try await client.execute(
+                                        .init(
+                                            WireNames.batchesPath, method: .post, authority: "localhost",
+                                            headers: [.contentType: WireNames.protobuf, .authorization: "Bearer \(device.credential)"],
+                                            body: ByteBuffer(bytes: request)))
+                                    #expect(response.status == .ok)
+                                }
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        #expect(harness.store.storedCount == 16 * 10 * 2)
+    }
+}

@@ -1,0 +1,139 @@
+import Collector
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import Testing
+import WireModel
+
+@Suite("What people ask")
+struct QueryTests {
+    @Test func devicesComeInPagesWithoutTestDevicesUnlessAskedFor() async throws {
+        let harness = Harness()
+        var ids: Set<String> = []
+        for _ in 0..<5 { ids.insert(try await harness.enrolledDevice().id.description) }
+        let hidden = try await harness.enrolledDevice(test: true).id.description
+        let expected = ids
+        try await harness.route { client in
+            var found: [String] = []
+            var path = "/api/v1/devices?limit=2"
+            for _ in 0..<10 {
+                let page = try await client.json(path, bearer: "viewer-default")
+                found += page.objects("items").compactMap { $0.text("id") }
+                guard let next = page.text("next") else { break }
+                path = "/api/v1/devices?limit=2&cursor=\(next)"
+            }
+            #expect(found.count == 5)
+            #expect(Set(found) == expected)
+            let all = try await client.json("/api/v1/devices?test=true", bearer: "viewer-default")
+            #expect(all.objects("items").contains { $0.text("id") == hidden })
+            #expect(all["next"] is NSNull)
+        }
+    }
+
+    @Test func eventsAreFilteredAndPagedAcrossDevicesWithoutLossOrRepeat() async throws {
+        let harness = Harness()
+        try await harness.route { client in
+            var expected: Set<String> = []
+            for index in 0..<3 {
+                let device = try await harness.enrolledDevice()
+                var events = ChainBuilder(stream: .event)
+                let names = (0..<7).map { "event-\(index)-\($0)" }
+                expected.formUnion(names)
+                let parts = [events.events(names)]
+                _ = try await client.post(WireNames.batchesPath, bearer: device.credential, parts.request)
+            }
+            var found: [String] = []
+            var path = "/api/v1/events?limit=4"
+            for _ in 0..<20 {
+                let page = try await client.json(path, bearer: "viewer-default")
+                found += page.objects("items").compactMap { $0.object("event")?.text("name") }
+                guard let next = page.text("next") else { break }
+                path = "/api/v1/events?limit=4&cursor=\(next)"
+            }
+            #expect(found.count == 21)
+            #expect(Set(found) == expected)
+            let one = try await client.json("/api/v1/events?name=event-1-3", bearer: "viewer-default")
+            #expect(one.objects("items").count == 1)
+        }
+    }
+
+    @Test func eventsShowValuesTimesAndTestDataOnlyOnRequest() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        var events = ChainBuilder(stream: .event)
+        let parts = [events.events(["early"], time: Harness.now - 1_000_000)]
+        let later = [events.events(["late"], time: Harness.now)]
+        let hidden = [events.events(["hidden"], test: true)]
+        try await harness.route { client in
+            for part in [parts, later, hidden] {
+                _ = try await client.post(WireNames.batchesPath, bearer: device.credential, part.request)
+            }
+            let path = "/api/v1/events?device=\(device.id)"
+            let items = try await client.json(path, bearer: "viewer-default").objects("items")
+            #expect(items.map { $0.object("event")?.text("name") } == ["late", "early"])
+            #expect(items[0].object("event")?.number("value") == 42)
+            #expect(items[0].object("event")?.text("valueType") == "integer")
+            #expect(items[0].text("time") == "2025-06-15T15:06:40.000000Z")
+            let from = try await client.json(path + "&from=2025-06-15T15:06:40Z", bearer: "viewer-default").objects("items")
+            #expect(from.map { $0.object("event")?.text("name") } == ["late"])
+            let to = try await client.json(path + "&to=2025-06-15T17:06:40%2B02:00", bearer: "viewer-default").objects("items")
+            #expect(to.map { $0.object("event")?.text("name") } == ["early"])
+            #expect(try await client.json(path + "&test=true", bearer: "viewer-default").objects("items").count == 3)
+        }
+    }
+
+    @Test func beaconsSamplesAndBalanceAreShown() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let epoch = EpochID.random()
+        var status = ChainBuilder(epoch: epoch, stream: .status)
+        var samples = ChainBuilder(epoch: epoch, stream: .sample)
+        var beacon = WireBeacon()
+        beacon.trigger = .start
+        beacon.compromised = .unknown
+        beacon.processStartTime = Harness.now
+        var sample = WireSystemSample()
+        sample.uptimeSeconds = 1 << 60
+        sample.memory.total = 4096
+        let parts = [
+            status.part(kind: .beacon, bodies: [beacon.encoded]),
+            samples.part(kind: .sampleSystem, module: "system", bodies: [sample.encoded]),
+
+        ]
+        try await harness.route { client in
+            _ = try await client.post(WireNames.batchesPath, bearer: device.credential, parts.request)
+            let base = "/api/v1/devices/\(device.id)"
+            let shown = try #require(
+                try await client.json(base + "/beacons", bearer: "viewer-default").objects("items").first?.object("beacon"))
+            #expect(shown.text("trigger") == "start")
+            #expect(shown.text("processStartTime") == "2025-06-15T15:06:40.000000Z")
+            let system = try await client.json(base + "/samples?module=system", bearer: "viewer-default").objects("items")
+            #expect(system.first?.object("sample")?.number("uptimeSeconds") == 1 << 60)
+            #expect(system.first?.object("sample")?.object("memory")?.number("total") == 4096)
+            #expect(system.first?.text("module") == "system")
+            #expect(try await client.json(base + "/samples?module=gps", bearer: "viewer-default").objects("items").isEmpty)
+            let balance = try await client.json(base + "/balance", bearer: "viewer-default")
+            #expect(balance.flag("closes") == true)
+            #expect(balance.objects("streams").map { $0.number("stored") } == [1, 1])
+            let one = try await client.json(base, bearer: "viewer-default")
+            #expect(one.text("name") == "kiosk-1")
+            #expect(one.object("beacon")?.text("trigger") == "start")
+        }
+    }
+
+    @Test(arguments: [
+        ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("cursor=%21", "cursor"), ("cursor=eHg", "cursor"),
+        ("from=yesterday", "from"), ("to=2026-02-30", "to"), ("test=maybe", "test"), ("device=1", "device"), ("nmae=a", "nmae"),
+        ("limit=1&limit=2", "limit"),
+    ])
+    func aBadParameterIsRefusedByName(query: String, name: String) async throws {
+        let harness = Harness()
+        try await harness.route { client in
+            let response = try await client.send(.get, "/api/v1/events?\(query)", bearer: "viewer-default")
+            #expect(response.status == .badRequest)
+            let problem = try response.problem
+            #expect(problem.code == "invalid-parameter")
+            #expect(problem.detail?.contains("`\(name)`") == true)
+        }
+    }
+}

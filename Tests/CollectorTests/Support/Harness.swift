@@ -1,0 +1,105 @@
+import Collector
+import CollectorStore
+import Foundation
+import Gzip
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import SwiftProtobuf
+import Testing
+import WireModel
+
+/// A collector over memory, and the words tests say to it.
+struct Harness: Sendable {
+    let store = InMemoryRecordStore()
+    let registry = InMemoryRegistry()
+    let server: CollectorServer
+
+    static let now: Int64 = 1_750_000_000_000_000
+
+    init(_ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
+        var settings = CollectorServer.Settings(port: 0)
+        adjust(&settings)
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        server = CollectorServer(store: store, registry: registry, settings: settings, logger: logger, clock: { Self.now })
+    }
+
+    /// Runs against the responder alone, without a socket.
+    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+        try await server.application().test(.router) { try await test($0) }
+    }
+
+    /// Runs over a real socket.
+    func live<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+        try await server.application().test(.live) { try await test($0) }
+    }
+
+    /// A device of an organization and its credential.
+    func enrolledDevice(_ organization: String = "default", test: Bool = false) async throws -> (id: DeviceID, credential: String) {
+        var request = WireEnrollRequest()
+        request.deviceName = "kiosk-1"
+        request.test = test
+        let result = try await registry.enroll(token: "enroll-\(organization)", request: request)
+        return (result.deviceID, result.credential)
+    }
+}
+
+extension TestClientProtocol {
+    func send(
+        _ method: HTTPRequest.Method, _ path: String, bearer: String? = nil, headers: HTTPFields = [:], body: Data? = nil
+    ) async throws -> TestResponse {
+        var headers = headers
+        if let bearer { headers[.authorization] = "Bearer \(bearer)" }
+        return try await executeRequest(uri: path, method: method, headers: headers, body: body.map { ByteBuffer(bytes: $0) })
+    }
+
+    /// Posts protobuf, gzip'ed as devices do.
+    func post(_ path: String, bearer: String?, _ message: Data, gzip: Bool = true) async throws -> TestResponse {
+        var headers: HTTPFields = [.contentType: WireNames.protobuf]
+        if gzip { headers[.contentEncoding] = "gzip" }
+        return try await send(.post, path, bearer: bearer, headers: headers, body: gzip ? try GzipCodec.compress(message) : message)
+    }
+
+    func json(_ path: String, bearer: String, status: HTTPResponse.Status = .ok) async throws -> JSONObject {
+        let response = try await send(.get, path, bearer: bearer)
+        #expect(response.status == status, "\(path): \(String(buffer: response.body))")
+        return try response.json
+    }
+}
+
+/// What `JSONSerialization` gives, with a little less casting.
+struct JSONObject: @unchecked Sendable {
+    // Immutable after parsing, and only read.
+    let fields: [String: Any]
+
+    subscript(_ name: String) -> Any? { fields[name] }
+    func text(_ name: String) -> String? { fields[name] as? String }
+    func flag(_ name: String) -> Bool? { fields[name] as? Bool }
+    func number(_ name: String) -> Int? { fields[name] as? Int }
+    func object(_ name: String) -> JSONObject? { (fields[name] as? [String: Any]).map(JSONObject.init) }
+    func objects(_ name: String) -> [JSONObject] { (fields[name] as? [[String: Any]] ?? []).map(JSONObject.init) }
+}
+
+extension TestResponse {
+    var json: JSONObject {
+        get throws {
+            let parsed = try JSONSerialization.jsonObject(with: Data(body.readableBytesView))
+            return JSONObject(fields: try #require(parsed as? [String: Any]))
+        }
+    }
+
+    var problem: Problem {
+        get throws {
+            #expect(headers[.contentType] == WireNames.problem)
+            return try JSONDecoder().decode(Problem.self, from: Data(body.readableBytesView))
+        }
+    }
+
+    func message<Body: Message>(_ type: Body.Type) throws -> Body {
+        #expect(headers[.contentType] == WireNames.protobuf)
+        return try Body.decode(Data(body.readableBytesView))
+    }
+}

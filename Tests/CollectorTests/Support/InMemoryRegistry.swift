@@ -1,0 +1,108 @@
+import Collector
+import Foundation
+import Synchronization
+import WireModel
+
+@testable import CollectorStore
+
+/// Organizations, devices and people in memory. Tokens and credentials are what the tests say they are.
+final class InMemoryRegistry: DeviceRegistry {
+    struct State {
+        var enrollmentTokens: [String: String] = ["enroll-default": "default", "enroll-other": "other"]
+        var expiredEnrollmentTokens: Set<String> = ["enroll-expired"]
+        var people: [String: Person] = [:]
+        var devices: [DeviceID: DeviceRow] = [:]
+        var credentials: [String: DeviceID] = [:]
+        var profiles: [String: (revision: UInt64, bytes: Data)] = [:]
+        var enrollments = 0
+    }
+
+    let collectorID = CollectorID(high: 1, low: 2)
+    let incarnationID = IncarnationID(high: 3, low: 4)
+    private let state: Mutex<State>
+
+    init() {
+        var state = State()
+        for organization in ["default", "other"] {
+            for role in PersonRole.allCases {
+                state.people["\(role)-\(organization)"] = Person(name: "\(role)", role: role, organization: organization)
+            }
+            var profile = WireProfile()
+            profile.revision = 7
+            profile.organization = organization
+            state.profiles[organization] = (7, profile.encoded)
+        }
+        self.state = Mutex(state)
+    }
+
+    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+    var deviceCount: Int { state.withLock { $0.devices.count } }
+
+    func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
+        let refusal = state.withLock { state -> EnrollError? in
+            state.expiredEnrollmentTokens.contains(token) ? .tokenExpired : state.enrollmentTokens[token] == nil ? .tokenUnknown : nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {
+        try await checkEnrollmentToken(token)
+        return state.withLock { state in
+            state.enrollments += 1
+            let (id, credential) = (DeviceID.random(), "credential-\(state.enrollments)")
+            let organization = state.enrollmentTokens[token] ?? ""
+            state.devices[id] = DeviceRow(
+                id: id, organization: organization, name: request.deviceName, operatingSystem: request.operatingSystem,
+                agentVersion: request.agentVersion, application: request.application, machineHash: request.machineHash, test: request.test,
+                created: Harness.now, enrolled: Harness.now)
+            state.credentials[credential] = id
+            return EnrollResult(
+                deviceID: id, credential: credential, organization: organization, profileRevision: 7, deviceKept: false)
+        }
+    }
+
+    func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication {
+        state.withLock { state in
+            guard let id = state.credentials[credential], let device = state.devices[id] else { return .unknown }
+            return device.revoked == nil ? .device(device) : .revoked
+        }
+    }
+
+    func authenticatePerson(token: String) async throws(StoreError) -> Person? { state.withLock { $0.people[token] } }
+
+    func rotateCredential(device: DeviceID) async throws(StoreError) -> String {
+        state.withLock { state in
+            state.credentials["rotated"] = device
+            return "rotated"
+        }
+    }
+
+    func unenroll(device: DeviceID) async throws(StoreError) {
+        state.withLock { $0.devices[device]?.revoked = Harness.now }
+    }
+
+    func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) async {
+        state.withLock { state in
+            state.devices[device]?.lastSeen = at
+            if let beacon { state.devices[device]?.beacon = beacon }
+            if let identity { state.devices[device]?.identity = identity }
+        }
+    }
+
+    func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage {
+        state.withLock { state in
+            let rows = state.devices.values.filter { organization == nil || $0.organization == organization }
+                .filter { $0.id.description > cursor ?? "" }.sorted { $0.id.description < $1.id.description }
+            let page = Array(rows.prefix(limit))
+            return DevicePage(devices: page, next: rows.count > limit ? page.last?.id.description : nil)
+        }
+    }
+
+    func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
+        state.withLock { $0.devices[id].flatMap { organization == nil || $0.organization == organization ? $0 : nil } }
+    }
+
+    func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data) {
+        state.withLock { $0.profiles[organization] ?? (0, Data()) }
+    }
+}
