@@ -87,7 +87,9 @@ struct ParserTests {
 
     @Test("a number over 64 bits is no number")
     func overflow() {
-        #expect(Self.with("MemTotal: 18446744073709551615 kB\nMemFree: 99999999999999999999 kB\n") { MemInfo($0) } == Self.with("") { MemInfo($0) })
+        #expect(
+            Self.with("MemTotal: 18446744073709551615 kB\nMemFree: 99999999999999999999 kB\n") { MemInfo($0) }
+                == Self.with("") { MemInfo($0) })
         #expect(Self.with("MemTotal: 12 MB\n") { MemInfo($0).total } == nil)
         #expect(Self.with("1.5 2.00 3.00 1/2 3\n") { LoadAverageFile($0) } == nil)
     }
@@ -100,7 +102,9 @@ struct ParserTests {
                 steal: ticks[7])
         }
         let zero = times([0, 0, 0, 0, 0, 0, 0, 0])
-        for ticks: [UInt64] in [[1, 1, 1, 0, 0, 0, 0, 0], [1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 1, 0, 0, 0, 0], [333, 1, 1, 7, 0, 0, 99, 3]] {
+        for ticks: [UInt64] in [
+            [1, 1, 1, 0, 0, 0, 0, 0], [1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 1, 0, 0, 0, 0], [333, 1, 1, 7, 0, 0, 99, 3],
+        ] {
             let share = times(ticks).shares(since: zero, number: 5)
             let all = share.map { [$0.user, $0.nice, $0.system, $0.idle, $0.ioWait, $0.irq, $0.softIrq, $0.steal] }
             #expect(all?.reduce(0, +) == 10_000)
@@ -112,13 +116,15 @@ struct ParserTests {
         #expect(times([1, 1, 1, 1, 0, 1, 1, 1]).shares(since: times([0, 0, 0, 0, 1, 0, 0, 0]), number: 0) == nil)
     }
 
-    @Test("a second battery, a charger and an odd driver", arguments: [
-        ("TYPE=Battery\nCAPACITY=101\nENERGY_NOW=50\nENERGY_FULL=100\n", 5_000 as UInt32?),
-        ("TYPE=Battery\nCAPACITY=40\n", 4_000),
-        ("TYPE=Battery\nCHARGE_NOW=120\nCHARGE_FULL=100\n", 10_000),
-        ("TYPE=Battery\nENERGY_NOW=5\nENERGY_FULL=0\n", nil),
-        ("TYPE=Battery\nPRESENT=0\nCAPACITY=40\n", nil),
-    ])
+    @Test(
+        "a second battery, a charger and an odd driver",
+        arguments: [
+            ("TYPE=Battery\nCAPACITY=101\nENERGY_NOW=50\nENERGY_FULL=100\n", 5_000 as UInt32?),
+            ("TYPE=Battery\nCAPACITY=40\n", 4_000),
+            ("TYPE=Battery\nCHARGE_NOW=120\nCHARGE_FULL=100\n", 10_000),
+            ("TYPE=Battery\nENERGY_NOW=5\nENERGY_FULL=0\n", nil),
+            ("TYPE=Battery\nPRESENT=0\nCAPACITY=40\n", nil),
+        ])
     func battery(properties: String, level: UInt32?) {
         let text = properties.split(separator: "\n").map { "POWER_SUPPLY_\($0)\n" }.joined()
         let power = PowerSummary.power(of: [Self.with(text) { PowerSupplyEvent($0) }])

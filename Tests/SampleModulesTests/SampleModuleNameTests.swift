@@ -4,18 +4,23 @@ import Testing
 
 @Suite("Module names and masks")
 struct SampleModuleNameTests {
-    @Test("names and bits never change", arguments: [
-        ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5), ("wlan2", 6), ("custom", 8),
-    ])
+    @Test(
+        "names and bits never change",
+        arguments: [
+            ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5), ("wlan2", 6),
+            ("custom", 8),
+        ])
     func stable(name: String, bit: UInt8) {
         #expect(SampleModuleName(rawValue: name)?.bit == bit)
         #expect(SampleModuleName.allCases.count == 8)
     }
 
-    @Test("what cannot be sampled is refused by name, and never passes", arguments: [
-        ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("gps", .notOfferedYet), ("networkData", .notOfferedYet),
-        ("custom", .notOfferedYet), ("1", .unknownModule), ("System", .unknownModule), ("", .unknownModule), ("cpu", .unknownModule),
-    ])
+    @Test(
+        "what cannot be sampled is refused by name, and never passes",
+        arguments: [
+            ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("gps", .notOfferedYet), ("networkData", .notOfferedYet),
+            ("custom", .notOfferedYet), ("1", .unknownModule), ("System", .unknownModule), ("", .unknownModule), ("cpu", .unknownModule),
+        ])
     func refused(name: String, code: SampleModuleError.Code) {
         let error = #expect(throws: SampleModuleError.self) { try SampleModuleName(configurationName: name) }
         #expect(error?.code == code)

@@ -10,9 +10,11 @@ struct SampleScheduleTests {
         SampleSchedule(intervals: try intervals.mapValues { try SampleInterval(seconds: $0) }, now: now)
     }
 
-    @Test("an interval that is not finite, not positive or under a second is refused", arguments: [
-        0, -1, 0.999, .nan, .infinity, -.infinity, 1e12,
-    ] as [Double])
+    @Test(
+        "an interval that is not finite, not positive or under a second is refused",
+        arguments: [
+            0, -1, 0.999, .nan, .infinity, -.infinity, 1e12,
+        ] as [Double])
     func refused(seconds: Double) {
         #expect(#expect(throws: SampleModuleError.self) { try SampleInterval(seconds: seconds) }?.code == .invalidInterval)
     }

@@ -5,7 +5,7 @@ import SampleModules
 /// It begins with lines `@uname`, `@process`, `@time`, `@statvfs` and `@link`, whose words are the fields of the types they fill
 /// in their order; then follows each file of the machine behind a line `=== /path`.
 package enum CapturedMachine: String, CaseIterable, Sendable {
-    /// A laptop with a battery, LUKS, swap and a subvolume layout, two cores of eight shown.
+    /// A laptop of eight cores with a battery, an encrypted disk, swap, subvolumes and network mounts.
     case laptop
     /// A server with 64 cores, 24 disks, no battery, network mounts and containers.
     case server

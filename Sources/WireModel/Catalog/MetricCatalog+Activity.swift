@@ -36,10 +36,14 @@ extension MetricCatalog {
             activity("processes_created", "system.process.created", "{process}", .deltaCounter, "Processes and threads created") {
                 $0.hasProcessesCreated ? $0.processesCreated : nil
             },
-            activity("running", "system.process.count", "{process}", .upDownCounter, "Processes in each state", ["process.state": "running"]) {
+            activity(
+                "running", "system.process.count", "{process}", .upDownCounter, "Processes in each state", ["process.state": "running"]
+            ) {
                 $0.hasRunning ? UInt64($0.running) : nil
             },
-            activity("blocked", "system.process.count", "{process}", .upDownCounter, "Processes in each state", ["process.state": "blocked"]) {
+            activity(
+                "blocked", "system.process.count", "{process}", .upDownCounter, "Processes in each state", ["process.state": "blocked"]
+            ) {
                 $0.hasBlocked ? UInt64($0.blocked) : nil
             },
         ] + pressure

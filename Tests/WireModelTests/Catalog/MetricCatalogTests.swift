@@ -122,31 +122,33 @@ struct MetricCatalogTests {
         #expect(MetricCatalog.points(of: WireSystemSample()).map(\.definition.name) == ["system.uptime"])
     }
 
-    @Test("values are in the unit their metric says", arguments: [
-        ("cpu.user", 0.25, ["cpu.mode": "user"]),
-        ("cores.io_wait", 0.0001, ["cpu.mode": "iowait", "cpu.logical_number": "3"]),
-        ("load.one_minute", 0.52, [:]),
-        ("interval_microseconds", 2, [:]),
-        ("identity.boot_time", 1_795_000_000, [:]),
-        (
-            "pressure.cpu.some.average_10_seconds", 0.1234,
-            ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "some", "ws1.pressure.window": "10s"]
-        ),
-        ("pressure.cpu.full.total_microseconds", 1.5, ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "full"]),
-        (
-            "file_systems.used", 7,
-            [
-                "system.device": "/dev/sda1", "system.filesystem.mountpoint": "/data", "system.filesystem.type": "ext4",
-                "system.filesystem.mode": "ro", "system.filesystem.state": "used",
-            ]
-        ),
-        ("block_devices.busy_microseconds", 0.5, ["system.device": "sda"]),
-        ("power.battery_level", 0.73, ["hw.type": "battery"]),
-        ("power.external_power", 1, [:]),
-        ("power.state", 1, ["hw.type": "battery", "hw.state": "not_charging"]),
-        ("temperatures.millidegrees", -1.5, ["hw.id": "nvme/Composite", "hw.type": "temperature"]),
-        ("self.cpu_time_microseconds", 0.76, [:]),
-    ] as [(String, Double, [String: String])])
+    @Test(
+        "values are in the unit their metric says",
+        arguments: [
+            ("cpu.user", 0.25, ["cpu.mode": "user"]),
+            ("cores.io_wait", 0.0001, ["cpu.mode": "iowait", "cpu.logical_number": "3"]),
+            ("load.one_minute", 0.52, [:]),
+            ("interval_microseconds", 2, [:]),
+            ("identity.boot_time", 1_795_000_000, [:]),
+            (
+                "pressure.cpu.some.average_10_seconds", 0.1234,
+                ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "some", "ws1.pressure.window": "10s"]
+            ),
+            ("pressure.cpu.full.total_microseconds", 1.5, ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "full"]),
+            (
+                "file_systems.used", 7,
+                [
+                    "system.device": "/dev/sda1", "system.filesystem.mountpoint": "/data", "system.filesystem.type": "ext4",
+                    "system.filesystem.mode": "ro", "system.filesystem.state": "used",
+                ]
+            ),
+            ("block_devices.busy_microseconds", 0.5, ["system.device": "sda"]),
+            ("power.battery_level", 0.73, ["hw.type": "battery"]),
+            ("power.external_power", 1, [:]),
+            ("power.state", 1, ["hw.type": "battery", "hw.state": "not_charging"]),
+            ("temperatures.millidegrees", -1.5, ["hw.id": "nvme/Composite", "hw.type": "temperature"]),
+            ("self.cpu_time_microseconds", 0.76, [:]),
+        ] as [(String, Double, [String: String])])
     func units(field: String, value: Double, attributes: [String: String]) throws {
         let entry = try #require(MetricCatalog.system.first { $0.field == field })
         let point = try #require(entry.points(of: Self.full()).first)
