@@ -1,0 +1,60 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import Foundation
+import WireModel
+
+struct BalanceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "balance",
+        abstract: "Account for every record: produced = stored + rejected + dropped + lostAtCollector + waiting.",
+        discussion: """
+            One line per device, epoch and stream, counted from what is on disk; works beside a running collector. Waiting is what the device
+            had not yet been rid of when it last said so. Exits 1 when a balance does not close.
+
+            Examples:
+              ws1collector balance --data /var/lib/ws1collector
+              ws1collector balance --data /var/lib/ws1collector --device 7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 --json
+            """)
+
+    @OptionGroup var data: DataOptions
+
+    @Option(help: ArgumentHelp("This device only.", valueName: "id"))
+    var device: String?
+
+    @Flag(help: "Print JSON: `closes`, and `streams` with the counts of each.")
+    var json = false
+
+    func run() async throws {
+        try await perform {
+            var only: DeviceID?
+            if let device {
+                only = DeviceID(device)
+                guard only != nil else { throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).") }
+            }
+            var devices = try StoreVerifier(directory: try data.directory()).balance()
+            if let only {
+                devices.removeAll { $0.device != only }
+                guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
+            }
+            let report = BalanceReport(devices.map { ($0.device, $0.epochs) })
+            if json { try printJSON(report) } else { print(report) }
+            guard report.closes else {
+                throw CommandError(.failed, "A balance does not close. `ws1collector verify` looks at what is stored.")
+            }
+        }
+    }
+
+    private func print(_ report: BalanceReport) {
+        let header = ["DEVICE", "EPOCH", "STREAM", "PRODUCED", "STORED", "REJECTED", "DROPPED", "LOST", "WAITING", "CLOSES"]
+        printTable(
+            [header]
+                + report.streams.map { stream in
+                    [
+                        stream.device, stream.epoch, stream.stream, "\(stream.produced)", "\(stream.stored)",
+                        "\(stream.rejected.values.reduce(0, +))", "\(stream.dropped.values.reduce(0, +))", "\(stream.lostAtCollector)",
+                        "\(stream.waiting)", stream.closes ? "yes" : "NO",
+                    ]
+                })
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import CollectorStore
+import Foundation
+
+struct VerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Prove from what is stored that every device's history is whole and unaltered.",
+        discussion: """
+            Recomputes the chain over every stored record and compares it with links and marks; works beside a running collector. Exits 1
+            when anything is wrong, naming file, device, epoch, stream and numbers.
+
+            Examples:
+              ws1collector verify --data /var/lib/ws1collector
+              ws1collector verify --data /var/lib/ws1collector --json
+            """)
+
+    @OptionGroup var data: DataOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        try await perform {
+            let report = try StoreVerifier(directory: try data.directory()).verify()
+            if json {
+                try printJSON(report)
+            } else {
+                for finding in report.findings { print("\(finding.code.rawValue)  \(finding.file)  \(finding.message)") }
+                print(
+                    "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
+                        + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
+            }
+            let count = report.findings.count + Int(report.furtherFindings)
+            guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
+            if !json { print("Every record stored is proved by its chain.") }
+        }
+    }
+}
