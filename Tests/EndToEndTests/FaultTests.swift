@@ -62,4 +62,24 @@ struct FaultTests {
             try await proxy.shutdown()
         }
     }
+
+    @Test func aCollectorThatTakesOnlySmallBodiesGetsSmallOnes() async throws {
+        var dice = SeededGenerator.announced(for: "FaultTests")
+        try await Deployment.run { deployment in
+            try await deployment.startCollector(["--maximum-body-bytes", "65536"])
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            // A backlog far over the limit, of texts that do not compress.
+            try await deployment.stopCollector()
+            var acknowledged: Set<String> = []
+            for number in 1...40 {
+                let text = String((0..<8000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 48...122, using: &dice))) })
+                let outcome = try await Program.agent.run(["event", "big.\(number)", "--data", deployment.agentData, "--", text])
+                try #require(outcome.succeeded, "\(outcome)")
+                acknowledged.insert("big.\(number)")
+            }
+            try await deployment.startCollector(["--maximum-body-bytes", "65536"])
+            try await deployment.expectExactlyOnce(acknowledged: acknowledged)
+        }
+    }
 }

@@ -51,8 +51,22 @@ struct RefusalTests {
                 name: "other encoding", headers: [("content-type", WireNames.protobuf), ("content-encoding", "br")], body: Data([1]),
                 status: 415),
             Refusal(name: "other type", headers: [("content-type", "application/json")], body: Data("{}".utf8), status: 415),
-            Refusal(name: "body over the limit", body: Data(count: 5 << 20), status: 413),
             Refusal(name: "inflates without end", headers: gzip, body: try gzipped(nothing), status: 413),
+        ]
+    }
+
+    /// Refused from the header alone, while the body is on its way or never comes.
+    private static func rawRefusals(device: String) -> [(name: String, text: String, status: Int)] {
+        func head(_ line: String, _ fields: String...) -> String {
+            ([line, "Host: localhost", "Authorization: Bearer \(device)", "Content-Type: \(WireNames.protobuf)"] + fields).joined(separator: "\r\n")
+                + "\r\n\r\n"
+        }
+        let batches = "POST \(WireNames.batchesPath) HTTP/1.1"
+        return [
+            ("body over the limit", head(batches, "Content-Length: \(5 << 20)") + "the first bytes", 413),
+            ("a length that is none", head(batches, "Content-Length: many"), 400),
+            ("no HTTP", "\u{1}\u{2}\u{3}\r\n\r\n", 400),
+            ("a header without end", head(batches, "X-Long: " + String(repeating: "x", count: 200_000)), 400),
         ]
     }
 
@@ -78,6 +92,11 @@ struct RefusalTests {
                 #expect(response.headers.contains(name: WireNames.versionHeader), "\(refusal.name): without \(WireNames.versionHeader)")
                 let problem = try? JSONDecoder().decode(Problem.self, from: Data(body.utf8))
                 #expect(problem?.code.isEmpty == false && problem?.status == Int(refusal.status), "\(refusal.name): \(body)")
+            }
+            for (name, text, status) in Self.rawRefusals(device: tokens[.device] ?? "") {
+                let answer = try await RawExchange.send(Data(text.utf8), to: deployment.collectorPort)
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(name): \(answer)")
+                #expect(answer.contains("\"code\":"), "\(name): \(answer)")
             }
             // And a device with good manners is served as ever.
             try deployment.startAgent()
