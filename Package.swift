@@ -96,7 +96,7 @@ let package = Package(
             ]),
         target(
             "CollectorCommands",
-            ["Collector", "CollectorStore", "WireModel", argumentParser, configuration, yams, lifecycle, unixSignals, logging]),
+            ["Collector", "CollectorStore", "WireModel", argumentParser, configuration, yams, nioCore, lifecycle, unixSignals, logging]),
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 
         // Tests.

@@ -58,7 +58,8 @@ struct RefusalTests {
     /// Refused from the header alone, while the body is on its way or never comes.
     private static func rawRefusals(device: String) -> [(name: String, text: String, status: Int)] {
         func head(_ line: String, _ fields: String...) -> String {
-            ([line, "Host: localhost", "Authorization: Bearer \(device)", "Content-Type: \(WireNames.protobuf)"] + fields).joined(separator: "\r\n")
+            ([line, "Host: localhost", "Authorization: Bearer \(device)", "Content-Type: \(WireNames.protobuf)"] + fields).joined(
+                separator: "\r\n")
                 + "\r\n\r\n"
         }
         let batches = "POST \(WireNames.batchesPath) HTTP/1.1"

@@ -41,7 +41,8 @@ import WireModel
             let history = try History(
                 seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector, reference: reference)
             do { try await history.run(steps: Self.stepsPerHistory) } catch {
-                Issue.record("WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)")
+                Issue.record(
+                    "WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)")
                 break
             }
         }
@@ -71,7 +72,8 @@ import WireModel
         for seed in 1...histories {
             let (collector, rule) = make()
             let history = try History(
-                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, reference: nil, brokenRule: rule)
+                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, reference: nil,
+                brokenRule: rule)
             do { try await history.run(steps: 300) } catch let violation as Violation { return violation.description }
         }
         return nil

@@ -243,12 +243,16 @@ final class History {
             for number in stride(from: UInt64(1), through: UInt64(model.identities.count), by: 1) {
                 switch (stored[number], model.dropped[number]) {
                 case (let identity?, _):
-                    guard identity == model.identities[Int(number) - 1] else { throw Violation("\(stream) \(number): another record is stored") }
+                    guard identity == model.identities[Int(number) - 1] else {
+                        throw Violation("\(stream) \(number): another record is stored")
+                    }
                 case (nil, .some): continue
                 case (nil, nil): throw Violation("\(stream) \(number) is lost: neither stored nor dropped")
                 }
             }
-            if let beyond = stored.keys.max(), beyond > UInt64(model.identities.count) { throw Violation("\(stream) \(beyond) was never made") }
+            if let beyond = stored.keys.max(), beyond > UInt64(model.identities.count) {
+                throw Violation("\(stream) \(beyond) was never made")
+            }
 
             var dropped: [String: UInt64] = [:]
             for (number, reason) in model.dropped where stored[number] == nil { dropped[reason.description, default: 0] += 1 }

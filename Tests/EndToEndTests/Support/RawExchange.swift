@@ -23,7 +23,7 @@ enum RawExchange {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
         guard connected == 0 else { throw EndToEndError("cannot connect to 127.0.0.1:\(port)") }
-        let sent = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+        let sent = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
         guard sent == bytes.count else { throw EndToEndError("only \(sent) of \(bytes.count) bytes were sent") }
         var answer = Data()
         var buffer = [UInt8](repeating: 0, count: 65536)
