@@ -80,10 +80,10 @@ let package = Package(
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
-            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", lifecycle, logging]),
+            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging]),
         target(
             "AgentCommands",
-            ["DataSampler", "WireModel", "RecordQueue", argumentParser, configuration, lifecycle, unixSignals, logging]),
+            ["DataSampler", "WireModel", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.
@@ -110,7 +110,8 @@ let package = Package(
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
-        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter"]),
+        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", logging]),
+        tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests(
             "Collector",

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Wakes one waiter. A signal that comes while nobody waits is kept, once.
-final class WakeSignal: Sendable {
+package final class WakeSignal: Sendable {
     private struct State {
         var pending = false
         var waiter: CheckedContinuation<Void, Never>?
@@ -9,8 +9,10 @@ final class WakeSignal: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Safe from any thread.
-    func signal() {
+    package func signal() {
         let waiter = state.withLock { state in
             let waiter = state.waiter
             state.waiter = nil
@@ -21,7 +23,7 @@ final class WakeSignal: Sendable {
     }
 
     /// Returns at a signal, after the duration, or when the task is cancelled. One waiter at a time.
-    func wait(for duration: Duration, clock: any Clock<Duration>) async {
+    package func wait(for duration: Duration, clock: any Clock<Duration>) async {
         await withTaskGroup { group in
             group.addTask { try? await clock.sleep(for: duration) }
             group.addTask { await self.wait() }

@@ -1,0 +1,60 @@
+import ArgumentParser
+import DataSampler
+import FoundationEssentials
+import Glibc
+
+/// `ws1agent`: the device's side for machines without an application of their own.
+package struct AgentCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "ws1agent",
+        abstract: "Samples this machine, keeps records on disk, and sends them to a collector, each exactly once.",
+        discussion: """
+            Every flag can also be given as an environment variable (WS1_ and its name in capitals, dashes as underscores) or as a key of the \
+            configuration file (its name in camel case). A flag beats the variable, which beats the file.
+
+            Exit codes: 0 done, 1 failed, 64 wrong usage or configuration, 75 try again later.
+            """,
+        version: DataSampler.version,
+        subcommands: [
+            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ValidateCommand.self,
+        ])
+
+    package init() {}
+
+    /// Parses the arguments, runs the command, and ends the process with its exit code.
+    package static func runAndExit() async -> Never {
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
+        } catch let error as AgentError {
+            StandardStreams.error("ws1agent: \(error.message)")
+            Glibc.exit(error.exitCode)
+        } catch {
+            exit(withError: error)
+        }
+        Glibc.exit(0)
+    }
+}
+
+/// Text to the process's streams, whole lines.
+enum StandardStreams {
+    static func error(_ line: String) { write("\(line)\n", to: STDERR_FILENO) }
+
+    static func output(_ text: String) { write("\(text)\n", to: STDOUT_FILENO) }
+
+    static func output(_ bytes: Data) { output(String(decoding: bytes, as: UTF8.self)) }
+
+    private static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                // Nobody reads any more: there is nobody to tell either.
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+}

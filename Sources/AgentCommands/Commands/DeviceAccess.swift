@@ -1,0 +1,88 @@
+import ArgumentParser
+import DataSampler
+import FoundationEssentials
+import Glibc
+import Logging
+import WireModel
+
+/// Asks the agent that runs in a directory, or works on the directory itself where none runs.
+struct DeviceAccess {
+    let configuration: DataSamplerConfiguration
+    /// Whether a directory without a queue gets one; commands that only look leave nothing behind.
+    let creates: Bool
+
+    init(_ options: DirectoryOptions, creates: Bool) throws(AgentError) {
+        var settings = try AgentSettings(try options.layers(), needsCollector: false)
+        // A command says what is wrong by its message and exit code.
+        settings.configuration.traceLevel = .off
+        configuration = settings.configuration
+        self.creates = creates
+    }
+
+    /// An agent that starts holds the lock before it listens, and one that stops still does after: for five seconds both ways are tried in turn.
+    ///
+    /// - Parameter offline: what to do with the directory where no agent runs.
+    func perform(
+        _ request: WireControlRequest, offline: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
+    ) async throws(AgentError) -> WireControlAnswer {
+        let client = ControlClient(directory: configuration.directory)
+        let step = Duration.milliseconds(100)
+        var waited = Duration.zero
+        while true {
+            if let answer = try await client.ask(request) {
+                guard answer.succeeded else { throw Self.error(answer) }
+                return answer
+            }
+            guard creates || access("\(configuration.directory)/queue.sqlite", F_OK) == 0 else {
+                throw AgentError(.failed, "no agent runs in \(configuration.directory), and there is no queue: check --data")
+            }
+            do throws(DataSamplerError) {
+                return try await withQueue(offline)
+            } catch {
+                guard error.code == .queueInUse, waited < .seconds(5) else { throw AgentError(error) }
+            }
+            try? await Task.sleep(for: step)
+            waited += step
+        }
+    }
+
+    private func withQueue(
+        _ body: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
+    ) async throws(DataSamplerError) -> WireControlAnswer {
+        let sampler = try await OfflineSampler.open(configuration, logger: Logger(label: "ws1agent"))
+        do {
+            let answer = try await body(sampler)
+            await sampler.close()
+            return answer
+        } catch {
+            await sampler.close()
+            throw error
+        }
+    }
+
+    private static func error(_ answer: WireControlAnswer) -> AgentError {
+        let code: AgentError.Code =
+            switch answer.exitCode {
+            case 64: .usage
+            case 75: .tryAgain
+            default: .failed
+            }
+        return AgentError(code, answer.message)
+    }
+}
+
+extension WireControlAnswer {
+    static func numbered(_ number: UInt64) -> WireControlAnswer {
+        var answer = WireControlAnswer()
+        answer.succeeded = true
+        answer.number = number
+        return answer
+    }
+
+    static func json(_ value: some Encodable) throws(DataSamplerError) -> WireControlAnswer {
+        var answer = WireControlAnswer()
+        answer.succeeded = true
+        answer.json = try JSONText.bytes(value)
+        return answer
+    }
+}

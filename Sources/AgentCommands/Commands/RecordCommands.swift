@@ -1,0 +1,68 @@
+import ArgumentParser
+import DataSampler
+import WireModel
+
+struct EventCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "event", abstract: "Records an event; done once it is on synced disk.",
+        discussion: "A running agent takes it; without one it waits in the data directory for the next run.")
+
+    @Argument(help: "The event's name, 1 to 256 bytes.")
+    var name: String
+
+    @Argument(help: "Its value, read as its type says.")
+    var value: String
+
+    @Option(help: "string, integer, double, boolean (true, false) or date (ISO 8601).")
+    var type: String = EventValueType.string.rawValue
+
+    @Option(name: .customLong("attribute"), help: ArgumentHelp("A text attribute; may be repeated.", valueName: "key=value"))
+    var attributes: [String] = []
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: true)
+        let event = try event()
+        var request = WireControlRequest()
+        request.event.event = event.message
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in .numbered(try await sampler.record(event)) }
+        StandardStreams.output("event \(answer.number)")
+    }
+
+    func event() throws(AgentError) -> AnalyticsEvent {
+        guard let type = EventValueType(rawValue: type) else {
+            let names = EventValueType.allCases.map(\.rawValue).joined(separator: ", ")
+            throw AgentError(.usage, "--type is '\(type)': it must be one of \(names)")
+        }
+        var values: [String: EventValue] = [:]
+        for attribute in attributes {
+            guard let separator = attribute.firstIndex(of: "="), separator > attribute.startIndex else {
+                throw AgentError(.usage, "--attribute must be KEY=VALUE")
+            }
+            let key = String(attribute[..<separator])
+            guard values.updateValue(.string(String(attribute[attribute.index(after: separator)...])), forKey: key) == nil else {
+                throw AgentError(.usage, "--attribute \(key) is given twice")
+            }
+        }
+        do { return try AnalyticsEvent(name: name, value: EventValue(value, type: type), attributes: values) } catch {
+            throw AgentError(error)
+        }
+    }
+}
+
+struct BeaconCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "beacon", abstract: "Sends the device's status; done once it is on synced disk.",
+        discussion: "A running agent sends it at once; without one it waits in the data directory for the next run.")
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: true)
+        var request = WireControlRequest()
+        request.beacon = WireControlBeacon()
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in .numbered(try await sampler.sendBeacon()) }
+        StandardStreams.output("beacon \(answer.number)")
+    }
+}

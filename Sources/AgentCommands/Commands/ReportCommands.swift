@@ -1,0 +1,64 @@
+import ArgumentParser
+import DataSampler
+import FoundationEssentials
+import WireModel
+
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Shows what the agent does and what waits, or what is on disk where none runs.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: false)
+        var request = WireControlRequest()
+        request.status = WireControlStatus()
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.status()) }
+        if json { return StandardStreams.output(answer.json) }
+        StandardStreams.output(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
+    }
+
+    /// Throws where an agent of another version answered in a form this one cannot read.
+    static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(AgentError) -> Value {
+        do { return try JSONDecoder().decode(type, from: json) } catch {
+            throw AgentError(.failed, "the agent's answer cannot be read: it is of another version; --json shows it", cause: error)
+        }
+    }
+}
+
+struct BalanceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "balance", abstract: "Accounts for every record: produced = stored + rejected + dropped + lost + waiting.",
+        discussion: "Ends with 1 where it does not close.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: false)
+        var request = WireControlRequest()
+        request.balance = WireControlBalance()
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.balance()) }
+        let balance = try StatusCommand.decode(DataSamplerBalance.self, answer.json)
+        if json { StandardStreams.output(answer.json) } else { StandardStreams.output(BalanceText(balance).text) }
+        if !balance.closes { throw AgentError(.failed, "the balance of epoch \(balance.epoch) does not close") }
+    }
+}
+
+struct ValidateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "validate", abstract: "Checks flags, environment and configuration file as run would; starts nothing.")
+
+    @OptionGroup var options: RunOptions
+
+    func run() async throws {
+        let settings = try options.settings()
+        StandardStreams.output(
+            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)")
+    }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import DataSampler
+import Glibc
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
+        discussion: "At its end it sends what is due for up to five seconds; the rest waits on disk for the next start.")
+
+    @OptionGroup var options: RunOptions
+
+    func run() async throws {
+        let settings = try options.settings()
+        // A command that has gone away must not end the agent.
+        signal(SIGPIPE, SIG_IGN)
+        LoggingSystem.bootstrap { OneLineLogHandler(label: $0) }
+        let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
+        let service: AgentService
+        do throws(DataSamplerError) {
+            service = AgentService(
+                sampler: try DataSampler(configuration: settings.configuration, logger: Logger(label: "ws1agent")),
+                directory: settings.configuration.directory, logger: logger)
+        } catch {
+            throw AgentError(error)
+        }
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent")],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        try await group.run()
+    }
+}
+
+/// The running agent: the sampler, and the control socket before it.
+struct AgentService: Service {
+    let sampler: DataSampler
+    let directory: String
+    let logger: Logger
+
+    func run() async throws {
+        do { try await sampler.start() } catch { throw AgentError(error) }
+        let control = AgentControl(sampler: sampler)
+        let server = ControlServer(directory: directory, logger: logger) { await control.answer($0) }
+        let failure: AgentError?
+        do {
+            try await cancelWhenGracefulShutdown { try await server.run() }
+            failure = nil
+        } catch let error as AgentError {
+            failure = error
+        }
+        // In a task of its own, because a cancelled one could not wait for the disk.
+        await Task { await sampler.stop() }.value
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+
+/// Where the data lies and who says so: on every command.
+struct DirectoryOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The data directory: queue, identity, control socket. (WS1_DATA)", valueName: "dir"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("A JSON5 file of settings; its keys are the flags' names in camel case. (WS1_CONFIG)", valueName: "file"))
+    var config: String?
+
+    /// Flags over environment over file.
+    func layers(_ flags: [SettingName: String] = [:]) throws(AgentError) -> SettingLayers {
+        var flags = flags
+        flags[.data] = data
+        let environment = Self.environment()
+        let path = config ?? environment["WS1_CONFIG"]
+        let file: (values: [SettingName: GivenSetting.Value], path: String)? =
+            if let path { (try ConfigurationFile.read(path), path) } else { nil }
+        return SettingLayers(flags: flags, environment: environment, file: file)
+    }
+
+    private static func environment() -> [String: String] {
+        ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("WS1_") }
+    }
+}
+
+/// What `run` and `validate` take besides the directory. Texts here, checked together with what environment and file say.
+struct RunOptions: ParsableArguments {
+    @OptionGroup var directory: DirectoryOptions
+
+    @Option(help: ArgumentHelp("The collector: http[s]://HOST[:PORT]. (WS1_COLLECTOR)", valueName: "url"))
+    var collector: String?
+
+    @Option(help: ArgumentHelp("Enrolls this device at its first contact. (WS1_ENROLLMENT_TOKEN)", valueName: "token"))
+    var enrollmentToken: String?
+
+    @Option(help: ArgumentHelp("A file with the enrollment token. (WS1_ENROLLMENT_TOKEN_FILE)", valueName: "file"))
+    var enrollmentTokenFile: String?
+
+    @Option(help: ArgumentHelp("Seconds between two samples, 1 to 86400; default 60.", valueName: "s"))
+    var sampleInterval: String?
+
+    @Option(help: ArgumentHelp("Seconds between two transmits, 1 to 86400; default 300.", valueName: "s"))
+    var transmitInterval: String?
+
+    @Option(help: ArgumentHelp("Names of modules, separated by commas; default system.", valueName: "names"))
+    var modules: String?
+
+    @Option(help: ArgumentHelp("Seconds an event is held before it is sent, 0 to 259200; default 7200.", valueName: "s"))
+    var eventHold: String?
+
+    @Option(help: ArgumentHelp("Seconds between two beacons, 60 to 86400; default 900.", valueName: "s"))
+    var beaconInterval: String?
+
+    @Option(help: ArgumentHelp("Seconds of ordinary records that a power cut may take, 0 to 60; default 10.", valueName: "s"))
+    var lossWindow: String?
+
+    @Option(help: ArgumentHelp("PEM file of the only certificate authorities to trust; default those of the system.", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("An HTTP proxy: http://HOST[:PORT]; default none.", valueName: "url"))
+    var proxy: String?
+
+    @Option(help: ArgumentHelp("off, error, warning, information or verbose; default information.", valueName: "level"))
+    var logLevel: String?
+
+    func settings() throws(AgentError) -> AgentSettings {
+        let flags: [SettingName: String?] = [
+            .collector: collector, .enrollmentToken: enrollmentToken, .enrollmentTokenFile: enrollmentTokenFile,
+            .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules, .eventHold: eventHold,
+            .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .proxy: proxy, .logLevel: logLevel,
+        ]
+        return try AgentSettings(try directory.layers(flags.compactMapValues { $0 }), needsCollector: true)
+    }
+}

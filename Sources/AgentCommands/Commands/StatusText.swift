@@ -1,0 +1,106 @@
+import DataSampler
+import FoundationEssentials
+
+/// An agent's status in words.
+struct StatusText {
+    let text: String
+
+    init(_ status: DataSamplerStatus, now: Date) {
+        var lines: [String] = []
+        func line(_ title: String, _ words: String) {
+            lines.append(title + String(repeating: " ", count: max(1, 13 - title.count)) + words)
+        }
+        func moment(_ time: Int64?) -> String {
+            guard let time else { return "never" }
+            let date = Date(timeIntervalSince1970: Double(time) / 1_000_000)
+            let seconds = now.timeIntervalSince(date)
+            let distance = seconds >= 0 ? "\(Self.duration(seconds)) ago" : "in \(Self.duration(-seconds))"
+            return "\(date.ISO8601Format()) (\(distance))"
+        }
+
+        line("agent", status.running ? "runs, version \(status.version)" : "does not run; this is what is on disk")
+        line("data", "\(status.directory), epoch \(status.epoch)")
+        let enrollment = status.enrollment
+        line(
+            "enrollment",
+            enrollment.enrolled
+                ? "device \(enrollment.device ?? "?") of organization \(enrollment.organization ?? "?")"
+                : "not enrolled: \(enrollment.reason ?? "unknown")")
+        if status.running {
+            let collector = status.collector
+            let reachable =
+                switch collector.reachable {
+                case true?: "reachable"
+                case false?: "not reachable: \(collector.lastFailureReason ?? "unknown")"
+                case nil: "not asked yet"
+                }
+            line("collector", "\(collector.url ?? "unknown"), \(reachable)")
+            line("sending", collector.state + (collector.reason.map { ": \($0)" } ?? ""))
+            line("last success", moment(collector.lastSuccess))
+            if let failure = collector.lastFailure {
+                line("last failure", "\(moment(failure)): \(collector.lastFailureReason ?? "unknown")")
+            }
+            line("next", moment(collector.nextAttempt))
+            if status.modules.isEmpty { line("module", "none") }
+            for module in status.modules {
+                let yield = module.reason.map { "none: \($0)" } ?? "\(module.samples) samples, last \(moment(module.lastSample))"
+                line("module", "\(module.name) every \(Self.duration(module.sampleInterval)): \(yield)")
+            }
+            line("beacon", status.beaconInterval.map { "every \(Self.duration($0))" } ?? "no schedule")
+        }
+        for stream in status.streams {
+            let oldest = stream.oldestAgeSeconds.map { ", the oldest \(Self.duration($0)) old" } ?? ""
+            let due = status.running ? ", \(stream.due) due" : ""
+            let dropped = stream.dropped.sorted { $0.key < $1.key }.map { ", \($0.value) dropped (\($0.key))" }.joined()
+            line(
+                stream.name,
+                "\(stream.waiting) waiting (\(stream.waitingBytes) bytes\(due))\(oldest), "
+                    + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(dropped)")
+        }
+        if let parting = status.parting {
+            line(
+                "parted",
+                "\(parting.reason) in stream \(parting.stream), noticed \(moment(parting.time)): nothing of this epoch is sent any more")
+        }
+        for reason in status.holding { line("holding", reason) }
+        if status.quarantined > 0 { line("set aside", "\(status.quarantined) records that alone were refused") }
+        if let failure = status.queueFailure { line("queue", "the last write failed: \(failure)") }
+        line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
+        text = lines.joined(separator: "\n")
+    }
+
+    private static func duration(_ seconds: Double) -> String {
+        let whole = Int(min(max(seconds, 0), 1e12))
+        switch whole {
+        case ..<120: return "\(whole) s"
+        case ..<7200: return "\(whole / 60) min"
+        case ..<172_800: return "\(whole / 3600) h"
+        default: return "\(whole / 86_400) d"
+        }
+    }
+}
+
+/// A balance as a table.
+struct BalanceText {
+    let text: String
+
+    init(_ balance: DataSamplerBalance) {
+        func row(_ cells: [String]) -> String {
+            cells.enumerated().map { index, cell in
+                let padding = String(repeating: " ", count: max(0, (index == 0 ? 8 : 10) - cell.count))
+                return index == 0 ? cell + padding : padding + cell
+            }.joined()
+        }
+        var lines = [row(["stream", "produced", "stored", "rejected", "dropped", "lost", "waiting"])]
+        let order = ["status", "event", "sample"]
+        for (name, stream) in balance.streams.sorted(by: { order.firstIndex(of: $0.key) ?? 9 < order.firstIndex(of: $1.key) ?? 9 }) {
+            let numbers = [
+                stream.produced, stream.stored, stream.rejected.values.reduce(0, +), stream.dropped.values.reduce(0, +),
+                stream.lostAtCollector, stream.waiting,
+            ]
+            lines.append(row([name] + numbers.map { "\($0)" }) + (stream.closes ? "" : "   does not close"))
+        }
+        lines.append("epoch \(balance.epoch): the balance \(balance.closes ? "closes" : "DOES NOT CLOSE")")
+        text = lines.joined(separator: "\n")
+    }
+}

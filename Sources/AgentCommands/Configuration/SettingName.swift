@@ -1,0 +1,29 @@
+/// The agent's settings by their flag's name. A flag beats the environment variable, which beats the configuration file.
+enum SettingName: String, CaseIterable, Sendable {
+    case data
+    case collector
+    case enrollmentToken = "enrollment-token"
+    case enrollmentTokenFile = "enrollment-token-file"
+    case sampleInterval = "sample-interval"
+    case transmitInterval = "transmit-interval"
+    case modules
+    case eventHold = "event-hold"
+    case beaconInterval = "beacon-interval"
+    case lossWindow = "loss-window"
+    case ca
+    case proxy
+    case logLevel = "log-level"
+    /// Per-module intervals; only the file can say them.
+    case moduleIntervals = "module-intervals"
+
+    var flag: String { "--\(rawValue)" }
+
+    /// `WS1_` and the flag's name in capitals.
+    var variable: String { "WS1_" + rawValue.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
+
+    /// The flag's name in camel case.
+    var fileKey: String {
+        let words = rawValue.split(separator: "-")
+        return words[0] + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    }
+}

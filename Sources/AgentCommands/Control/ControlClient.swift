@@ -1,0 +1,97 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// Asks a running agent over its control socket, one request and one answer, bounded by a time-out. It blocks a thread that is none of the tasks'.
+struct ControlClient: Sendable {
+    let directory: String
+    /// For each read and write.
+    var timeoutSeconds = 30
+
+    /// - Returns: `nil` where no agent listens: no socket, or one left by an agent that was killed.
+    /// - Throws: `tryAgain` where an agent took the connection and gave no whole answer; whether it did what was asked is then unknown.
+    func ask(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
+        guard let frame = ControlFrame.bytes(request) else {
+            throw AgentError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
+        }
+        let result = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: Result { () throws(AgentError) in try exchange(frame) }) }
+        }
+        return try result.get()
+    }
+
+    private func exchange(_ frame: Data) throws(AgentError) -> WireControlAnswer? {
+        guard let descriptor = try connect() else { return nil }
+        defer { close(descriptor) }
+        try send(frame, descriptor)
+        let prefix = try receive(ControlFrame.lengthBytes, descriptor)
+        guard let length = ControlFrame.length(prefix.reduce(0) { $0 << 8 | UInt32($1) }) else {
+            throw unanswered("gave no answer of ours")
+        }
+        do { return try WireControlAnswer.decode(try receive(length, descriptor)) } catch let error as AgentError {
+            throw error
+        } catch {
+            throw unanswered("gave an answer that cannot be read")
+        }
+    }
+
+    private func connect() throws(AgentError) -> Int32? {
+        var status = stat()
+        guard stat(directory, &status) == 0 else { return nil }
+        let path = try ControlSocketPath(directory: directory)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw AgentError(.failed, "no socket: \(String(cString: strerror(errno)))") }
+        var time = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.path.utf8).prefix($0.count - 1)) }
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        if result == 0 { return descriptor }
+        let error = errno
+        close(descriptor)
+        switch error {
+        case ENOENT, ECONNREFUSED, ENOTDIR: return nil
+        case EAGAIN: throw AgentError(.tryAgain, "the agent in \(directory) has too many connections: try again")
+        default:
+            throw AgentError(
+                .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: \(String(cString: strerror(error)))")
+        }
+    }
+
+    private func send(_ bytes: Data, _ descriptor: Int32) throws(AgentError) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw unanswered("did not take the request") }
+            sent += count
+        }
+    }
+
+    private func receive(_ count: Int, _ descriptor: Int32) throws(AgentError) -> Data {
+        var bytes = Data(count: count)
+        var received = 0
+        while received < count {
+            let got = bytes.withUnsafeMutableBytes { Glibc.recv(descriptor, $0.baseAddress! + received, $0.count - received, 0) }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else {
+                throw unanswered(got == 0 ? "closed the connection without an answer" : "did not answer in \(timeoutSeconds) s")
+            }
+            received += got
+        }
+        return bytes
+    }
+
+    private func unanswered(_ what: String) -> AgentError {
+        AgentError(.tryAgain, "the agent in \(directory) \(what): it is unknown whether it did what was asked; look at its status")
+    }
+}

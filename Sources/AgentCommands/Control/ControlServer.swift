@@ -1,0 +1,151 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import WireModel
+
+/// Serves a running agent's control socket: mode 0600, few connections, one request and one answer each, silent ones closed.
+///
+/// Holding the queue's lock is what makes an agent the owner: a socket file it finds is that of a killed one, and is replaced.
+struct ControlServer: Sendable {
+    typealias Answering = @Sendable (WireControlRequest) async -> WireControlAnswer
+
+    /// Commands are short-lived and few; what is beyond is closed at once.
+    static let maximumConnections = 32
+
+    let directory: String
+    /// A connection without traffic for so long is closed.
+    var idleTime: TimeAmount = .seconds(30)
+    let logger: Logger
+    let answer: Answering
+
+    /// A message that came, and the connection to answer on.
+    struct Request: Sendable {
+        let message: Data
+        let channel: any Channel
+    }
+
+    /// Binds the socket, calls `ready`, and serves until the task is cancelled; requests begun are answered; the socket is removed.
+    func run(ready: @Sendable () async -> Void = {}) async throws(AgentError) {
+        // A thread of its own: a slow name look-up of the transport must not keep a command waiting.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // Bounded by the connections: each asks once.
+        let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
+        do {
+            let server = try await bind(group, requests: continuation)
+            await ready()
+            await serve(requests)
+            // Fails only where it is closed already.
+            try? await server.close()
+            unlink("\(directory)/\(ControlSocketPath.name)")
+        } catch {
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        // Closes what connections are left.
+        try? await group.shutdownGracefully()
+    }
+
+    private func bind(
+        _ group: MultiThreadedEventLoopGroup, requests: AsyncStream<Request>.Continuation
+    ) async throws(AgentError) -> any Channel {
+        let open = OpenConnections()
+        let idleTime = idleTime
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 16)
+            .childChannelInitializer { channel in
+                guard open.enter() else { return channel.close() }
+                channel.closeFuture.whenComplete { _ in open.leave() }
+                return channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
+                    try pipeline.addHandler(
+                        ByteToMessageHandler(ControlFrameDecoder(), maximumBufferSize: 2 * ControlFrame.maximumBytes))
+                    try pipeline.addHandler(RequestHandler(requests: requests))
+                }
+            }
+        let socket = try ControlSocketPath(directory: directory)
+        do {
+            let server = try await bootstrap.bind(unixDomainSocketPath: socket.path, cleanupExistingSocketFile: true).get()
+            guard chmod(socket.path, 0o600) == 0 else { throw IOError(errnoCode: errno, reason: "chmod") }
+            return server
+        } catch {
+            throw AgentError(.failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)", cause: error)
+        }
+    }
+
+    private func serve(_ requests: AsyncStream<Request>) async {
+        await withDiscardingTaskGroup { group in
+            for await request in requests {
+                group.addTask { await serve(request) }
+            }
+        }
+    }
+
+    private func serve(_ request: Request) async {
+        let answer: WireControlAnswer
+        do { answer = await self.answer(try WireControlRequest.decode(request.message)) } catch {
+            answer = .failure(code: "malformed-request", message: "the request cannot be read: \(error)", exitCode: 64)
+        }
+        do {
+            try await request.channel.writeAndFlush(ByteBuffer(bytes: ControlFrame.bytes(answer)))
+            try await request.channel.close()
+        } catch {
+            // Whoever asked has gone; what was asked is done all the same.
+            logger.debug("a command did not wait for its answer", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Counts connections against their bound.
+    private final class OpenConnections: Sendable {
+        private let count = Mutex(0)
+
+        func enter() -> Bool {
+            count.withLock { count in
+                guard count < ControlServer.maximumConnections else { return false }
+                count += 1
+                return true
+            }
+        }
+
+        func leave() { count.withLock { $0 -= 1 } }
+    }
+
+    /// Hands a connection's one request over; closes what is silent or not understood.
+    private final class RequestHandler: ChannelInboundHandler {
+        typealias InboundIn = Data
+
+        private let requests: AsyncStream<Request>.Continuation
+        private var asked = false
+
+        init(requests: AsyncStream<Request>.Continuation) { self.requests = requests }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard !asked else { return }
+            asked = true
+            requests.yield(Request(message: unwrapInboundIn(data), channel: context.channel))
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if event is IdleStateHandler.IdleStateEvent {
+                context.close(promise: nil)
+            } else {
+                context.fireUserInboundEventTriggered(event)
+            }
+        }
+    }
+}
+
+extension WireControlAnswer {
+    static func failure(code: String, message: String, exitCode: Int32) -> WireControlAnswer {
+        var answer = WireControlAnswer()
+        answer.errorCode = code
+        answer.message = message
+        answer.exitCode = UInt32(clamping: exitCode)
+        return answer
+    }
+}

@@ -1,0 +1,35 @@
+import FoundationEssentials
+import Logging
+
+/// Log lines on standard error: time, level, what happened, and its data. One line is one message, whatever is in it.
+struct OneLineLogHandler: LogHandler {
+    private static let timeStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+
+    let label: String
+    var logLevel = Logger.Level.info
+    var metadata = Logger.Metadata()
+
+    init(label: String) { self.label = label }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var line = "\(Date().ISO8601Format(Self.timeStyle)) \(event.level) \(label): \(event.message)"
+        let data = metadata.merging(event.metadata ?? [:]) { $1 }
+        for (key, value) in data.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(Self.quoted("\(value)"))" }
+        StandardStreams.error(Self.oneLine(line))
+    }
+
+    private static func quoted(_ value: String) -> String {
+        value.contains(" ") ? "\"\(value.replacing("\"", with: "'"))\"" : value
+    }
+
+    /// Control characters, line ends among them, would let one message look like two.
+    static func oneLine(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? " " : $0 }))
+    }
+}

@@ -1,0 +1,100 @@
+import WireModel
+
+/// When a beacon is made, and who shares it. Pure: what happened and when go in, what to do comes out.
+///
+/// One beacon is in flight at a time. Each holds the device's state as of a *change number*; a caller whose change it holds shares its
+/// outcome, another one waits for the beacon after it, together with everybody else who came meanwhile.
+/// Times are microseconds of one clock that never goes back.
+struct BeaconScheduleStateMachine: Sendable {
+    typealias Caller = UInt64
+
+    enum Action: Equatable {
+        /// Make a beacon now and report its end with `finished`.
+        case make(trigger: WireBeaconTrigger)
+        /// Nothing now; what is in flight, or the schedule, comes by itself.
+        case none
+    }
+
+    /// The least time between two beacons of a schedule (ws1).
+    static let leastFrequency: Double = 60
+    /// The greatest, so that a schedule is one.
+    static let greatestFrequency: Double = 86_400
+
+    private struct Flight: Sendable {
+        /// The newest change it holds.
+        var change: UInt64
+        var callers: [Caller] = []
+    }
+
+    private struct Waiting: Sendable {
+        var trigger: WireBeaconTrigger
+        var callers: [Caller] = []
+    }
+
+    /// Microseconds; `nil`: no schedule.
+    private(set) var interval: UInt64?
+    /// When the schedule's next is due; `nil`: no schedule.
+    private(set) var nextDue: UInt64?
+    private var flight: Flight?
+    private var waiting: Waiting?
+    /// Counts the changes of what a beacon says.
+    private var change: UInt64 = 0
+
+    /// What is asked for becomes this many seconds: not finite or less than 60 is 60 (ws1), more than a day is a day.
+    static func frequency(_ asked: Double) -> Double {
+        guard asked.isFinite else { return leastFrequency }
+        return min(max(asked, leastFrequency), greatestFrequency)
+    }
+
+    /// Something a beacon tells has changed: one in flight does not hold it.
+    mutating func changed() { change += 1 }
+
+    /// Starts a schedule, or replaces the one there is; the first beacon goes at once.
+    mutating func scheduleStarted(frequency asked: Double, now: UInt64, trigger: WireBeaconTrigger) -> Action {
+        let interval = UInt64(Self.frequency(asked) * 1_000_000)
+        self.interval = interval
+        nextDue = now + interval
+        return demand(trigger, caller: nil)
+    }
+
+    /// Idempotent. What is in flight still ends.
+    mutating func scheduleStopped() {
+        interval = nil
+        nextDue = nil
+    }
+
+    /// Somebody asks for a beacon and waits for it. `finished` names the caller once its beacon has ended.
+    mutating func asked(by caller: Caller, trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: caller) }
+
+    /// The clock reached a time; a beacon that is due is made. Missed ones are not made up for: a beacon tells the present.
+    mutating func reached(_ now: UInt64) -> Action {
+        guard let interval, let due = nextDue, now >= due else { return .none }
+        // In step with the schedule, so that lateness does not add up; after a long sleep, from now.
+        nextDue = due + interval > now ? due + interval : now + interval
+        return demand(.schedule, caller: nil)
+    }
+
+    /// What was in flight has ended. Its callers get its outcome; the returned action is the beacon after it.
+    mutating func finished() -> (callers: [Caller], next: Action) {
+        guard let ended = flight else { return ([], .none) }
+        flight = nil
+        guard let waiting else { return (ended.callers, .none) }
+        self.waiting = nil
+        flight = Flight(change: change, callers: waiting.callers)
+        return (ended.callers, .make(trigger: waiting.trigger))
+    }
+
+    private mutating func demand(_ trigger: WireBeaconTrigger, caller: Caller?) -> Action {
+        guard flight != nil else {
+            flight = Flight(change: change, callers: caller.map { [$0] } ?? [])
+            return .make(trigger: trigger)
+        }
+        if let holds = flight?.change, holds == change {
+            if let caller { flight?.callers.append(caller) }
+            return .none
+        }
+        if waiting == nil { waiting = Waiting(trigger: trigger) }
+        if let caller { waiting?.callers.append(caller) }
+        return .none
+    }
+}

@@ -1,0 +1,51 @@
+import SampleModules
+
+/// The modules to sample, as a bit mask. Bits and names are stable for ever; they are those of `AWDataSamplerModuleBitmask` (ws1).
+///
+/// A mask may hold modules that this version or platform does not offer; starting a data sampler with one is refused, never passed over.
+public struct DataSamplerModules: OptionSet, Hashable, Sendable {
+    /// The mask.
+    public let rawValue: UInt32
+
+    /// Makes a set from a mask.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    private init(_ module: SampleModuleName) { self.init(rawValue: ModuleSet(module).rawValue) }
+
+    /// Host, processors, memory, file systems, block devices, power, temperatures (ws1: `AWDataSamplerModuleSystem`).
+    public static let system = DataSamplerModules(.system)
+    /// The application's own usage.
+    public static let analytics = DataSamplerModules(.analytics)
+    /// Position, from gpsd.
+    public static let gps = DataSamplerModules(.gps)
+    /// Traffic per interface.
+    public static let networkData = DataSamplerModules(.networkData)
+    /// Reserved: not offered by this platform.
+    public static let callLog = DataSamplerModules(.callLog)
+    /// Adapters, addresses, gateways, DNS servers.
+    public static let networkAdapter = DataSamplerModules(.networkAdapter)
+    /// Wireless interfaces.
+    public static let wlan2 = DataSamplerModules(.wlan2)
+    /// All modules that the application registers by itself.
+    public static let custom = DataSamplerModules(.custom)
+
+    /// Reads module names, as configuration files give them: names, never numbers.
+    ///
+    /// - Throws: `invalidConfiguration` at the first that is unknown or not offered, with the reason.
+    public init(names: [String]) throws(DataSamplerError) {
+        do {
+            self.init(rawValue: try ModuleSet(configurationNames: names).rawValue)
+        } catch {
+            throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
+        }
+    }
+
+    /// The modules by name. Throws `invalidConfiguration` for one that is not offered.
+    var moduleNames: [SampleModuleName] {
+        get throws(DataSamplerError) {
+            do { return try ModuleSet(rawValue: rawValue).modules() } catch {
+                throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Everything that is open while this process holds the queue directory: queue, identity, and the making of records.
+///
+/// Samples nothing and sends nothing by itself; the running data sampler adds that, and a command that finds no agent running uses just this.
+/// Safe from any thread.
+final class SamplerCore: Sendable {
+    private struct Making {
+        var facts: DeviceFacts
+        var beacons: UInt64 = 0
+    }
+
+    let configuration: DataSamplerConfiguration
+    let queue: RecordQueue
+    let identity: IdentityStore
+    let clock: any RecordClock
+    let logger: Logger
+    /// One per run of a program.
+    private let session = EventSessionID.random()
+    private let making: Mutex<Making>
+
+    /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let it go.
+    static func open(
+        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, logger: Logger
+    ) async throws(DataSamplerError) -> SamplerCore {
+        var settings = RecordQueue.Configuration()
+        settings.lossWindow = .seconds(configuration.lossWindow)
+        let step = Duration.milliseconds(100)
+        var waited = Duration.zero
+        while true {
+            do {
+                let queue = try RecordQueue.open(
+                    directory: configuration.directory, configuration: settings, clock: environment.clock, logger: logger)
+                return SamplerCore(configuration, queue: queue, environment: environment, logger: logger)
+            } catch  where error.code == .inUse && waited < environment.lockWait && !Task.isCancelled {
+                // A lock held by another process cannot be awaited without blocking a thread; a start asks for it a few times.
+                try? await environment.sleeper.sleep(for: step)
+                waited += step
+            } catch {
+                throw DataSamplerError(error)
+            }
+        }
+    }
+
+    private init(_ configuration: DataSamplerConfiguration, queue: RecordQueue, environment: SamplerEnvironment, logger: Logger) {
+        self.configuration = configuration
+        self.queue = queue
+        self.logger = logger
+        clock = environment.clock
+        // The sampled module says what is odd about this machine; one voice is enough.
+        var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))
+        var request = WireEnrollRequest()
+        let reading = facts.read(at: environment.clock.now())
+        if let machine = reading.identity {
+            request.deviceName = machine.hostName
+            request.operatingSystem = machine.operatingSystem
+        }
+        request.agentVersion = DataSampler.version
+        request.application = configuration.applicationIdentifier
+        request.test = configuration.isTest
+        identity = IdentityStore(
+            file: IdentityFile(directory: configuration.directory), machineHash: environment.machineHash,
+            enrollmentToken: configuration.enrollmentToken, request: request)
+        making = Mutex(Making(facts: facts))
+    }
+
+    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
+    func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
+        guard configuration.analyticsEnabled else {
+            throw DataSamplerError(.analyticsDisabled, "analytics is not enabled: the event was not recorded")
+        }
+        var message = event.message
+        if message.sessionID.isEmpty { message.sessionID = session.data }
+        let record = record(.event, .event, at: clock.now(), body: message.encoded)
+        do {
+            switch durability {
+            case .durable: return try await queue.enqueueDurably(record)
+            case .ordinary:
+                try queue.enqueue(record)
+                return nil
+            }
+        } catch {
+            throw DataSamplerError(error)
+        }
+    }
+
+    /// Makes a beacon of the present and returns its number once it is on synced disk.
+    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64 {
+        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is queued.
+        let status = try? await queue.status()
+        let stamp = clock.now()
+        let (facts, sequence) = making.withLock { making in
+            making.beacons += 1
+            return (making.facts.read(at: stamp), making.beacons)
+        }
+        let beacon = BeaconComposer.beacon(
+            .init(
+                trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: sequence, stamp: stamp, facts: facts,
+                enrollment: try? identity.load(), queue: status),
+            configuration: configuration)
+        do {
+            return try await queue.enqueueDurably(record(.status, .beacon, at: stamp, body: beacon.encoded))
+        } catch {
+            throw DataSamplerError(error)
+        }
+    }
+
+    func record(_ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data) -> NewRecord {
+        NewRecord(
+            stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier,
+            test: configuration.isTest, body: body)
+    }
+
+    func close() async { await queue.close() }
+}
+
+/// One run of a program, as its events name it.
+private enum EventSession {}
+private typealias EventSessionID = Identifier<EventSession>

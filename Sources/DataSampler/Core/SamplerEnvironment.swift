@@ -1,0 +1,29 @@
+import HTTPTransport
+import RecordQueue
+import SampleModules
+import Transmitter
+
+/// What a data sampler takes from the outside; tests inject their own.
+struct SamplerEnvironment: Sendable {
+    /// A way to the collector and how it ends.
+    struct Connection: Sendable {
+        var transport: any Transport
+        var shutdown: @Sendable () async -> Void
+    }
+
+    var clock: any RecordClock = SystemRecordClock()
+    /// What waits are measured with.
+    var sleeper: any Clock<Duration> = ContinuousClock()
+    var host: any HostSource = LinuxHostSource()
+    var machineHash: String? = MachineHash.ofThisMachine()
+    var slot = ProcessSlot.shared
+    /// How long a start waits for the queue directory's lock.
+    var lockWait: Duration = .seconds(5)
+    /// How long a stop sends what is left.
+    var drainTime: Duration = .seconds(5)
+    var connect: @Sendable (HTTPTransportConfiguration) throws(HTTPTransportError) -> Connection = {
+        configuration throws(HTTPTransportError) in
+        let transport = try HTTPTransport(configuration: configuration)
+        return Connection(transport: transport) { await transport.shutdown() }
+    }
+}

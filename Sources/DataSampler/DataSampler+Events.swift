@@ -1,0 +1,46 @@
+import Transmitter
+
+extension DataSampler {
+    /// Records an event (ws1: on `AnalyticsHandler.sharedInstance`).
+    ///
+    /// It is held for the configured time before it is sent; a restart does not release it early.
+    ///
+    /// - Parameters:
+    ///   - event: what kind of event.
+    ///   - eventName: 1 to 256 bytes of UTF-8.
+    ///   - eventValue: its value; text up to 65,536 bytes.
+    ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
+    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable` returns once it is on
+    ///     synced disk.
+    /// - Throws: `invalidEvent`, `analyticsDisabled`, `notRunning`, `queueFull` (counted as dropped), `queue`.
+    public func recordEvent(
+        _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue, attributes: [String: EventValue] = [:],
+        durability: Durability = .ordinary
+    ) async throws(DataSamplerError) {
+        let event = try AnalyticsEvent(event, name: eventName, value: eventValue, attributes: attributes)
+        _ = try await record(event, durability: durability)
+    }
+
+    /// Records an event whose value is text of a given type, as (ws1) has it.
+    ///
+    /// - Parameters:
+    ///   - event: what kind of event.
+    ///   - eventName: 1 to 256 bytes of UTF-8.
+    ///   - eventValue: the value as text, read as ``EventValue/init(_:type:)`` says.
+    ///   - valueType: its type.
+    /// - Throws: `invalidEvent` also where the text is not of that type; else as the call with a typed value.
+    public func recordEvent(
+        _ event: AnalyticsEventType, eventName: String, eventValue: String, valueType: EventValueType
+    ) async throws(DataSamplerError) {
+        try await recordEvent(event, eventName: eventName, eventValue: EventValue(eventValue, type: valueType))
+    }
+
+    /// - Returns: the number of a durable event.
+    package func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
+        let running = try running()
+        let number = try await running.core.record(event, durability: durability)
+        // Who waits for the disk and holds nothing back wants it to be seen soon.
+        if durability == .durable, configuration.eventHold == 0 { running.transmitter.transmitNow() }
+        return number
+    }
+}

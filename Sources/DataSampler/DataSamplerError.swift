@@ -1,0 +1,49 @@
+/// Why a ``DataSampler`` could not do what was asked.
+public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is. Stable; new ones may be added.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name in kebab-case, as printed.
+        public let rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
+        /// A value of the configuration is outside its range.
+        public static let invalidConfiguration = Code(rawValue: "invalid-configuration")
+        /// A name, value or attribute of an event is outside its bounds, or the value is not of the type given.
+        public static let invalidEvent = Code(rawValue: "invalid-event")
+        /// A data sampler runs in this process already.
+        public static let alreadyStarted = Code(rawValue: "already-started")
+        /// The data sampler was not started, or was stopped.
+        public static let notRunning = Code(rawValue: "not-running")
+        /// Another process holds the queue directory.
+        public static let queueInUse = Code(rawValue: "queue-in-use")
+        /// There is no room: the disk or the queue's memory is full. Try again later.
+        public static let queueFull = Code(rawValue: "queue-full")
+        /// The queue could not be opened, read or written.
+        public static let queue = Code(rawValue: "queue")
+        /// The identity file cannot be read, is damaged, or belongs to another machine.
+        public static let identity = Code(rawValue: "identity")
+        /// Analytics is not enabled.
+        public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+    /// What failed, on what, with which numbers, and what to do; no data of a person.
+    public let message: String
+    /// What made it fail, where something below did.
+    public let cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    /// Code and message in one line.
+    public var description: String { "\(code): \(message)" }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+import WireModel
+
+/// The type of an event's value (ws1).
+public enum EventValueType: String, CaseIterable, Sendable {
+    /// Any text.
+    case string
+    /// A signed 64-bit whole number.
+    case integer
+    /// A finite floating-point number.
+    case double
+    /// `true` or `false`.
+    case boolean
+    /// A point in time.
+    case date
+}
+
+/// The value of an event or of one of its attributes.
+public enum EventValue: Equatable, Sendable {
+    /// Text of at most 65,536 bytes of UTF-8.
+    case string(String)
+    /// A whole number.
+    case integer(Int64)
+    /// A finite number; NaN and the infinities are refused when the event is recorded.
+    case double(Double)
+    /// `true` or `false`.
+    case boolean(Bool)
+    /// A point in time, kept to the microsecond.
+    case date(Date)
+
+    /// Reads a value from text: integers and doubles in decimal, booleans as `true` or `false`, dates in ISO 8601
+    /// (`2026-03-01T12:00:00Z`, fractions of a second allowed).
+    ///
+    /// - Throws: `invalidEvent` where the text is not of that type.
+    public init(_ text: String, type: EventValueType) throws(DataSamplerError) {
+        let value: EventValue? =
+            switch type {
+            case .string: .string(text)
+            case .integer: Int64(text).map(EventValue.integer)
+            case .double: Double(text).flatMap { $0.isFinite ? .double($0) : nil }
+            case .boolean: text == "true" ? .boolean(true) : text == "false" ? .boolean(false) : nil
+            case .date: Self.date(text).map(EventValue.date)
+            }
+        guard let value else { throw DataSamplerError(.invalidEvent, "the event's value is not \(Self.expectation(type))") }
+        self = value
+    }
+
+    private static func date(_ text: String) -> Date? {
+        (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+    }
+
+    private static func expectation(_ type: EventValueType) -> String {
+        switch type {
+        case .string: "text"
+        case .integer: "a whole number from \(Int64.min) to \(Int64.max)"
+        case .double: "a finite number"
+        case .boolean: "true or false"
+        case .date: "a time in ISO 8601, such as 2026-03-01T12:00:00Z"
+        }
+    }
+}
+
+extension EventValue {
+    /// `nil` where the value is outside its bounds.
+    var wire: WireValue? {
+        var value = WireValue()
+        switch self {
+        case .string(let text):
+            guard text.utf8.count <= EventLimits.textBytes else { return nil }
+            value.text = text
+        case .integer(let number): value.integer = number
+        case .double(let number):
+            guard number.isFinite else { return nil }
+            value.real = number
+        case .boolean(let flag): value.boolean = flag
+        case .date(let date):
+            let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
+            // Beyond this a Double counts in more than microseconds, and further on does not fit.
+            guard abs(microseconds) < 9.0e18 else { return nil }
+            value.date = Int64(microseconds)
+        }
+        return value
+    }
+}
+
+/// Bounds of an event, so that one always fits into a record.
+enum EventLimits {
+    static let nameBytes = 256
+    static let textBytes = 65_536
+    static let attributes = 64
+    static let attributeNameBytes = 128
+    /// Name, value and attributes together; leaves room for the envelope in a record of 256 KiB.
+    static let eventBytes = 240 * 1024
+}

@@ -1,0 +1,31 @@
+import Logging
+import WireModel
+
+/// What commands do in a directory that no agent holds: they take the lock themselves, record durably, and let go. Nothing is sent.
+package struct OfflineSampler: Sendable {
+    private let core: SamplerCore
+
+    /// Waits up to five seconds for the lock, as a start does. The configuration's collector may be unknown.
+    package static func open(
+        _ configuration: DataSamplerConfiguration, logger: Logger
+    ) async throws(DataSamplerError) -> OfflineSampler {
+        let logger = configuration.traceLevel.applied(to: logger)
+        return OfflineSampler(core: try await SamplerCore.open(configuration, environment: SamplerEnvironment(), logger: logger))
+    }
+
+    /// Returns the event's number, once it is on synced disk.
+    package func record(_ event: AnalyticsEvent) async throws(DataSamplerError) -> UInt64 {
+        // A durable record always has a number.
+        try await core.record(event, durability: .durable) ?? 0
+    }
+
+    package func sendBeacon() async throws(DataSamplerError) -> UInt64 {
+        try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
+    }
+
+    package func status() async throws(DataSamplerError) -> DataSamplerStatus { try await core.status(transmitter: nil) }
+
+    package func balance() async throws(DataSamplerError) -> DataSamplerBalance { try await core.balance() }
+
+    package func close() async { await core.close() }
+}

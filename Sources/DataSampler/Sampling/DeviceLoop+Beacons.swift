@@ -1,0 +1,30 @@
+import RecordQueue
+import WireModel
+
+extension DeviceLoop {
+    /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it is on synced disk.
+    func sendBeacon(_ trigger: WireBeaconTrigger) async throws(DataSamplerError) -> UInt64 {
+        guard !hasEnded else { throw Self.stopped }
+        lastCaller += 1
+        let caller = lastCaller
+        let result = await withCheckedContinuation { continuation in
+            callers[caller] = continuation
+            perform(beacons.asked(by: caller, trigger: trigger))
+        }
+        return try result.get()
+    }
+
+    /// Starts a schedule or replaces the one there is; the first beacon goes at once.
+    func startBeacons(frequency: Double, trigger: WireBeaconTrigger) {
+        // The one in flight tells the former schedule.
+        beacons.changed()
+        perform(beacons.scheduleStarted(frequency: frequency, now: core.clock.now().timeSinceBoot, trigger: trigger))
+    }
+
+    /// Idempotent.
+    func stopBeacons() {
+        guard beacons.interval != nil else { return }
+        beacons.changed()
+        beacons.scheduleStopped()
+    }
+}

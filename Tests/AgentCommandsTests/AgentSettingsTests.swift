@@ -1,0 +1,108 @@
+import DataSampler
+import Foundation
+import Testing
+
+@testable import AgentCommands
+
+@Suite struct AgentSettingsTests {
+    private func settings(
+        flags: [SettingName: String] = [:], environment: [String: String] = [:], file: String? = nil
+    ) throws -> DataSamplerConfiguration {
+        var flags = flags
+        if flags[.data] == nil { flags[.data] = "/data" }
+        if flags[.collector] == nil { flags[.collector] = "http://localhost:8420" }
+        let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
+        let layers = SettingLayers(flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
+        return try AgentSettings(layers, needsCollector: true).configuration
+    }
+
+    @Test func `Defaults are those of the agent`() throws {
+        let settings = try settings()
+        #expect(settings.defaultSampleInterval == 60)
+        #expect(settings.defaultTransmitInterval == 300)
+        #expect(settings.beaconInterval == 900)
+        #expect(settings.eventHold == 7200)
+        #expect(settings.lossWindow == 10)
+        #expect(settings.sampleModules == .system)
+        #expect(settings.traceLevel == .information)
+        #expect(settings.enrollmentToken == nil)
+    }
+
+    @Test func `A flag beats the variable, which beats the file`() throws {
+        let file = "{ sampleInterval: 10, /* JSON5 */ transmitInterval: '20', eventHold: 30, modules: ['system'], }"
+        let environment = ["WS1_TRANSMIT_INTERVAL": "21", "WS1_EVENT_HOLD": "31"]
+        let settings = try settings(flags: [.eventHold: "32"], environment: environment, file: file)
+        #expect(settings.defaultSampleInterval == 10)
+        #expect(settings.defaultTransmitInterval == 21)
+        #expect(settings.eventHold == 32)
+    }
+
+    @Test func `Names follow from the flag`() {
+        #expect(SettingName.enrollmentTokenFile.flag == "--enrollment-token-file")
+        #expect(SettingName.enrollmentTokenFile.variable == "WS1_ENROLLMENT_TOKEN_FILE")
+        #expect(SettingName.enrollmentTokenFile.fileKey == "enrollmentTokenFile")
+    }
+
+    @Test(arguments: [
+        (SettingName.sampleInterval, "0", "1 to 86400 seconds"), (.sampleInterval, "abc", "1 to 86400 seconds"),
+        (.sampleInterval, "nan", "1 to 86400 seconds"), (.transmitInterval, "inf", "1 to 86400 seconds"),
+        (.transmitInterval, "86401", "1 to 86400 seconds"), (.eventHold, "-1", "0 to 259200 seconds"),
+        (.beaconInterval, "59", "60 to 86400 seconds"), (.lossWindow, "61", "0 to 60 seconds"), (.logLevel, "loud", "off, error"),
+        (.modules, "1", "by name, never by number"), (.modules, "system,callLog", "not offered by this platform"),
+        (.modules, "systm", "There is no sample module"), (.collector, "localhost", "collector URL"), (.data, "", "not empty"),
+        (.proxy, "socks://x", "proxy URL"),
+    ]) func `A value that cannot be is an error naming flag or variable and what is allowed`(
+        name: SettingName, value: String, expected: String
+    ) {
+        let byFlag = #expect(throws: AgentError.self) { try settings(flags: [name: value]) }
+        #expect(byFlag?.exitCode == 64)
+        #expect(byFlag?.message.contains(name.flag) == true)
+        #expect(byFlag?.message.contains(expected) == true)
+        guard name != .data, name != .collector else { return }
+        let byVariable = #expect(throws: AgentError.self) { try settings(environment: [name.variable: value]) }
+        #expect(byVariable?.message.contains(name.variable) == true)
+    }
+
+    @Test(arguments: [
+        ("{ sampelInterval: 5 }", "sampelInterval"), ("{ sampleInterval: 0 }", "sampleInterval in agent.json5"),
+        ("{ modules: 1 }", "modules in agent.json5"), ("{ modules: ['callLog'] }", "not offered by this platform"),
+        ("{ sampleInterval: true }", "sampleInterval"), ("[]", "agent.json5"), ("{", "agent.json5"), ("", "agent.json5"),
+        ("{ moduleIntervals: { system: { sampleInterval: 0.5 } } }", "system.sampleInterval"),
+        ("{ moduleIntervals: { system: { interval: 5 } } }", "system.interval"),
+        ("{ moduleIntervals: { systm: { sampleInterval: 5 } } }", "systm"), ("{ data: 5 }", "data in agent.json5"),
+    ]) func `What is wrong in a file is an error naming its key`(file: String, expected: String) {
+        let error = #expect(throws: AgentError.self) {
+            let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
+            let flags: [SettingName: String] = values[.data] == nil ? [.data: "/d"] : [:]
+            let layers = SettingLayers(flags: flags, environment: ["WS1_COLLECTOR": "http://c"], file: (values, "agent.json5"))
+            _ = try AgentSettings(layers, needsCollector: true)
+        }
+        #expect(error?.exitCode == 64)
+        #expect(error?.message.contains(expected) == true)
+    }
+
+    @Test func `Intervals of single modules come from the file`() throws {
+        let settings = try settings(file: "{ moduleIntervals: { system: { sampleInterval: 5, transmitInterval: 7 } } }")
+        #expect(settings.moduleIntervals == ["system": .init(sampleInterval: 5, transmitInterval: 7)])
+    }
+
+    @Test func `The token comes from a flag or from a file's first line, not from both`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try Data("token-in-file \n".utf8).write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let byFlag = try settings(flags: [.enrollmentToken: "t"])
+        #expect(byFlag.enrollmentToken == "t")
+        let byFile = try settings(flags: [.enrollmentTokenFile: path])
+        #expect(byFile.enrollmentToken == "token-in-file")
+        #expect(throws: AgentError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
+        let missing = #expect(throws: AgentError.self) { try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"]) }
+        #expect(missing?.message.contains("/nonexistent/token") == true)
+    }
+
+    @Test func `What must be given and is not names all three places`() {
+        let error = #expect(throws: AgentError.self) {
+            try AgentSettings(SettingLayers(flags: [:], environment: [:], file: nil), needsCollector: true)
+        }
+        for place in ["--data", "WS1_DATA", "data in the configuration file"] { #expect(error?.message.contains(place) == true) }
+    }
+}

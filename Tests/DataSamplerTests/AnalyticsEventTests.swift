@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct AnalyticsEventTests {
+    @Test(
+        arguments: [
+            ("", .string, .string("")), ("42", .integer, .integer(42)), ("-9223372036854775808", .integer, .integer(.min)),
+            ("1.5e3", .double, .double(1500)), ("true", .boolean, .boolean(true)), ("false", .boolean, .boolean(false)),
+            ("2026-03-01T12:00:00Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400))),
+            ("2026-03-01T12:00:00.500Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400.5))),
+        ] as [(String, EventValueType, EventValue)]) func `Text is read as its type says`(
+            text: String, type: EventValueType, expected: EventValue
+        ) throws
+    {
+        let value = try EventValue(text, type: type)
+        #expect(value == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("", .integer), ("1.5", .integer), ("9223372036854775808", .integer), ("1,5", .double), ("nan", .double), ("inf", .double),
+            ("yes", .boolean), ("1", .boolean), ("TRUE", .boolean), ("yesterday", .date), ("2026-13-01T00:00:00Z", .date),
+        ] as [(String, EventValueType)]) func `Text that is not of its type is an error`(text: String, type: EventValueType)
+    {
+        let error = #expect(throws: DataSamplerError.self) { try EventValue(text, type: type) }
+        #expect(error?.code == .invalidEvent)
+    }
+
+    @Test func `Values arrive on the wire as they are`() throws {
+        let attributes: [String: EventValue] = [
+            "i": .integer(-1), "d": .double(0.5), "b": .boolean(false), "t": .date(Date(timeIntervalSince1970: 1.000001)),
+        ]
+        let message = try AnalyticsEvent(name: "n", value: .string("v"), attributes: attributes).message
+        #expect(message.type == .custom)
+        #expect(message.value.text == "v")
+        #expect(message.attributes["i"]?.integer == -1)
+        #expect(message.attributes["d"]?.real == 0.5)
+        #expect(message.attributes["b"]?.value == .boolean(false))
+        #expect(message.attributes["t"]?.date == 1_000_001)
+    }
+
+    @Test func `What is out of bounds is an error and never cut short`() {
+        let long = String(repeating: "x", count: 257)
+        let many = Dictionary(uniqueKeysWithValues: (0..<65).map { ("k\($0)", EventValue.integer(1)) })
+        let heavy = Dictionary(uniqueKeysWithValues: (0..<4).map { ("k\($0)", EventValue.string(String(repeating: "x", count: 65_536))) })
+        let events: [() throws -> AnalyticsEvent] = [
+            { try AnalyticsEvent(name: "", value: .integer(1)) }, { try AnalyticsEvent(name: long, value: .integer(1)) },
+            { try AnalyticsEvent(name: "n", value: .double(.nan)) }, { try AnalyticsEvent(name: "n", value: .double(.infinity)) },
+            { try AnalyticsEvent(name: "n", value: .string(String(repeating: "x", count: 65_537))) },
+            { try AnalyticsEvent(name: "n", value: .date(.distantFuture.addingTimeInterval(1e18))) },
+            { try AnalyticsEvent(name: "n", value: .integer(1), attributes: many) },
+            { try AnalyticsEvent(name: "n", value: .integer(1), attributes: ["": .integer(1)]) },
+            { try AnalyticsEvent(name: "n", value: .integer(1), attributes: heavy) }, { try AnalyticsEvent(WireEvent()) },
+        ]
+        for event in events {
+            let error = #expect(throws: DataSamplerError.self) { try event() }
+            #expect(error?.code == .invalidEvent)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct BeaconScheduleStateMachineTests {
+    private let second: UInt64 = 1_000_000
+
+    @Test(
+        arguments: [
+            (59.9, 60), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60), (-.infinity, 60), (60, 60), (900, 900), (1e9, 86_400),
+        ] as [(Double, Double)]) func `Less than 60 and what is not finite becomes 60`(asked: Double, expected: Double)
+    {
+        #expect(BeaconScheduleStateMachine.frequency(asked) == expected)
+    }
+
+    @Test func `A start sends at once and then in step`() {
+        var machine = BeaconScheduleStateMachine()
+        #expect(machine.scheduleStarted(frequency: 60, now: 5 * second, trigger: .start) == .make(trigger: .start))
+        #expect(machine.finished().next == .none)
+        #expect(machine.nextDue == 65 * second)
+        #expect(machine.reached(64 * second) == .none)
+        // Late by two seconds: the next is not late for it.
+        #expect(machine.reached(67 * second) == .make(trigger: .schedule))
+        #expect(machine.nextDue == 125 * second)
+    }
+
+    @Test func `Missed beacons are not made up for`() {
+        var machine = BeaconScheduleStateMachine()
+        _ = machine.scheduleStarted(frequency: 60, now: 0, trigger: .start)
+        _ = machine.finished()
+        #expect(machine.reached(1000 * second) == .make(trigger: .schedule))
+        _ = machine.finished()
+        #expect(machine.reached(1001 * second) == .none)
+        #expect(machine.nextDue == 1060 * second)
+    }
+
+    @Test func `A second start replaces the schedule, and a stop is idempotent`() {
+        var machine = BeaconScheduleStateMachine()
+        _ = machine.scheduleStarted(frequency: 60, now: 0, trigger: .start)
+        _ = machine.finished()
+        #expect(machine.scheduleStarted(frequency: 300, now: 10 * second, trigger: .start) == .make(trigger: .start))
+        _ = machine.finished()
+        #expect(machine.interval == 300 * second)
+        #expect(machine.reached(60 * second) == .none)
+        for _ in 1...2 {
+            machine.scheduleStopped()
+            #expect(machine.nextDue == nil)
+            #expect(machine.reached(10_000 * second) == .none)
+        }
+    }
+
+    @Test func `Callers that come while one is in flight share it`() {
+        var machine = BeaconScheduleStateMachine()
+        #expect(machine.asked(by: 1, trigger: .demand) == .make(trigger: .demand))
+        #expect(machine.asked(by: 2, trigger: .demand) == .none)
+        let (callers, next) = machine.finished()
+        #expect(callers == [1, 2])
+        #expect(next == .none)
+    }
+
+    @Test func `A caller whose change the one in flight does not hold waits for the next, with all who come after`() {
+        var machine = BeaconScheduleStateMachine()
+        #expect(machine.asked(by: 1, trigger: .demand) == .make(trigger: .demand))
+        machine.changed()
+        #expect(machine.asked(by: 2, trigger: .change) == .none)
+        #expect(machine.asked(by: 3, trigger: .demand) == .none)
+        let first = machine.finished()
+        #expect(first.callers == [1])
+        #expect(first.next == .make(trigger: .change))
+        // The second holds the change: it is shared again.
+        #expect(machine.asked(by: 4, trigger: .demand) == .none)
+        let second = machine.finished()
+        #expect(second.callers == [2, 3, 4])
+        #expect(second.next == .none)
+    }
+
+    @Test func `One that is due while one is in flight is that one`() {
+        var machine = BeaconScheduleStateMachine()
+        _ = machine.scheduleStarted(frequency: 60, now: 0, trigger: .start)
+        #expect(machine.reached(60 * second) == .none)
+        #expect(machine.nextDue == 120 * second)
+        #expect(machine.finished().next == .none)
+    }
+}

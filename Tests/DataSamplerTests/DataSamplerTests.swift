@@ -1,0 +1,225 @@
+import CollectorStore
+import Foundation
+import Logging
+import RecordQueue
+import SampleModules
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+@Suite(.timeLimit(.minutes(1))) struct DataSamplerTests {
+    private let store = InMemoryRecordStore()
+
+    private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {
+        DataSamplerConfiguration(
+            sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
+            collectorURL: "http://collector.test", enrollmentToken: token, applicationIdentifier: "com.example.app",
+            applicationVersion: "2.1", eventHold: 0, lossWindow: 0)
+    }
+
+    private func environment(_ transport: any Transport, slot: ProcessSlot = ProcessSlot()) -> SamplerEnvironment {
+        var environment = SamplerEnvironment()
+        environment.slot = slot
+        environment.lockWait = .zero
+        environment.machineHash = "machine"
+        environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
+        return environment
+    }
+
+    private func sampler(
+        _ directory: String, _ transport: any Transport, slot: ProcessSlot = ProcessSlot(),
+        change: (inout DataSamplerConfiguration) -> Void = { _ in }
+    ) throws -> DataSampler {
+        var configuration = configuration(directory)
+        change(&configuration)
+        return try DataSampler(configuration: configuration, environment: environment(transport, slot: slot), logger: Logger(label: "test"))
+    }
+
+    /// What arrived, in the order of its numbers.
+    private func stored(_ collector: LoopbackCollector, _ stream: StreamName) async throws -> [StoredRecord] {
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000).records
+            .sorted { $0.header.number < $1.header.number }
+    }
+
+    @Test func `Samples, events and beacons arrive once, and an orderly stop leaves nothing due behind`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let sampler = try sampler(directory.path, collector)
+        try await sampler.start()
+        try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(7), attributes: ["side": .string("left")])
+        try await sampler.recordEvent(.customEvent, eventName: "ratio", eventValue: "0.5", valueType: .double)
+        try await sampler.recordEvent(eventName: "kept", eventValue: .boolean(true), durability: .durable)
+        try await sampler.sendBeacon()
+        await sampler.stop()
+
+        let events = try await stored(collector, .event)
+        let bodies = try events.map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
+        #expect(bodies.map(\.name) == ["door.opened", "ratio", "kept"])
+        #expect(bodies.first?.value.integer == 7)
+        #expect(bodies.first?.attributes["side"]?.text == "left")
+        #expect(bodies.allSatisfy { $0.sessionID.count == 16 })
+        #expect(Set(bodies.map(\.sessionID)).count == 1)
+        #expect(events.allSatisfy { $0.header.application == "com.example.app" })
+
+        let status = try await stored(collector, .status)
+        let record = try #require(status.first)
+        let beacon = try WireBeacon.decode(record.header.body(of: record.bytes))
+        #expect(beacon.trigger == .demand)
+        #expect(beacon.application == "com.example.app")
+        #expect(beacon.applicationVersion == "2.1")
+        #expect(beacon.deviceCompliance == .unknown)
+        #expect(beacon.compromised == .unknown)
+        #expect(!beacon.deviceName.isEmpty)
+        #expect(beacon.nextBeaconSeconds == 0)
+
+        let samples = try await stored(collector, .sample)
+        #expect(!samples.isEmpty)
+        #expect(samples.allSatisfy { $0.header.module == "system" })
+        #expect(collector.enrollments == 1)
+
+        let offline = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
+        let balance = try await offline.balance()
+        await offline.close()
+        #expect(balance.closes)
+        #expect(balance.streams.values.allSatisfy { $0.waiting == 0 && $0.produced == $0.stored })
+    }
+
+    @Test func `Without a collector everything waits on disk, and the next start sends it`() async throws {
+        let directory = try TemporaryDirectory()
+        let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        let first = try sampler(directory.path, unreachable)
+        try await first.start()
+        try await first.recordEvent(eventName: "early", eventValue: .string("x"), durability: .durable)
+        await first.stop()
+
+        let collector = LoopbackCollector(store: store)
+        let second = try sampler(directory.path, collector)
+        try await second.start()
+        await second.stop()
+        let events = try await stored(collector, .event)
+        #expect(events.count == 1)
+    }
+
+    @Test func `A schedule sends at its start and says at its end that it ends`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let sampler = try sampler(directory.path, collector) { $0.beaconInterval = 900 }
+        try await sampler.start()
+        let status = try await sampler.status()
+        #expect(status.beaconInterval == 900)
+        // Either the first one itself, or one after it: then the first has been made.
+        try await sampler.sendBeacon()
+        await sampler.stop()
+        let records = try await stored(collector, .status)
+        let beacons = try records.map { try WireBeacon.decode($0.header.body(of: $0.bytes)) }
+        #expect(beacons.first?.trigger == .start)
+        #expect(beacons.last?.trigger == .stop)
+        #expect(beacons.last?.nextBeaconSeconds == 0)
+        #expect(beacons.dropLast().allSatisfy { $0.nextBeaconSeconds == 900 })
+        #expect(beacons.map(\.beaconSequence) == (1...UInt64(beacons.count)).map { $0 })
+    }
+
+    @Test func `Starting and stopping a beacon schedule is idempotent at its end`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try sampler(directory.path, LoopbackCollector(store: store))
+        await #expect(throws: DataSamplerError.self) { try await sampler.startSendingDeviceStatusBeacon() }
+        func interval() async -> Double? { try? await sampler.status().beaconInterval }
+        try await sampler.start()
+        try await sampler.startSendingDeviceStatusBeacon(transmitFrequency: 5)
+        #expect(await interval() == 60)
+        try await sampler.startSendingDeviceStatusBeacon(transmitFrequency: 120)
+        #expect(await interval() == 120)
+        await sampler.stopSendingDeviceStatusBeacon()
+        await sampler.stopSendingDeviceStatusBeacon()
+        #expect(await interval() == nil)
+        await sampler.stop()
+    }
+
+    @Test func `One runs per process: a second start is a typed error, and a stop makes room`() async throws {
+        let one = try TemporaryDirectory()
+        let two = try TemporaryDirectory()
+        let slot = ProcessSlot()
+        let first = try sampler(one.path, LoopbackCollector(store: store), slot: slot)
+        let second = try sampler(two.path, LoopbackCollector(store: store), slot: slot)
+        try await first.start()
+        for sampler in [first, second] {
+            let error = await #expect(throws: DataSamplerError.self) { try await sampler.start() }
+            #expect(error?.code == .alreadyStarted)
+        }
+        await first.stop()
+        try await second.start()
+        await second.stop()
+    }
+
+    @Test func `A directory that another holds is a typed error, and the start leaves nothing behind`() async throws {
+        let directory = try TemporaryDirectory()
+        let first = try sampler(directory.path, LoopbackCollector(store: store))
+        let slot = ProcessSlot()
+        let second = try sampler(directory.path, LoopbackCollector(store: store), slot: slot)
+        try await first.start()
+        let error = await #expect(throws: DataSamplerError.self) { try await second.start() }
+        #expect(error?.code == .queueInUse)
+        await first.stop()
+        try await second.start()
+        await second.stop()
+    }
+
+    @Test func `A damaged identity stops the start and is not replaced`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/identity"
+        try Data("{}".utf8).write(to: URL(filePath: path))
+        let sampler = try sampler(directory.path, LoopbackCollector(store: store))
+        let error = await #expect(throws: DataSamplerError.self) { try await sampler.start() }
+        #expect(error?.code == .identity)
+        let kept = try Data(contentsOf: URL(filePath: path))
+        #expect(kept == Data("{}".utf8))
+    }
+
+    @Test func `Before the start, after the stop and with analytics off events are refused`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try sampler(directory.path, LoopbackCollector(store: store)) { $0.analyticsEnabled = false }
+        func record() async -> DataSamplerError.Code? {
+            do throws(DataSamplerError) {
+                try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(await record() == .notRunning)
+        try await sampler.start()
+        #expect(await record() == .analyticsDisabled)
+        // Analytics does not gate beacons.
+        try await sampler.sendBeacon()
+        await sampler.stop()
+        #expect(await record() == .notRunning)
+        await sampler.stop()
+    }
+
+    @Test func `Status says whether it is enrolled, what holds, and what a module yields`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let sampler = try sampler(directory.path, collector) {
+            $0.enrollmentToken = nil
+            $0.eventHold = 7200
+        }
+        try await sampler.start()
+        try await sampler.recordEvent(eventName: "held", eventValue: .integer(1), durability: .durable)
+        let status = try await sampler.status()
+        #expect(status.running)
+        #expect(!status.enrollment.enrolled)
+        #expect(status.enrollment.reason?.isEmpty == false)
+        #expect(status.modules.map(\.name) == ["system"])
+        #expect(status.streams.map(\.name) == ["status", "event", "sample"])
+        let event = try #require(status.streams.first { $0.name == "event" })
+        #expect(event.waiting == 1 && event.due == 0)
+        #expect(status.holding.contains { $0.contains("not enrolled") })
+        #expect(status.holding.contains { $0.contains("held") })
+        let again = try JSONDecoder().decode(DataSamplerStatus.self, from: JSONEncoder().encode(status))
+        #expect(again == status)
+        await sampler.stop()
+    }
+}
