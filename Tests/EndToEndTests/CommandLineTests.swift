@@ -22,7 +22,7 @@ struct CommandLineTests {
         Case(program: .agent, arguments: ["run", "--no-such-flag"], names: "no-such-flag"),
         Case(program: .agent, arguments: ["run", "--collector", "http://127.0.0.1:1"], names: "--data"),
         Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent"], names: "--collector"),
-        Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "no url"], names: "no url"),
+        Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "no url"], names: "scheme"),
         Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "ftp://host"], names: "ftp"),
         Case(program: .agent, arguments: run + ["--sample-interval", "0"], names: "0"),
         Case(program: .agent, arguments: run + ["--sample-interval=-1"], names: "-1"),
