@@ -75,7 +75,7 @@ let package = Package(
 
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
-        target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
+        target("RecordQueue", ["WireModel", "SQLite", logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
@@ -87,12 +87,12 @@ let package = Package(
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.
-        target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        target("CollectorStore", ["WireModel", "SQLite", crypto, logging]),
         target(
             "Collector",
             [
-                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, crypto, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore,
-                nioPosix, nioSSL, nioHTTPTypes, httpTypes, lifecycle, unixSignals, logging,
+                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
+                nioHTTPTypes, httpTypes, logging,
             ]),
         target(
             "CollectorCommands",
@@ -101,7 +101,7 @@ let package = Package(
 
         // Tests.
         target(
-            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", crypto, logging],
+            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore"],
             exclude: ["CapturedHost/Machines"]),
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
@@ -116,8 +116,8 @@ let package = Package(
         tests(
             "Collector",
             [
-                "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTesting,
-                nioCore, nioPosix, nioHTTPTypes, httpTypes, asyncHTTPClient, yams, lifecycle, logging,
+                "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
+                httpTypes, yams, logging,
             ]),
         .testTarget(
             name: "ExactlyOnceTests",
@@ -126,7 +126,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "TelemetryTestKit", "WireModel", "RecordQueue", "SQLite", "Gzip", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                "WireModel", "Gzip", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
                 "ws1agent", "ws1collector",
             ],
             swiftSettings: settings),
