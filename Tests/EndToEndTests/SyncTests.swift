@@ -8,13 +8,15 @@ struct SyncTests {
         try await Deployment.run { deployment in
             let trace = deployment.directory + "/trace"
             let calls = "trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,fsync,fdatasync"
-            try await deployment.startCollector(under: ["strace", "-f", "-yy", "-s", "96", "-e", calls, "-o", trace])
+            // -D: the collector is our child and gets our signals; strace looks on from aside.
+            try await deployment.startCollector(under: ["strace", "-D", "-f", "-yy", "-s", "96", "-e", calls, "-o", trace])
             try deployment.startAgent()
             _ = try await deployment.record(events: 10, prefix: "synced")
             try await deployment.waitUntilSent()
             try await deployment.stopAgent()
             try await deployment.stopCollector()
 
+            try await deployment.until("strace has seen the collector end") { Program.text(trace).contains("+++ exited with 0 +++") }
             let text = Program.text(trace)
             let answers = SyncTrace(text) { $0.contains("/records/") && $0.hasSuffix("-wal") }.answers
             #expect(answers.count >= 3, "only \(answers.count) answered batches were seen; was the collector traced?")
