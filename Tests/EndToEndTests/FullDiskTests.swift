@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Testing
+import WireModel
 
 /// A full disk is said, counted and got over; what was on disk before is neither lost nor stuck.
 ///
