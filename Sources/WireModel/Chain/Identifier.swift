@@ -27,12 +27,9 @@ package struct Identifier<Subject>: Hashable, Sendable {
     /// `nil` unless there are exactly 16 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
-        var high: UInt64 = 0
-        var low: UInt64 = 0
-        for (position, byte) in bytes.enumerated() {
-            if position < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
-        }
-        self.init(high: high, low: low)
+        var halves: (UInt64, UInt64) = (0, 0)
+        withUnsafeMutableBytes(of: &halves) { $0.copyBytes(from: bytes) }
+        self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
     }
 
     /// `nil` unless the text is 32 hexadecimal digits, with or without the dashes of a UUID.
@@ -47,11 +44,7 @@ package struct Identifier<Subject>: Hashable, Sendable {
     }
 
     package var data: Data {
-        var data = Data(capacity: 16)
-        for half in [high, low] {
-            for shift in stride(from: UInt64(56), through: 0, by: -8) { data.append(UInt8(truncatingIfNeeded: half >> shift)) }
-        }
-        return data
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Data($0) }
     }
 }
 

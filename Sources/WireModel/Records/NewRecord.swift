@@ -29,7 +29,7 @@ package struct NewRecord: Equatable, Sendable {
         writer.varint(field: RecordField.test, test ? 1 : 0)
         writer.text(field: RecordField.application, application)
         writer.bytes(field: RecordField.body, body)
-        envelope = writer.data
+        envelope = Data(writer.written)
     }
 
     /// The most a number adds to the envelope.
@@ -40,9 +40,12 @@ package struct NewRecord: Equatable, Sendable {
 
     /// The record's bytes under this number.
     package func serialized(number: UInt64) -> Data {
-        var writer = ProtobufWriter(reserving: byteCount)
+        var writer = ProtobufWriter(reserving: Self.numberBytes)
         writer.varint(field: RecordField.number, number)
-        return writer.data + envelope
+        var record = Data(capacity: byteCount)
+        record.append(contentsOf: writer.written)
+        record.append(envelope)
+        return record
     }
 }
 

@@ -5,10 +5,10 @@ import FoundationEssentials
 /// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change;
 /// every other message goes through swift-protobuf.
 struct ProtobufWriter {
-    private(set) var data: Data
+    private(set) var written: [UInt8] = []
 
     init(reserving capacity: Int) {
-        data = Data(capacity: capacity)
+        written.reserveCapacity(capacity)
     }
 
     mutating func varint(field: Int, _ value: UInt64) {
@@ -21,22 +21,22 @@ struct ProtobufWriter {
         guard !value.isEmpty else { return }
         append(UInt64(field << 3 | 2))
         append(UInt64(value.count))
-        data.append(value)
+        written.append(contentsOf: value)
     }
 
     mutating func text(field: Int, _ value: String) {
         guard !value.isEmpty else { return }
         append(UInt64(field << 3 | 2))
         append(UInt64(value.utf8.count))
-        data.append(contentsOf: value.utf8)
+        written.append(contentsOf: value.utf8)
     }
 
     private mutating func append(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
-            data.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            written.append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
         }
-        data.append(UInt8(rest))
+        written.append(UInt8(rest))
     }
 }
