@@ -155,7 +155,8 @@ import Transmitter
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(channel.localAddress?.port)
         try await channel.close()
-        #expect(code(try await Self.send("http://127.0.0.1:\(port)")) == .connectionRefused)
+        let result = try await Self.send("http://127.0.0.1:\(port)")
+        #expect(code(result) == .connectionRefused, "\(result)")
     }
 
     @Test func `A name that cannot be resolved is told as such`() async throws {

@@ -25,6 +25,8 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        // Other tests' files, locks and sockets are not the child's to keep open.
+        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
         // Threads of the test runner may block or ignore signals; the child starts as from a shell.
         var attributes = posix_spawnattr_t()
