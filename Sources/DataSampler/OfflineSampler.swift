@@ -5,12 +5,15 @@ import WireModel
 package struct OfflineSampler: Sendable {
     private let core: SamplerCore
 
-    /// Waits up to five seconds for the lock, as a start does. The configuration's collector may be unknown.
+    /// Does not wait for the lock: whoever holds it may be asked instead, so the caller tries both in turn. The configuration's collector may be
+    /// unknown.
     package static func open(
         _ configuration: DataSamplerConfiguration, logger: Logger
     ) async throws(DataSamplerError) -> OfflineSampler {
+        var environment = SamplerEnvironment()
+        environment.lockWait = .zero
         let logger = configuration.traceLevel.applied(to: logger)
-        return OfflineSampler(core: try await SamplerCore.open(configuration, environment: SamplerEnvironment(), logger: logger))
+        return OfflineSampler(core: try await SamplerCore.open(configuration, environment: environment, logger: logger))
     }
 
     /// Returns the event's number, once it is on synced disk.

@@ -85,15 +85,25 @@ package final class LoopbackCollector: Transport {
 package final class InMemoryEnrollmentStore: EnrollmentStore {
     package let enrollmentToken: String?
     private let stored: Mutex<Enrollment?>
+    private let failures: Mutex<Int>
 
-    package init(token: String?, enrollment: Enrollment? = nil) {
+    /// - Parameter failingSaves: how many saves fail before one succeeds.
+    package init(token: String?, enrollment: Enrollment? = nil, failingSaves: Int = 0) {
         enrollmentToken = token
         stored = Mutex(enrollment)
+        failures = Mutex(failingSaves)
     }
 
     package func load() -> Enrollment? { stored.withLock { $0 } }
 
-    package func save(_ enrollment: Enrollment) { stored.withLock { $0 = enrollment } }
+    package func save(_ enrollment: Enrollment) throws {
+        let fails = failures.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        if fails { throw TransportError(.other, "no space left") }
+        stored.withLock { $0 = enrollment }
+    }
 
     package func enrollRequest(previous: Enrollment?) -> WireEnrollRequest {
         var request = WireEnrollRequest()

@@ -51,6 +51,8 @@ package actor Transmitter {
     private let published = Mutex(TransmitterStatus())
     private var machine: TransmitterStateMachine
     private var enrollment: Enrollment?
+    /// Granted, but not on disk yet. Asking for another would leave a device at the collector that never reports.
+    private var granted: Enrollment?
 
     /// - Parameters:
     ///   - sleeper: what waits are measured with; tests inject their own.
@@ -284,6 +286,7 @@ extension Transmitter {
     }
 
     private func enroll(previous: Enrollment?) async -> TransmitterStateMachine.Action {
+        if let granted { return await keep(granted) }
         guard let token = enrollments.enrollmentToken else {
             return machine.enrollmentRefused(
                 previous == nil ? "not enrolled, and no enrollment token given" : "the credential is refused, and no enrollment token given"
@@ -298,9 +301,8 @@ extension Transmitter {
                     deviceID: try Identifier.required(answer.deviceID, "enroll.device_id"), credential: answer.credential,
                     organization: answer.organization, collectorID: try Identifier.required(answer.collectorID, "enroll.collector_id"),
                     incarnationID: try Identifier.required(answer.incarnationID, "enroll.incarnation_id"))
-                try enrollments.save(enrollment)
-                logger.info("enrolled", metadata: ["device": "\(enrollment.deviceID)", "organization": "\(enrollment.organization)"])
-                return await adopt(enrollment)
+                granted = enrollment
+                return await keep(enrollment)
             } catch {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(error)", roll: roll())
             }
@@ -310,6 +312,15 @@ extension Transmitter {
         case .retry(let after, let why): return machine.enrollmentFailed(after: after, "enrolling: \(why)", roll: roll())
         case .tooLarge(let why), .unreachable(let why): return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
         }
+    }
+
+    private func keep(_ enrollment: Enrollment) async -> TransmitterStateMachine.Action {
+        do { try enrollments.save(enrollment) } catch {
+            return machine.enrollmentFailed(after: nil, "the enrollment cannot be kept: \(error)", roll: roll())
+        }
+        granted = nil
+        logger.info("enrolled", metadata: ["device": "\(enrollment.deviceID)", "organization": "\(enrollment.organization)"])
+        return await adopt(enrollment)
     }
 
     /// Binds the queue to the enrollment; a queue bound elsewhere is not sent.

@@ -138,9 +138,10 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// Enrolling failed, for a reason that time may mend.
+    /// Enrolling failed, for a reason that time may mend. It was not the one time a refused credential has: nobody has decided on it.
     package mutating func enrollmentFailed(after: Duration?, _ why: String, roll: Double) -> Action {
-        backOff(after, why, roll: roll)
+        enrolledAgain = false
+        return backOff(after, why, roll: roll)
     }
 
     /// Nothing to enroll with, or the token was refused.

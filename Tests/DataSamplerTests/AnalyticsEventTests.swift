@@ -11,6 +11,12 @@ import WireModel
             ("1.5e3", .double, .double(1500)), ("true", .boolean, .boolean(true)), ("false", .boolean, .boolean(false)),
             ("2026-03-01T12:00:00Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400))),
             ("2026-03-01T12:00:00.500Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400.5))),
+            ("2026-03-01T17:30:00+05:30", .date, .date(Date(timeIntervalSince1970: 1_772_366_400))),
+            ("2026-03-01T07:00:00-0500", .date, .date(Date(timeIntervalSince1970: 1_772_366_400))),
+            ("1969-12-31T23:59:59Z", .date, .date(Date(timeIntervalSince1970: -1))),
+            ("2000-02-29T00:00:00Z", .date, .date(Date(timeIntervalSince1970: 951_782_400))),
+            ("2024-12-31T23:59:59Z", .date, .date(Date(timeIntervalSince1970: 1_735_689_599))),
+            ("0001-01-01T00:00:00Z", .date, .date(Date(timeIntervalSince1970: -62_135_596_800))),
         ] as [(String, EventValueType, EventValue)]) func `Text is read as its type says`(
             text: String, type: EventValueType, expected: EventValue
         ) throws
@@ -23,6 +29,10 @@ import WireModel
         arguments: [
             ("", .integer), ("1.5", .integer), ("9223372036854775808", .integer), ("1,5", .double), ("nan", .double), ("inf", .double),
             ("yes", .boolean), ("1", .boolean), ("TRUE", .boolean), ("yesterday", .date), ("2026-13-01T00:00:00Z", .date),
+            ("2026-02-29T00:00:00Z", .date), ("2100-02-29T00:00:00Z", .date), ("2026-04-31T00:00:00Z", .date),
+            ("2026-01-01T24:00:00Z", .date), ("2026-01-01T12:60:00Z", .date), ("2026-01-01T12:00:60Z", .date),
+            ("2026-01-01T12:00:00Zulu", .date), ("2026-01-01T12:00:00", .date), ("2026-01-01T12:00:00.Z", .date),
+            ("2026-1-1T1:0:0Z", .date), ("2026-01-01T00:00:00+24:00", .date),
         ] as [(String, EventValueType)]) func `Text that is not of its type is an error`(text: String, type: EventValueType)
     {
         let error = #expect(throws: DataSamplerError.self) { try EventValue(text, type: type) }

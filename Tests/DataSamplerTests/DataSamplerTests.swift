@@ -87,6 +87,20 @@ import WireModel
         #expect(balance.streams.values.allSatisfy { $0.waiting == 0 && $0.produced == $0.stored })
     }
 
+    @Test func `A command that finds the directory held is told at once`() async throws {
+        let directory = try TemporaryDirectory()
+        let holder = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
+        let configuration = configuration(directory.path)
+        let waited = await ContinuousClock().measure {
+            let error = await #expect(throws: DataSamplerError.self) {
+                try await OfflineSampler.open(configuration, logger: Logger(label: "test"))
+            }
+            #expect(error?.code == .queueInUse)
+        }
+        #expect(waited < .seconds(4))
+        await holder.close()
+    }
+
     @Test func `Without a collector everything waits on disk, and the next start sends it`() async throws {
         let directory = try TemporaryDirectory()
         let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }

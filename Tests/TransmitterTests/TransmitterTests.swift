@@ -15,7 +15,7 @@ import WireModel
 
     private func withTransmitter(
         faults: @escaping LoopbackCollector.Faults = { _, _ in nil }, token: String? = "enrollment-token", enrollment: Enrollment? = nil,
-        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero,
+        failingSaves: Int = 0, partBytes: Int = WireLimits.partBytes, hold: Duration = .zero,
         _ body: (RecordQueue, LoopbackCollector, InMemoryRecordStore, Transmitter) async throws -> Void
     ) async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -27,7 +27,8 @@ import WireModel
         let store = InMemoryRecordStore()
         let collector = LoopbackCollector(store: store, faults: faults)
         let transmitter = Transmitter(
-            queue: queue, transport: collector, enrollments: InMemoryEnrollmentStore(token: token, enrollment: enrollment),
+            queue: queue, transport: collector,
+            enrollments: InMemoryEnrollmentStore(token: token, enrollment: enrollment, failingSaves: failingSaves),
             configuration: Transmitter.Configuration(eventHold: hold, partBytes: partBytes, agentVersion: "test/1"), clock: clock,
             roll: { 1 }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         try await body(queue, collector, store, transmitter)
@@ -184,6 +185,42 @@ import WireModel
                         status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
             ])
             collector.setFaults(once.next)
+            #expect(await transmitter.pass() == .finished)
+            #expect(collector.enrollments == 2)
+            #expect(try await stored(store, collector) == [1, 2, 3])
+        }
+    }
+
+    @Test func anEnrollmentThatCannotBeKeptIsKeptLaterAndNotAskedForAgain() async throws {
+        try await withTransmitter(failingSaves: 3) { queue, collector, store, transmitter in
+            try await enqueue(2, to: queue)
+            for _ in 0..<3 {
+                guard case .paused = await transmitter.pass() else { Issue.record("sent without being enrolled"); return }
+                #expect(collector.batches == 0)
+            }
+            #expect(await transmitter.pass() == .finished)
+            #expect(collector.enrollments == 1)
+            #expect(try await stored(store, collector) == [1, 2])
+        }
+    }
+
+    @Test func aRefusedCredentialEnrollsOnceMoreAlsoAfterAnEnrollmentThatDidNotGetThrough() async throws {
+        try await withTransmitter { queue, collector, store, transmitter in
+            #expect(await transmitter.pass() == .finished)
+            try await enqueue(3, to: queue)
+            let refused = LoopbackCollector.Fault.answered(
+                TransportResponse(
+                    status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
+            let batches = FaultScript([refused, refused]).next
+            let enrollmentLost = Mutex(false)
+            collector.setFaults { request, batch in
+                guard batch == nil else { return batches(request, batch) }
+                return enrollmentLost.withLock { lost in
+                    defer { lost = true }
+                    return lost ? nil : .requestLost
+                }
+            }
+            guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
             #expect(await transmitter.pass() == .finished)
             #expect(collector.enrollments == 2)
             #expect(try await stored(store, collector) == [1, 2, 3])

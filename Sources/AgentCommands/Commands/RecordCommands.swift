@@ -5,7 +5,10 @@ import WireModel
 struct EventCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "event", abstract: "Records an event; done once it is on synced disk.",
-        discussion: "A running agent takes it; without one it waits in the data directory for the next run.")
+        discussion: """
+            A running agent takes it; without one it waits in the data directory for the next run. A value that begins with a dash goes \
+            behind two of them, last: ws1agent event temperature --type double -- -3.5
+            """)
 
     @Argument(help: "The event's name, 1 to 256 bytes.")
     var name: String

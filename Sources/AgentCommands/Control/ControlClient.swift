@@ -84,7 +84,8 @@ struct ControlClient: Sendable {
             let got = bytes.withUnsafeMutableBytes { Glibc.recv(descriptor, $0.baseAddress! + received, $0.count - received, 0) }
             if got < 0, errno == EINTR { continue }
             guard got > 0 else {
-                throw unanswered(got == 0 ? "closed the connection without an answer" : "did not answer in \(timeoutSeconds) s")
+                let isSilent = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+                throw unanswered(isSilent ? "did not answer in \(timeoutSeconds) s" : "closed the connection without an answer")
             }
             received += got
         }

@@ -39,14 +39,10 @@ public enum EventValue: Equatable, Sendable {
             case .integer: Int64(text).map(EventValue.integer)
             case .double: Double(text).flatMap { $0.isFinite ? .double($0) : nil }
             case .boolean: text == "true" ? .boolean(true) : text == "false" ? .boolean(false) : nil
-            case .date: Self.date(text).map(EventValue.date)
+            case .date: Date(eventText: text).map(EventValue.date)
             }
         guard let value else { throw DataSamplerError(.invalidEvent, "the event's value is not \(Self.expectation(type))") }
         self = value
-    }
-
-    private static func date(_ text: String) -> Date? {
-        (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
     }
 
     private static func expectation(_ type: EventValueType) -> String {
