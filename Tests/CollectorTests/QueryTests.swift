@@ -121,6 +121,37 @@ struct QueryTests {
         }
     }
 
+    @Test func samplesOfTheSystemComeWithTheCatalogsMetricsWhereAskedFor() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        var samples = ChainBuilder(stream: .sample)
+        var sample = WireSystemSample()
+        sample.uptimeSeconds = 77
+        sample.memory.total = 4096
+        sample.memory.free = 1024
+        let parts = [
+            samples.part(kind: .sampleCustom, module: "till", bodies: [WireCustomSample().encoded]),
+            samples.part(kind: .sampleSystem, module: "system", bodies: [sample.encoded]),
+        ]
+        try await harness.route { client in
+            for part in parts { _ = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request) }
+            let path = "/api/v1/devices/\(device.id)/samples"
+            let items = try await client.json(path + "?metrics=true", bearer: "viewer-default").objects("items")
+            #expect(items.map { $0.text("module") } == ["system", "till"])
+            let metrics = try #require(items.first).objects("metrics")
+            let free = try #require(metrics.first { $0.object("attributes")?.text("system.memory.state") == "free" })
+            #expect(free.text("name") == "system.memory.usage")
+            #expect(free.text("unit") == "By")
+            #expect(free.number("value") == 1024)
+            #expect(metrics.contains { $0.text("name") == "system.uptime" && $0.number("value") == 77 })
+            #expect(!metrics.contains { $0.text("name") == "system.memory.linux.available" }, "absent is not zero")
+            #expect(items.last?["metrics"] == nil)
+            let plain = try await client.json(path, bearer: "viewer-default").objects("items")
+            #expect(plain.allSatisfy { $0["metrics"] == nil })
+            #expect(try await client.send(.get, path + "?metrics=maybe", bearer: "viewer-default").status == .badRequest)
+        }
+    }
+
     @Test(arguments: [
         ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("cursor=%21", "cursor"), ("cursor=eHg", "cursor"),
         ("from=yesterday", "from"), ("to=2026-02-30", "to"), ("test=maybe", "test"), ("device=1", "device"), ("nmae=a", "nmae"),

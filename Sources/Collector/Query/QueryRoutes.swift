@@ -69,10 +69,10 @@ struct QueryRoutes: Sendable {
     }
 
     private func samples(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["module", "from", "to", "limit", "cursor", "test"])
+        let query = try QueryParameters(exchange.request, known: ["module", "from", "to", "metrics", "limit", "cursor", "test"])
         let filter = RecordFilter(
             stream: .sample, module: query.text("module"), from: try query.time("from"), to: try query.time("to"))
-        return try await page(of: [try await known(exchange)], query, filter)
+        return try await page(of: [try await known(exchange)], query, filter, withMetrics: try query.flag("metrics"))
     }
 
     private func events(_ exchange: Exchange) async throws -> Response {
@@ -109,9 +109,11 @@ struct QueryRoutes: Sendable {
         return try collector.page(next: nil).response()
     }
 
-    private func page(of devices: [DeviceRow], _ query: QueryParameters, _ filter: RecordFilter) async throws -> Response {
+    private func page(
+        of devices: [DeviceRow], _ query: QueryParameters, _ filter: RecordFilter, withMetrics: Bool = false
+    ) async throws -> Response {
         var collector = RecordCollector(
-            limit: try query.limit(), budget: Self.scanBudget, withTest: try query.flag("test"), filter: filter)
+            limit: try query.limit(), budget: Self.scanBudget, withTest: try query.flag("test"), withMetrics: withMetrics, filter: filter)
         let cursor = try query.cursor()
         for device in devices {
             if let cursor, cursor.device != device.id { throw Problem.invalidParameter("cursor", "is of another list.") }

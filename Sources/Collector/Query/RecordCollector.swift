@@ -39,13 +39,16 @@ struct RecordCollector {
     let limit: Int
     private(set) var budget: Int
     let withTest: Bool
+    /// Whether samples come with the catalog's points too.
+    let withMetrics: Bool
     let filter: RecordFilter
     private(set) var items: [RecordView] = []
 
-    init(limit: Int, budget: Int, withTest: Bool, filter: RecordFilter) {
+    init(limit: Int, budget: Int, withTest: Bool, withMetrics: Bool = false, filter: RecordFilter) {
         self.limit = limit
         self.budget = budget
         self.withTest = withTest
+        self.withMetrics = withMetrics
         self.filter = filter
     }
 
@@ -67,7 +70,7 @@ struct RecordCollector {
             // An empty look costs too: many devices without a record must not make one request endless.
             budget -= max(1, page.records.count)
             for record in page.records where filter.admits(record, withTest: withTest) {
-                items.append(try RecordView(record, device: device.id))
+                items.append(try RecordView(record, device: device.id, withMetrics: withMetrics))
             }
             guard let next = page.next else { return nil }
             position = next

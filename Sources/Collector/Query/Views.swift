@@ -68,10 +68,12 @@ struct RecordView: Encodable {
     var beacon: JSONValue?
     var sample: JSONValue?
     var event: EventView?
+    /// What the catalog makes of a system sample's fields; only where asked for.
+    var metrics: [MetricView]?
     /// Base64; where the body is of a kind or form that this version does not know.
     var body: String?
 
-    init(_ record: StoredRecord, device: DeviceID) throws {
+    init(_ record: StoredRecord, device: DeviceID, withMetrics: Bool = false) throws {
         let header = record.header
         self.device = device.description
         epoch = record.epoch.description
@@ -88,7 +90,10 @@ struct RecordView: Encodable {
             switch WireRecordKind(rawValue: header.kind) {
             case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes))
             case .event: event = EventView(try WireEvent.decode(bytes))
-            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
+            case .sampleSystem:
+                let system = try WireSystemSample.decode(bytes)
+                sample = try? MessageView.json(system)
+                if withMetrics { metrics = MetricCatalog.points(of: system).map(MetricView.init) }
             case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
             case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decode(bytes))
             case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decode(bytes))
