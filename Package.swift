@@ -117,7 +117,7 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
-                httpTypes, yams, logging,
+                nioSSL, httpTypes, asyncHTTPClient, yams, logging,
             ]),
         .testTarget(
             name: "ExactlyOnceTests",

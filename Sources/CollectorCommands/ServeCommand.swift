@@ -34,7 +34,8 @@ struct ServeCommand: AsyncParsableCommand {
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
             let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
             let server = CollectorServer(
-                store: store, registry: registry, settings: settings.server, logger: logger, clock: { clock.now() })
+                store: store, registry: registry, settings: Self.fitting(settings.server, logger: logger), logger: logger,
+                clock: { clock.now() })
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in
                     Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
@@ -44,6 +45,19 @@ struct ServeCommand: AsyncParsableCommand {
             if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
             logger.info("stopped")
         }
+    }
+
+    /// With no more connections than there are descriptors for.
+    private static func fitting(_ settings: CollectorServer.Settings, logger: Logger) -> CollectorServer.Settings {
+        var fitting = settings
+        let limit = OpenFiles.raiseLimit()
+        fitting.connections.connections = OpenFiles.connections(wanted: settings.connections.connections, limit: limit)
+        if fitting.connections.connections < settings.connections.connections {
+            logger.warning(
+                "fewer connections than set: the limit on open files (ulimit -Hn, LimitNOFILE) allows no more",
+                metadata: ["connections": "\(fitting.connections.connections)", "open.files.limit": "\(limit)"])
+        }
+        return fitting
     }
 
     private static func serve(_ application: some Service, logger: Logger) async -> Result<Void, any Error> {

@@ -109,6 +109,47 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 400, "malformed-http")
     }
 
+    @Test(arguments: ["zz\r\n", "FFFFFFFFFFFFFFFFFF\r\n"])
+    func aChunkThatIsNoneIsTheSendersFault(chunk: String) async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Transfer-Encoding: chunked\r\n"))
+            connection.send(chunk)
+        }
+        Self.expectRefusal(answer, 400, "malformed-http")
+    }
+
+    @Test func bodiesOfOneDeviceThatTrickleDoNotKeepAnotherDeviceOut() async throws {
+        let harness = Harness {
+            $0.budget = IngestBudget(maximumBodies: 4, maximumBodiesPerDevice: 2)
+            $0.connections.bodySeconds = 3
+        }
+        let (slow, other) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
+        try await harness.live { client in
+            let port = try #require(client.port)
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<5 {
+                    group.addTask {
+                        try await RawConnection.run {
+                            let connection = try RawConnection(port: port)
+                            connection.send(Self.head(slow.credential, "Content-Length: 1000\r\n") + "a")
+                            return connection.receiveToEnd().text.hasPrefix("HTTP/1.1 429 ")
+                        }
+                    }
+                }
+                // Three are refused at once, the other two only when their time is up.
+                var refused = 0
+                while refused < 3, let wasRefused = try await group.next() { refused += wasRefused ? 1 : 0 }
+                var events = ChainBuilder(stream: .event)
+                let answer = try await client.post(WireNames.batchesPath, bearer: other.credential, [events.events(["a"])].request)
+                #expect(answer.status == .ok)
+                #expect(refused == 3)
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func aHeaderWithoutEndIsRefused() async throws {
         let answer = try await Self.exchange(Harness()) { connection in
             connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nX-Long: " + String(repeating: "a", count: 100_000))

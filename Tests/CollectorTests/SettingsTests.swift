@@ -19,6 +19,11 @@ struct SettingsTests {
         #expect(settings.maximumBodyBytes == 4 * 1024 * 1024)
     }
 
+    @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
+    func connectionsLeaveDescriptorsForTheRest(wanted: Int, limit: Int, expected: Int) {
+        #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
+    }
+
     @Test(arguments: Setting.allCases)
     func everySettingIsReadFromItsVariable(setting: Setting) {
         let given = GivenSettings(flags: [:], environment: [setting.environmentName: "value"], file: nil)

@@ -23,7 +23,7 @@ struct EnrollmentRoutes: Sendable {
 
     private func enroll(_ exchange: Exchange) async throws -> Response {
         guard case .bearer(let token) = exchange.sender else { throw Exchange.RouteFault() }
-        return try await reader.read(exchange.request, limit: .small(Self.bodyBytes)) { body in
+        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
             let request = try decode(WireEnrollRequest.self, body)
             guard request.deviceID.isEmpty || request.deviceID.count == 16 else {
                 throw Problem.malformed("device_id has \(request.deviceID.count) bytes; expected 16, or none for a new device.")

@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import Gzip
 import HTTPTypes
@@ -33,7 +34,8 @@ struct BodyReader: Sendable {
 
     /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
     /// - Throws: `Problem` (413, 415, 400), `IngestBudget.Full`, and what `operation` throws.
-    func read<Result>(_ request: Request, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws -> Result {
+    func read<Result>(_ exchange: Exchange, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws -> Result {
+        let request = exchange.request
         let limit =
             switch kind {
             case .batch: batchLimit
@@ -42,7 +44,7 @@ struct BodyReader: Sendable {
         try Self.checkMediaType(request, WireNames.protobuf)
         let encoding = try Self.encoding(of: request)
         try Self.checkLength(request, limit: limit.bytes)
-        return try await budget.withPlace { place in
+        return try await budget.withPlace(for: try? exchange.device.id) { place in
             var body: Data
             switch encoding {
             case .identity: body = try await Self.collect(request.body, limit: limit, &place)
@@ -77,9 +79,24 @@ struct BodyReader: Sendable {
         guard length <= limit else { throw .bodyTooLarge(limit: limit, "The body has \(length) bytes") }
     }
 
+    /// A body that breaks off, or whose chunks are not chunks, is the sender's fault and not the collector's.
+    private static func forEachBuffer(of body: RequestBody, _ take: (ByteBuffer) throws -> Void) async throws {
+        var buffers = body.makeAsyncIterator()
+        while true {
+            let next: ByteBuffer?
+            do { next = try await buffers.next() } catch let error as CancellationError {
+                throw error
+            } catch {
+                throw Problem.malformed("The body cannot be read to its end: \(error).", code: "malformed-http")
+            }
+            guard let buffer = next else { return }
+            try take(buffer)
+        }
+    }
+
     private static func collect(_ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
         var data = Data()
-        for try await buffer in body {
+        try await forEachBuffer(of: body) { buffer in
             guard buffer.readableBytes <= limit.bytes - data.count else {
                 throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
             }
@@ -94,7 +111,7 @@ struct BodyReader: Sendable {
         do {
             let decompressor = try GzipDecompressor(
                 limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: WireLimits.inflateRatio))
-            for try await buffer in body {
+            try await forEachBuffer(of: body) { buffer in
                 guard buffer.readableBytes <= limit.bytes - decompressor.bytesIn else {
                     throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
                 }
@@ -113,6 +130,13 @@ struct BodyReader: Sendable {
 }
 
 extension Problem {
+    static func ofFull(_ full: IngestBudget.Full) -> Problem {
+        switch full {
+        case .collector: .busy("The collector has as many requests in memory as it takes.")
+        case .device: .busy("This device has as many requests under way as the collector takes of one. End them first.")
+        }
+    }
+
     static func ofGzip(_ error: GzipError, limit: BodyReader.Limit) -> Problem {
         switch error.code {
         case .limitExceeded: .bodyTooLarge(limit: limit.inflatedBytes, "The inflated body has more bytes than that")

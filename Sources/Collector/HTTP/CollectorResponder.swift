@@ -33,8 +33,8 @@ package struct CollectorResponder: HTTPResponder {
             response = Problem.ofStore(error).response
         } catch is CancellationError {
             response = Problem.storeUnavailable("The collector is shutting down.").response
-        } catch is IngestBudget.Full {
-            response = Problem.busy("The collector has as many requests in memory as it takes.").response
+        } catch let full as IngestBudget.Full {
+            response = Problem.ofFull(full).response
         } catch {
             log(error, of: request, context)
             response = Problem.internalFault.response

@@ -1,41 +1,56 @@
 import Synchronization
+import WireModel
 
 /// How many bodies and how many of their bytes are in memory at a time. Full means 429, before anything is read.
 package final class IngestBudget: Sendable {
     private struct Used {
         var bodies = 0
         var bytes = 0
+        /// Devices with a body in memory.
+        var bodiesOf: [DeviceID: Int] = [:]
     }
 
     package let maximumBodies: Int
+    /// A device sends one request at a time; one that opens many and lets them trickle must not keep the others out.
+    package let maximumBodiesPerDevice: Int
     package let maximumBytes: Int
     private let used = Mutex(Used())
 
-    package init(maximumBodies: Int = 256, maximumBytes: Int = 256 * 1024 * 1024) {
+    package init(maximumBodies: Int = 256, maximumBodiesPerDevice: Int = 16, maximumBytes: Int = 256 * 1024 * 1024) {
         self.maximumBodies = maximumBodies
+        self.maximumBodiesPerDevice = maximumBodiesPerDevice
         self.maximumBytes = maximumBytes
     }
 
     /// Runs `operation` with a place in the budget; gives place and bytes back when it ends, however it ends.
-    func withPlace<Result>(_ operation: (inout Place) async throws -> Result) async throws -> Result {
-        let taken = used.withLock { used in
-            guard used.bodies < maximumBodies else { return false }
+    /// - Parameter device: whose body it is, where that is known.
+    func withPlace<Result>(for device: DeviceID?, _ operation: (inout Place) async throws -> Result) async throws -> Result {
+        try used.withLock { used throws(Full) in
+            guard used.bodies < maximumBodies else { throw .collector }
+            if let device {
+                guard used.bodiesOf[device, default: 0] < maximumBodiesPerDevice else { throw .device }
+                used.bodiesOf[device, default: 0] += 1
+            }
             used.bodies += 1
-            return true
         }
-        guard taken else { throw Full() }
         var place = Place(budget: self)
         defer {
             let bytes = place.bytes
             used.withLock { used in
                 used.bodies -= 1
                 used.bytes -= bytes
+                if let device, let left = used.bodiesOf[device] { used.bodiesOf[device] = left > 1 ? left - 1 : nil }
             }
         }
         return try await operation(&place)
     }
 
-    struct Full: Error {}
+    enum Full: Error {
+        /// As many requests are in memory as the collector takes.
+        case collector
+        /// As many of this device as it takes of one.
+        case device
+    }
 
     /// One body's share of the budget.
     struct Place {
@@ -51,7 +66,7 @@ package final class IngestBudget: Sendable {
                 used.bytes += count
                 return true
             }
-            guard taken else { throw Full() }
+            guard taken else { throw Full.collector }
             bytes += count
         }
     }

@@ -29,7 +29,7 @@ struct IngestRoutes: Sendable {
 
     private func batches(_ exchange: Exchange) async throws -> Response {
         let device = try exchange.device
-        return try await reader.read(exchange.request, limit: .batch) { body in
+        return try await reader.read(exchange, limit: .batch) { body in
             guard let structure = BatchStructure(scanning: body) else {
                 throw Problem.malformed("The body of \(body.count) bytes is not a BatchRequest.")
             }
@@ -61,7 +61,7 @@ struct IngestRoutes: Sendable {
 
     private func close(_ exchange: Exchange) async throws -> Response {
         let device = try exchange.device
-        return try await reader.read(exchange.request, limit: .small(Self.closeBytes)) { body in
+        return try await reader.read(exchange, limit: .small(Self.closeBytes)) { body in
             let request = try EpochClose(try decode(WireCloseRequest.self, body), maximumPoints: Self.maximumPoints)
             var answer = WireCloseAnswer()
             answer.epoch = request.epoch.data
