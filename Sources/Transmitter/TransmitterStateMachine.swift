@@ -106,12 +106,12 @@ package struct TransmitterStateMachine: Sendable {
             })
     }
 
-    /// Nothing of the planned streams was due: the pass is over, or, while isolating, the next stream's turn comes.
+    /// Nothing of the planned streams was due: the pass is over, or, while isolating, the next stream's turn comes, after the last one all of them.
     /// - Returns: whether to look again at once.
     package mutating func foundNothing() -> Bool {
         guard !toIsolate.isEmpty else { return false }
         toIsolate.removeFirst()
-        return !toIsolate.isEmpty
+        return true
     }
 
     /// A new transmit interval began: streams held because their first record may not be set aside yet are tried again.
