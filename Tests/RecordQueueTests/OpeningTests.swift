@@ -14,6 +14,21 @@ struct OpeningTests {
         } catch { return error }
     }
 
+    @Test("A lock given up is free, even while a child that is being started has a copy of its descriptor")
+    func lockCopied() async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.open()
+        let lock = "\(fixture.directory)/lock"
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        let held = try #require(
+            descriptors.first { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock })
+        let copy = fcntl(held, F_DUPFD_CLOEXEC, 3)
+        defer { close(copy) }
+        await queue.close()
+        let again = try fixture.open()
+        await again.close()
+    }
+
     @Test("A second opener is refused with the holder's process id, and may open once the first has closed")
     func secondOpener() async throws {
         let fixture = try QueueFixture()

@@ -22,7 +22,10 @@ final class DirectoryLock: Sendable {
     /// Harmless when done already.
     func release() {
         let held = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
-        if held >= 0 { close(held) }
+        guard held >= 0 else { return }
+        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it calls exec.
+        flock(held, LOCK_UN)
+        close(held)
     }
 
     deinit {
