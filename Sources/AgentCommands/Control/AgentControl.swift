@@ -16,7 +16,7 @@ struct AgentControl: Sendable {
             case .beacon: answer.number = try await sampler.sendBeaconNumbered()
             case .status: answer.json = try JSONText.bytes(try await sampler.status())
             case .balance: answer.json = try JSONText.bytes(try await sampler.balance())
-            case nil:
+            case .queue, .unenroll, .wipe, .reload, .consent, .pushToken, .doNotDisturb, .unlock, .profile, nil:
                 return .failure(code: "unknown-request", message: "this agent does not know the request: update it", exitCode: 1)
             }
             return answer

@@ -23,6 +23,7 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
     package static let rebound = Self(rawValue: 15)
     package static let salvage = Self(rawValue: 16)
     package static let malformed = Self(rawValue: 17)
+    package static let disabled = Self(rawValue: 18)
 
     /// Values a reason may have, known or of a later version: so few that a mark's counts by reason stay small whatever a device sends.
     package static let valid = 1...255
@@ -30,7 +31,7 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
     private static let names = [
         1: "byte-cap", 2: "row-cap", 3: "age-cap", 4: "disk-full", 5: "too-large", 6: "buffer-full", 7: "unreadable",
         8: "quarantined", 9: "moved", 10: "wiped", 11: "clone", 12: "unverifiable", 13: "consent", 14: "unenrolled",
-        15: "rebound", 16: "salvage", 17: "malformed",
+        15: "rebound", 16: "salvage", 17: "malformed", 18: "disabled",
     ]
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

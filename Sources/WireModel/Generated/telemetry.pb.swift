@@ -234,6 +234,9 @@ package nonisolated enum WireDropReason: SwiftProtobuf.Enum, Swift.CaseIterable 
 
   /// the collector refused the part that held it for its form
   case malformed // = 17
+
+  /// telemetry, or this kind of it, is switched off
+  case disabled // = 18
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -260,6 +263,7 @@ package nonisolated enum WireDropReason: SwiftProtobuf.Enum, Swift.CaseIterable 
     case 15: self = .rebound
     case 16: self = .salvage
     case 17: self = .malformed
+    case 18: self = .disabled
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -284,6 +288,7 @@ package nonisolated enum WireDropReason: SwiftProtobuf.Enum, Swift.CaseIterable 
     case .rebound: return 15
     case .salvage: return 16
     case .malformed: return 17
+    case .disabled: return 18
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -308,6 +313,7 @@ package nonisolated enum WireDropReason: SwiftProtobuf.Enum, Swift.CaseIterable 
     .rebound,
     .salvage,
     .malformed,
+    .disabled,
   ]
 
 }
@@ -718,6 +724,51 @@ package nonisolated enum WirePowerState: SwiftProtobuf.Enum, Swift.CaseIterable 
     .discharging,
     .notCharging,
     .full,
+  ]
+
+}
+
+/// What the person whose device it is has said.
+package nonisolated enum WireConsent: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case unspecified // = 0
+  case granted // = 1
+
+  /// records wait apart on the device
+  case pending // = 2
+  case denied // = 3
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .unspecified
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .granted
+    case 2: self = .pending
+    case 3: self = .denied
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .granted: return 1
+    case .pending: return 2
+    case .denied: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [WireConsent] = [
+    .unspecified,
+    .granted,
+    .pending,
+    .denied,
   ]
 
 }
@@ -1402,6 +1453,9 @@ package nonisolated struct WireEnrollRequest: Sendable {
   /// bundle id
   package var application: String = String()
 
+  /// minted and kept by the device before it asks: asking again after a lost answer gives the same device
+  package var requestID: Data = Data()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1435,6 +1489,9 @@ package nonisolated struct WireEnrollAnswer: Sendable {
 
   /// the device id asked for was kept
   package var deviceKept: Bool = false
+
+  /// commands belong to it; another one at every enrollment that is not a repeat
+  package var enrollmentID: Data = Data()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1848,11 +1905,81 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
     set {_uniqueStorage()._beaconSequence = newValue}
   }
 
+  package var consent: WireConsent {
+    get {_storage._consent}
+    set {_uniqueStorage()._consent = newValue}
+  }
+
+  package var metered: Bool {
+    get {_storage._metered ?? false}
+    set {_uniqueStorage()._metered = newValue}
+  }
+  /// Returns true if `metered` has been explicitly set.
+  package var hasMetered: Bool {_storage._metered != nil}
+  /// Clears the value of `metered`. Subsequent reads from it will return its default value.
+  package mutating func clearMetered() {_uniqueStorage()._metered = nil}
+
+  package var roaming: Bool {
+    get {_storage._roaming ?? false}
+    set {_uniqueStorage()._roaming = newValue}
+  }
+  /// Returns true if `roaming` has been explicitly set.
+  package var hasRoaming: Bool {_storage._roaming != nil}
+  /// Clears the value of `roaming`. Subsequent reads from it will return its default value.
+  package mutating func clearRoaming() {_uniqueStorage()._roaming = nil}
+
+  /// absent: none
+  package var slowdown: WireSlowdown {
+    get {_storage._slowdown ?? WireSlowdown()}
+    set {_uniqueStorage()._slowdown = newValue}
+  }
+  /// Returns true if `slowdown` has been explicitly set.
+  package var hasSlowdown: Bool {_storage._slowdown != nil}
+  /// Clears the value of `slowdown`. Subsequent reads from it will return its default value.
+  package mutating func clearSlowdown() {_uniqueStorage()._slowdown = nil}
+
+  package var telemetryDisabled: Bool {
+    get {_storage._telemetryDisabled ?? false}
+    set {_uniqueStorage()._telemetryDisabled = newValue}
+  }
+  /// Returns true if `telemetryDisabled` has been explicitly set.
+  package var hasTelemetryDisabled: Bool {_storage._telemetryDisabled != nil}
+  /// Clears the value of `telemetryDisabled`. Subsequent reads from it will return its default value.
+  package mutating func clearTelemetryDisabled() {_uniqueStorage()._telemetryDisabled = nil}
+
+  /// what is sampled now, by name
+  package var modules: [String] {
+    get {_storage._modules}
+    set {_uniqueStorage()._modules = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// The program slows itself down to keep a budget.
+package nonisolated struct WireSlowdown: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// "sent-bytes", "written-bytes", "cpu"
+  package var budget: String = String()
+
+  /// intervals are so many times longer, hundredths: 200 = twice
+  package var factor: UInt32 = 0
+
+  /// in the budget's unit: bytes today, or ten-thousandths of one core
+  package var used: UInt64 = 0
+
+  package var allowed: UInt64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 package nonisolated struct WireStreamStatus: Sendable {
@@ -1879,6 +2006,12 @@ package nonisolated struct WireStreamStatus: Sendable {
   package var dropped: UInt64 = 0
 
   package var acknowledged: UInt64 = 0
+
+  /// what `dropped` is made of
+  package var losses: [WireDropCount] = []
+
+  /// by the collector
+  package var rejected: UInt64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1917,12 +2050,65 @@ package nonisolated struct WireSelfCost: Sendable {
 
   package var uptimeMicroseconds: UInt64 = 0
 
+  /// compressed bodies
+  package var sentBytes: UInt64 {
+    get {_sentBytes ?? 0}
+    set {_sentBytes = newValue}
+  }
+  /// Returns true if `sentBytes` has been explicitly set.
+  package var hasSentBytes: Bool {self._sentBytes != nil}
+  /// Clears the value of `sentBytes`. Subsequent reads from it will return its default value.
+  package mutating func clearSentBytes() {self._sentBytes = nil}
+
+  /// pages of the queue's file and WAL
+  package var queueWrittenBytes: UInt64 {
+    get {_queueWrittenBytes ?? 0}
+    set {_queueWrittenBytes = newValue}
+  }
+  /// Returns true if `queueWrittenBytes` has been explicitly set.
+  package var hasQueueWrittenBytes: Bool {self._queueWrittenBytes != nil}
+  /// Clears the value of `queueWrittenBytes`. Subsequent reads from it will return its default value.
+  package mutating func clearQueueWrittenBytes() {self._queueWrittenBytes = nil}
+
+  package var recordsMade: UInt64 {
+    get {_recordsMade ?? 0}
+    set {_recordsMade = newValue}
+  }
+  /// Returns true if `recordsMade` has been explicitly set.
+  package var hasRecordsMade: Bool {self._recordsMade != nil}
+  /// Clears the value of `recordsMade`. Subsequent reads from it will return its default value.
+  package mutating func clearRecordsMade() {self._recordsMade = nil}
+
+  /// dropped for whatever reason
+  package var recordsLost: UInt64 {
+    get {_recordsLost ?? 0}
+    set {_recordsLost = newValue}
+  }
+  /// Returns true if `recordsLost` has been explicitly set.
+  package var hasRecordsLost: Bool {self._recordsLost != nil}
+  /// Clears the value of `recordsLost`. Subsequent reads from it will return its default value.
+  package mutating func clearRecordsLost() {self._recordsLost = nil}
+
+  package var slowdown: WireSlowdown {
+    get {_slowdown ?? WireSlowdown()}
+    set {_slowdown = newValue}
+  }
+  /// Returns true if `slowdown` has been explicitly set.
+  package var hasSlowdown: Bool {self._slowdown != nil}
+  /// Clears the value of `slowdown`. Subsequent reads from it will return its default value.
+  package mutating func clearSlowdown() {self._slowdown = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _writtenBytes: UInt64? = nil
   fileprivate var _openFiles: UInt32? = nil
+  fileprivate var _sentBytes: UInt64? = nil
+  fileprivate var _queueWrittenBytes: UInt64? = nil
+  fileprivate var _recordsMade: UInt64? = nil
+  fileprivate var _recordsLost: UInt64? = nil
+  fileprivate var _slowdown: WireSlowdown? = nil
 }
 
 package nonisolated struct WireCommandResult: @unchecked Sendable {
@@ -3631,11 +3817,69 @@ package nonisolated struct WireProfile: @unchecked Sendable {
   /// Clears the value of `test`. Subsequent reads from it will return its default value.
   package mutating func clearTest() {_uniqueStorage()._test = nil}
 
+  /// 32 bytes, the organization's: keys the hashes of personal fields; never shown to people
+  package var privacyKey: Data {
+    get {_storage._privacyKey}
+    set {_uniqueStorage()._privacyKey = newValue}
+  }
+
+  package var budgets: WireBudgetProfile {
+    get {_storage._budgets ?? WireBudgetProfile()}
+    set {_uniqueStorage()._budgets = newValue}
+  }
+  /// Returns true if `budgets` has been explicitly set.
+  package var hasBudgets: Bool {_storage._budgets != nil}
+  /// Clears the value of `budgets`. Subsequent reads from it will return its default value.
+  package mutating func clearBudgets() {_uniqueStorage()._budgets = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// What the program may cost; it keeps a budget by slowing itself down. Absent or 0: no budget.
+package nonisolated struct WireBudgetProfile: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var sentBytesPerDay: UInt64 {
+    get {_sentBytesPerDay ?? 0}
+    set {_sentBytesPerDay = newValue}
+  }
+  /// Returns true if `sentBytesPerDay` has been explicitly set.
+  package var hasSentBytesPerDay: Bool {self._sentBytesPerDay != nil}
+  /// Clears the value of `sentBytesPerDay`. Subsequent reads from it will return its default value.
+  package mutating func clearSentBytesPerDay() {self._sentBytesPerDay = nil}
+
+  package var writtenBytesPerDay: UInt64 {
+    get {_writtenBytesPerDay ?? 0}
+    set {_writtenBytesPerDay = newValue}
+  }
+  /// Returns true if `writtenBytesPerDay` has been explicitly set.
+  package var hasWrittenBytesPerDay: Bool {self._writtenBytesPerDay != nil}
+  /// Clears the value of `writtenBytesPerDay`. Subsequent reads from it will return its default value.
+  package mutating func clearWrittenBytesPerDay() {self._writtenBytesPerDay = nil}
+
+  /// ten-thousandths of one core
+  package var cpuShare: UInt32 {
+    get {_cpuShare ?? 0}
+    set {_cpuShare = newValue}
+  }
+  /// Returns true if `cpuShare` has been explicitly set.
+  package var hasCpuShare: Bool {self._cpuShare != nil}
+  /// Clears the value of `cpuShare`. Subsequent reads from it will return its default value.
+  package mutating func clearCpuShare() {self._cpuShare = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _sentBytesPerDay: UInt64? = nil
+  fileprivate var _writtenBytesPerDay: UInt64? = nil
+  fileprivate var _cpuShare: UInt32? = nil
 }
 
 package nonisolated struct WireModuleIntervals: Sendable {
@@ -4020,6 +4264,78 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .balance(newValue)}
   }
 
+  package var queue: WireControlQueue {
+    get {
+      if case .queue(let v)? = action {return v}
+      return WireControlQueue()
+    }
+    set {action = .queue(newValue)}
+  }
+
+  package var unenroll: WireControlUnenroll {
+    get {
+      if case .unenroll(let v)? = action {return v}
+      return WireControlUnenroll()
+    }
+    set {action = .unenroll(newValue)}
+  }
+
+  package var wipe: WireControlWipe {
+    get {
+      if case .wipe(let v)? = action {return v}
+      return WireControlWipe()
+    }
+    set {action = .wipe(newValue)}
+  }
+
+  package var reload: WireControlReload {
+    get {
+      if case .reload(let v)? = action {return v}
+      return WireControlReload()
+    }
+    set {action = .reload(newValue)}
+  }
+
+  package var consent: WireControlConsent {
+    get {
+      if case .consent(let v)? = action {return v}
+      return WireControlConsent()
+    }
+    set {action = .consent(newValue)}
+  }
+
+  package var pushToken: WireControlPushToken {
+    get {
+      if case .pushToken(let v)? = action {return v}
+      return WireControlPushToken()
+    }
+    set {action = .pushToken(newValue)}
+  }
+
+  package var doNotDisturb: WireControlDoNotDisturb {
+    get {
+      if case .doNotDisturb(let v)? = action {return v}
+      return WireControlDoNotDisturb()
+    }
+    set {action = .doNotDisturb(newValue)}
+  }
+
+  package var unlock: WireControlUnlock {
+    get {
+      if case .unlock(let v)? = action {return v}
+      return WireControlUnlock()
+    }
+    set {action = .unlock(newValue)}
+  }
+
+  package var profile: WireControlProfile {
+    get {
+      if case .profile(let v)? = action {return v}
+      return WireControlProfile()
+    }
+    set {action = .profile(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4027,6 +4343,15 @@ package nonisolated struct WireControlRequest: Sendable {
     case beacon(WireControlBeacon)
     case status(WireControlStatus)
     case balance(WireControlBalance)
+    case queue(WireControlQueue)
+    case unenroll(WireControlUnenroll)
+    case wipe(WireControlWipe)
+    case reload(WireControlReload)
+    case consent(WireControlConsent)
+    case pushToken(WireControlPushToken)
+    case doNotDisturb(WireControlDoNotDisturb)
+    case unlock(WireControlUnlock)
+    case profile(WireControlProfile)
 
   }
 
@@ -4084,6 +4409,176 @@ package nonisolated struct WireControlBalance: Sendable {
   package init() {}
 }
 
+package nonisolated struct WireControlQueue: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var verb: WireControlQueue.Verb = .unspecified
+
+  package var cursor: String = String()
+
+  /// export: this one only; unspecified: all
+  package var stream: WireStream = .unspecified
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum Verb: SwiftProtobuf.Enum, Swift.CaseIterable {
+    package typealias RawValue = Int
+    case unspecified // = 0
+    case inspect // = 1
+    case verify // = 2
+
+    /// one page of records, as JSON lines, from `cursor`
+    case export // = 3
+
+    /// to whom the device is enrolled now, with what waits
+    case rebindSend // = 4
+
+    /// what waits is dropped first
+    case rebindDrop // = 5
+    case UNRECOGNIZED(Int)
+
+    package init() {
+      self = .unspecified
+    }
+
+    package init?(rawValue: Int) {
+      switch rawValue {
+      case 0: self = .unspecified
+      case 1: self = .inspect
+      case 2: self = .verify
+      case 3: self = .export
+      case 4: self = .rebindSend
+      case 5: self = .rebindDrop
+      default: self = .UNRECOGNIZED(rawValue)
+      }
+    }
+
+    package var rawValue: Int {
+      switch self {
+      case .unspecified: return 0
+      case .inspect: return 1
+      case .verify: return 2
+      case .export: return 3
+      case .rebindSend: return 4
+      case .rebindDrop: return 5
+      case .UNRECOGNIZED(let i): return i
+      }
+    }
+
+    // The compiler won't synthesize support with the UNRECOGNIZED case.
+    package static let allCases: [WireControlQueue.Verb] = [
+      .unspecified,
+      .inspect,
+      .verify,
+      .export,
+      .rebindSend,
+      .rebindDrop,
+    ]
+
+  }
+
+  package init() {}
+}
+
+package nonisolated struct WireControlUnenroll: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlWipe: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlReload: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlConsent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var consent: WireConsent = .unspecified
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlPushToken: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var token: WirePushToken {
+    get {_token ?? WirePushToken()}
+    set {_token = newValue}
+  }
+  /// Returns true if `token` has been explicitly set.
+  package var hasToken: Bool {self._token != nil}
+  /// Clears the value of `token`. Subsequent reads from it will return its default value.
+  package mutating func clearToken() {self._token = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _token: WirePushToken? = nil
+}
+
+package nonisolated struct WireControlDoNotDisturb: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var on: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlUnlock: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlProfile: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 package nonisolated struct WireControlAnswer: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -4123,7 +4618,7 @@ nonisolated extension WireRecordKind: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension WireDropReason: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0DROP_REASON_UNSPECIFIED\0\u{1}DROP_REASON_BYTE_CAP\0\u{1}DROP_REASON_ROW_CAP\0\u{1}DROP_REASON_AGE_CAP\0\u{1}DROP_REASON_DISK_FULL\0\u{1}DROP_REASON_TOO_LARGE\0\u{1}DROP_REASON_BUFFER_FULL\0\u{1}DROP_REASON_UNREADABLE\0\u{1}DROP_REASON_QUARANTINED\0\u{1}DROP_REASON_MOVED\0\u{1}DROP_REASON_WIPED\0\u{1}DROP_REASON_CLONE\0\u{1}DROP_REASON_UNVERIFIABLE\0\u{1}DROP_REASON_CONSENT\0\u{1}DROP_REASON_UNENROLLED\0\u{1}DROP_REASON_REBOUND\0\u{1}DROP_REASON_SALVAGE\0\u{1}DROP_REASON_MALFORMED\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0DROP_REASON_UNSPECIFIED\0\u{1}DROP_REASON_BYTE_CAP\0\u{1}DROP_REASON_ROW_CAP\0\u{1}DROP_REASON_AGE_CAP\0\u{1}DROP_REASON_DISK_FULL\0\u{1}DROP_REASON_TOO_LARGE\0\u{1}DROP_REASON_BUFFER_FULL\0\u{1}DROP_REASON_UNREADABLE\0\u{1}DROP_REASON_QUARANTINED\0\u{1}DROP_REASON_MOVED\0\u{1}DROP_REASON_WIPED\0\u{1}DROP_REASON_CLONE\0\u{1}DROP_REASON_UNVERIFIABLE\0\u{1}DROP_REASON_CONSENT\0\u{1}DROP_REASON_UNENROLLED\0\u{1}DROP_REASON_REBOUND\0\u{1}DROP_REASON_SALVAGE\0\u{1}DROP_REASON_MALFORMED\0\u{1}DROP_REASON_DISABLED\0")
 }
 
 nonisolated extension WireRejectReason: SwiftProtobuf._ProtoNameProviding {
@@ -4156,6 +4651,10 @@ nonisolated extension WireNetworkClass: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension WirePowerState: SwiftProtobuf._ProtoNameProviding {
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0POWER_STATE_UNKNOWN\0\u{1}POWER_STATE_CHARGING\0\u{1}POWER_STATE_DISCHARGING\0\u{1}POWER_STATE_NOT_CHARGING\0\u{1}POWER_STATE_FULL\0")
+}
+
+nonisolated extension WireConsent: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CONSENT_UNSPECIFIED\0\u{1}CONSENT_GRANTED\0\u{1}CONSENT_PENDING\0\u{1}CONSENT_DENIED\0")
 }
 
 nonisolated extension WireCommandState: SwiftProtobuf._ProtoNameProviding {
@@ -4901,7 +5400,7 @@ nonisolated extension WireCloseAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".EnrollRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}previous_credential\0\u{3}machine_hash\0\u{3}device_name\0\u{3}operating_system\0\u{3}agent_version\0\u{3}certificate_signing_request\0\u{1}test\0\u{1}application\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}previous_credential\0\u{3}machine_hash\0\u{3}device_name\0\u{3}operating_system\0\u{3}agent_version\0\u{3}certificate_signing_request\0\u{1}test\0\u{1}application\0\u{3}request_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4918,6 +5417,7 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       case 7: try { try decoder.decodeSingularBytesField(value: &self.certificateSigningRequest) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.test) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.application) }()
+      case 10: try { try decoder.decodeSingularBytesField(value: &self.requestID) }()
       default: break
       }
     }
@@ -4955,6 +5455,9 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if !self.application.isEmpty {
       try visitor.visitSingularStringField(value: self.application, fieldNumber: 9)
     }
+    if !self.requestID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.requestID, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4968,6 +5471,7 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.certificateSigningRequest != rhs.certificateSigningRequest {return false}
     if lhs.test != rhs.test {return false}
     if lhs.application != rhs.application {return false}
+    if lhs.requestID != rhs.requestID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4975,7 +5479,7 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension WireEnrollAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".EnrollAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{1}credential\0\u{1}organization\0\u{3}collector_id\0\u{3}incarnation_id\0\u{1}certificate\0\u{3}profile_revision\0\u{3}server_time\0\u{3}device_kept\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{1}credential\0\u{1}organization\0\u{3}collector_id\0\u{3}incarnation_id\0\u{1}certificate\0\u{3}profile_revision\0\u{3}server_time\0\u{3}device_kept\0\u{3}enrollment_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4992,6 +5496,7 @@ nonisolated extension WireEnrollAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.profileRevision) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.serverTime) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.deviceKept) }()
+      case 10: try { try decoder.decodeSingularBytesField(value: &self.enrollmentID) }()
       default: break
       }
     }
@@ -5025,6 +5530,9 @@ nonisolated extension WireEnrollAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.deviceKept != false {
       try visitor.visitSingularBoolField(value: self.deviceKept, fieldNumber: 9)
     }
+    if !self.enrollmentID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.enrollmentID, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5038,6 +5546,7 @@ nonisolated extension WireEnrollAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.profileRevision != rhs.profileRevision {return false}
     if lhs.serverTime != rhs.serverTime {return false}
     if lhs.deviceKept != rhs.deviceKept {return false}
+    if lhs.enrollmentID != rhs.enrollmentID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5380,7 +5889,7 @@ nonisolated extension WirePower: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Beacon"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0\u{1}consent\0\u{1}metered\0\u{1}roaming\0\u{1}slowdown\0\u{3}telemetry_disabled\0\u{1}modules\0")
 
   fileprivate class _StorageClass {
     var _trigger: WireBeaconTrigger = .unspecified
@@ -5413,6 +5922,12 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     var _model: String = String()
     var _uptimeSeconds: UInt64 = 0
     var _beaconSequence: UInt64 = 0
+    var _consent: WireConsent = .unspecified
+    var _metered: Bool? = nil
+    var _roaming: Bool? = nil
+    var _slowdown: WireSlowdown? = nil
+    var _telemetryDisabled: Bool? = nil
+    var _modules: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5453,6 +5968,12 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       _model = source._model
       _uptimeSeconds = source._uptimeSeconds
       _beaconSequence = source._beaconSequence
+      _consent = source._consent
+      _metered = source._metered
+      _roaming = source._roaming
+      _slowdown = source._slowdown
+      _telemetryDisabled = source._telemetryDisabled
+      _modules = source._modules
     }
   }
 
@@ -5501,6 +6022,12 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         case 28: try { try decoder.decodeSingularStringField(value: &_storage._model) }()
         case 29: try { try decoder.decodeSingularUInt64Field(value: &_storage._uptimeSeconds) }()
         case 30: try { try decoder.decodeSingularUInt64Field(value: &_storage._beaconSequence) }()
+        case 31: try { try decoder.decodeSingularEnumField(value: &_storage._consent) }()
+        case 32: try { try decoder.decodeSingularBoolField(value: &_storage._metered) }()
+        case 33: try { try decoder.decodeSingularBoolField(value: &_storage._roaming) }()
+        case 34: try { try decoder.decodeSingularMessageField(value: &_storage._slowdown) }()
+        case 35: try { try decoder.decodeSingularBoolField(value: &_storage._telemetryDisabled) }()
+        case 36: try { try decoder.decodeRepeatedStringField(value: &_storage._modules) }()
         default: break
         }
       }
@@ -5603,6 +6130,24 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       if _storage._beaconSequence != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._beaconSequence, fieldNumber: 30)
       }
+      if _storage._consent != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._consent, fieldNumber: 31)
+      }
+      try { if let v = _storage._metered {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 32)
+      } }()
+      try { if let v = _storage._roaming {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 33)
+      } }()
+      try { if let v = _storage._slowdown {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 34)
+      } }()
+      try { if let v = _storage._telemetryDisabled {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 35)
+      } }()
+      if !_storage._modules.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._modules, fieldNumber: 36)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5642,6 +6187,12 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         if _storage._model != rhs_storage._model {return false}
         if _storage._uptimeSeconds != rhs_storage._uptimeSeconds {return false}
         if _storage._beaconSequence != rhs_storage._beaconSequence {return false}
+        if _storage._consent != rhs_storage._consent {return false}
+        if _storage._metered != rhs_storage._metered {return false}
+        if _storage._roaming != rhs_storage._roaming {return false}
+        if _storage._slowdown != rhs_storage._slowdown {return false}
+        if _storage._telemetryDisabled != rhs_storage._telemetryDisabled {return false}
+        if _storage._modules != rhs_storage._modules {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -5651,9 +6202,54 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   }
 }
 
+nonisolated extension WireSlowdown: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Slowdown"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}budget\0\u{1}factor\0\u{1}used\0\u{1}allowed\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.budget) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.factor) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.used) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.allowed) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.budget.isEmpty {
+      try visitor.visitSingularStringField(value: self.budget, fieldNumber: 1)
+    }
+    if self.factor != 0 {
+      try visitor.visitSingularUInt32Field(value: self.factor, fieldNumber: 2)
+    }
+    if self.used != 0 {
+      try visitor.visitSingularUInt64Field(value: self.used, fieldNumber: 3)
+    }
+    if self.allowed != 0 {
+      try visitor.visitSingularUInt64Field(value: self.allowed, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireSlowdown, rhs: WireSlowdown) -> Bool {
+    if lhs.budget != rhs.budget {return false}
+    if lhs.factor != rhs.factor {return false}
+    if lhs.used != rhs.used {return false}
+    if lhs.allowed != rhs.allowed {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".StreamStatus"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}stream\0\u{1}waiting\0\u{3}waiting_bytes\0\u{3}oldest_age_seconds\0\u{1}dropped\0\u{1}acknowledged\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}stream\0\u{1}waiting\0\u{3}waiting_bytes\0\u{3}oldest_age_seconds\0\u{1}dropped\0\u{1}acknowledged\0\u{1}losses\0\u{1}rejected\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5667,6 +6263,8 @@ nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self._oldestAgeSeconds) }()
       case 5: try { try decoder.decodeSingularUInt64Field(value: &self.dropped) }()
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self.acknowledged) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.losses) }()
+      case 8: try { try decoder.decodeSingularUInt64Field(value: &self.rejected) }()
       default: break
       }
     }
@@ -5695,6 +6293,12 @@ nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.acknowledged != 0 {
       try visitor.visitSingularUInt64Field(value: self.acknowledged, fieldNumber: 6)
     }
+    if !self.losses.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.losses, fieldNumber: 7)
+    }
+    if self.rejected != 0 {
+      try visitor.visitSingularUInt64Field(value: self.rejected, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5705,6 +6309,8 @@ nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs._oldestAgeSeconds != rhs._oldestAgeSeconds {return false}
     if lhs.dropped != rhs.dropped {return false}
     if lhs.acknowledged != rhs.acknowledged {return false}
+    if lhs.losses != rhs.losses {return false}
+    if lhs.rejected != rhs.rejected {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5712,7 +6318,7 @@ nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SelfCost"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}cpu_time_microseconds\0\u{3}resident_bytes\0\u{3}written_bytes\0\u{3}open_files\0\u{3}uptime_microseconds\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}cpu_time_microseconds\0\u{3}resident_bytes\0\u{3}written_bytes\0\u{3}open_files\0\u{3}uptime_microseconds\0\u{3}sent_bytes\0\u{3}queue_written_bytes\0\u{3}records_made\0\u{3}records_lost\0\u{1}slowdown\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5725,6 +6331,11 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self._writtenBytes) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self._openFiles) }()
       case 5: try { try decoder.decodeSingularUInt64Field(value: &self.uptimeMicroseconds) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self._sentBytes) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self._queueWrittenBytes) }()
+      case 8: try { try decoder.decodeSingularUInt64Field(value: &self._recordsMade) }()
+      case 9: try { try decoder.decodeSingularUInt64Field(value: &self._recordsLost) }()
+      case 10: try { try decoder.decodeSingularMessageField(value: &self._slowdown) }()
       default: break
       }
     }
@@ -5750,6 +6361,21 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.uptimeMicroseconds != 0 {
       try visitor.visitSingularUInt64Field(value: self.uptimeMicroseconds, fieldNumber: 5)
     }
+    try { if let v = self._sentBytes {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 6)
+    } }()
+    try { if let v = self._queueWrittenBytes {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 7)
+    } }()
+    try { if let v = self._recordsMade {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 8)
+    } }()
+    try { if let v = self._recordsLost {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 9)
+    } }()
+    try { if let v = self._slowdown {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5759,6 +6385,11 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._writtenBytes != rhs._writtenBytes {return false}
     if lhs._openFiles != rhs._openFiles {return false}
     if lhs.uptimeMicroseconds != rhs.uptimeMicroseconds {return false}
+    if lhs._sentBytes != rhs._sentBytes {return false}
+    if lhs._queueWrittenBytes != rhs._queueWrittenBytes {return false}
+    if lhs._recordsMade != rhs._recordsMade {return false}
+    if lhs._recordsLost != rhs._recordsLost {return false}
+    if lhs._slowdown != rhs._slowdown {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8137,7 +8768,7 @@ nonisolated extension WireCustomSample: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Profile"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0")
 
   fileprivate class _StorageClass {
     var _revision: UInt64 = 0
@@ -8157,6 +8788,8 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _customPayload: String? = nil
     var _telemetryDisabled: Bool? = nil
     var _test: Bool? = nil
+    var _privacyKey: Data = Data()
+    var _budgets: WireBudgetProfile? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -8184,6 +8817,8 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       _customPayload = source._customPayload
       _telemetryDisabled = source._telemetryDisabled
       _test = source._test
+      _privacyKey = source._privacyKey
+      _budgets = source._budgets
     }
   }
 
@@ -8219,6 +8854,8 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._customPayload) }()
         case 16: try { try decoder.decodeSingularBoolField(value: &_storage._telemetryDisabled) }()
         case 17: try { try decoder.decodeSingularBoolField(value: &_storage._test) }()
+        case 18: try { try decoder.decodeSingularBytesField(value: &_storage._privacyKey) }()
+        case 19: try { try decoder.decodeSingularMessageField(value: &_storage._budgets) }()
         default: break
         }
       }
@@ -8282,6 +8919,12 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       try { if let v = _storage._test {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 17)
       } }()
+      if !_storage._privacyKey.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._privacyKey, fieldNumber: 18)
+      }
+      try { if let v = _storage._budgets {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -8308,10 +8951,56 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._customPayload != rhs_storage._customPayload {return false}
         if _storage._telemetryDisabled != rhs_storage._telemetryDisabled {return false}
         if _storage._test != rhs_storage._test {return false}
+        if _storage._privacyKey != rhs_storage._privacyKey {return false}
+        if _storage._budgets != rhs_storage._budgets {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireBudgetProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".BudgetProfile"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sent_bytes_per_day\0\u{3}written_bytes_per_day\0\u{3}cpu_share\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self._sentBytesPerDay) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self._writtenBytesPerDay) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self._cpuShare) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._sentBytesPerDay {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._writtenBytesPerDay {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._cpuShare {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireBudgetProfile, rhs: WireBudgetProfile) -> Bool {
+    if lhs._sentBytesPerDay != rhs._sentBytesPerDay {return false}
+    if lhs._writtenBytesPerDay != rhs._writtenBytesPerDay {return false}
+    if lhs._cpuShare != rhs._cpuShare {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8904,7 +9593,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8964,6 +9653,123 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .balance(v)
         }
       }()
+      case 5: try {
+        var v: WireControlQueue?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .queue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .queue(v)
+        }
+      }()
+      case 6: try {
+        var v: WireControlUnenroll?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .unenroll(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .unenroll(v)
+        }
+      }()
+      case 7: try {
+        var v: WireControlWipe?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .wipe(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .wipe(v)
+        }
+      }()
+      case 8: try {
+        var v: WireControlReload?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .reload(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .reload(v)
+        }
+      }()
+      case 9: try {
+        var v: WireControlConsent?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .consent(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .consent(v)
+        }
+      }()
+      case 10: try {
+        var v: WireControlPushToken?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .pushToken(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .pushToken(v)
+        }
+      }()
+      case 11: try {
+        var v: WireControlDoNotDisturb?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .doNotDisturb(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .doNotDisturb(v)
+        }
+      }()
+      case 12: try {
+        var v: WireControlUnlock?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .unlock(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .unlock(v)
+        }
+      }()
+      case 13: try {
+        var v: WireControlProfile?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .profile(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .profile(v)
+        }
+      }()
       default: break
       }
     }
@@ -8990,6 +9796,42 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .balance?: try {
       guard case .balance(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .unenroll?: try {
+      guard case .unenroll(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .wipe?: try {
+      guard case .wipe(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case .reload?: try {
+      guard case .reload(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .consent?: try {
+      guard case .consent(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .pushToken?: try {
+      guard case .pushToken(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .doNotDisturb?: try {
+      guard case .doNotDisturb(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .unlock?: try {
+      guard case .unlock(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .profile?: try {
+      guard case .profile(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
     case nil: break
     }
@@ -9089,6 +9931,250 @@ nonisolated extension WireControlBalance: SwiftProtobuf.Message, SwiftProtobuf._
   }
 
   package static func ==(lhs: WireControlBalance, rhs: WireControlBalance) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlQueue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlQueue"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verb\0\u{1}cursor\0\u{1}stream\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.verb) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.cursor) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.stream) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.verb != .unspecified {
+      try visitor.visitSingularEnumField(value: self.verb, fieldNumber: 1)
+    }
+    if !self.cursor.isEmpty {
+      try visitor.visitSingularStringField(value: self.cursor, fieldNumber: 2)
+    }
+    if self.stream != .unspecified {
+      try visitor.visitSingularEnumField(value: self.stream, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlQueue, rhs: WireControlQueue) -> Bool {
+    if lhs.verb != rhs.verb {return false}
+    if lhs.cursor != rhs.cursor {return false}
+    if lhs.stream != rhs.stream {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlQueue.Verb: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0VERB_UNSPECIFIED\0\u{1}VERB_INSPECT\0\u{1}VERB_VERIFY\0\u{1}VERB_EXPORT\0\u{1}VERB_REBIND_SEND\0\u{1}VERB_REBIND_DROP\0")
+}
+
+nonisolated extension WireControlUnenroll: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlUnenroll"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlUnenroll, rhs: WireControlUnenroll) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlWipe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlWipe"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlWipe, rhs: WireControlWipe) -> Bool {
+    if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlReload: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlReload"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlReload, rhs: WireControlReload) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlConsent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlConsent"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}consent\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.consent) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.consent != .unspecified {
+      try visitor.visitSingularEnumField(value: self.consent, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlConsent, rhs: WireControlConsent) -> Bool {
+    if lhs.consent != rhs.consent {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlPushToken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlPushToken"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}token\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._token) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._token {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlPushToken, rhs: WireControlPushToken) -> Bool {
+    if lhs._token != rhs._token {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlDoNotDisturb: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlDoNotDisturb"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}on\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.on) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.on != false {
+      try visitor.visitSingularBoolField(value: self.on, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlDoNotDisturb, rhs: WireControlDoNotDisturb) -> Bool {
+    if lhs.on != rhs.on {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlUnlock: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlUnlock"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlUnlock, rhs: WireControlUnlock) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlProfile"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlProfile, rhs: WireControlProfile) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
