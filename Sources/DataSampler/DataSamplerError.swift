@@ -27,6 +27,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let queue = Code(rawValue: "queue")
         /// The identity file cannot be read, is damaged, or belongs to another machine.
         public static let identity = Code(rawValue: "identity")
+        /// A file of the data directory could not be read or written.
+        public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
     }

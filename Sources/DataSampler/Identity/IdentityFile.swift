@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import Glibc
 import Transmitter
 import WireModel
 
@@ -37,17 +36,15 @@ struct IdentityFile: Sendable {
 
     static let name = "identity"
 
-    let path: String
-    private let directory: String
+    private let file: DurableFile
 
-    init(directory: String) {
-        self.directory = directory
-        path = "\(directory)/\(Self.name)"
-    }
+    init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
+
+    var path: String { file.path }
 
     /// `nil` where there is none.
     func load() throws(DataSamplerError) -> Content? {
-        guard let bytes = try read() else { return nil }
+        guard let bytes = try file.read() else { return nil }
         let form: Form
         do { form = try JSONDecoder().decode(Form.self, from: bytes) } catch {
             throw damaged("it is not the JSON object it should be", cause: error)
@@ -79,52 +76,7 @@ struct IdentityFile: Sendable {
         encoder.outputFormatting = [.sortedKeys]
         let bytes: Data
         do { bytes = try encoder.encode(form) } catch { throw DataSamplerError(.identity, "the identity cannot be encoded", cause: error) }
-        let temporary = "\(path).new"
-        try write(bytes, to: temporary)
-        guard rename(temporary, path) == 0 else { throw failure("replacing", path) }
-        try sync(directory, flags: O_RDONLY | O_DIRECTORY)
-    }
-
-    private func read() throws(DataSamplerError) -> Data? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw failure("opening", path)
-        }
-        defer { close(descriptor) }
-        // A file of ours has a few hundred bytes; what is longer is not one of ours, and is not read whole.
-        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
-        var filled = 0
-        while filled < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure("reading", path) }
-            if count == 0 { break }
-            filled += count
-        }
-        return Data(bytes[..<filled])
-    }
-
-    private func write(_ bytes: Data, to path: String) throws(DataSamplerError) {
-        _ = unlink(path)
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("creating", path) }
-        defer { close(descriptor) }
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + written, $0.count - written) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure("writing", path) }
-            written += count
-        }
-        guard fsync(descriptor) == 0 else { throw failure("syncing", path) }
-    }
-
-    private func sync(_ path: String, flags: Int32) throws(DataSamplerError) {
-        let descriptor = open(path, flags | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("opening", path) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("syncing", path) }
+        try file.replace(with: bytes)
     }
 
     private func damaged(_ why: String, cause: (any Error)? = nil) -> DataSamplerError {
@@ -132,9 +84,5 @@ struct IdentityFile: Sendable {
             .identity,
             "\(path) is damaged: \(why). Restore it from a backup; or move it away and enroll anew with an enrollment token, as a new device",
             cause: cause)
-    }
-
-    private func failure(_ doing: String, _ path: String) -> DataSamplerError {
-        DataSamplerError(.identity, "\(doing) \(path) failed: \(String(cString: strerror(errno))) (errno \(errno))")
     }
 }

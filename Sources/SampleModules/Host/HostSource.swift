@@ -15,6 +15,9 @@ package protocol HostSource: Sendable {
     /// Where a symbolic link points; `nil` if it is none or cannot be read.
     func readLink(_ path: String) -> String?
 
+    /// Owner, mode and identity of a file, links followed; `nil` if there is none or the system will not say.
+    func fileStatus(_ path: String) -> FileStatus?
+
     /// The figures of a mounted file system. Never call it for one on a network: it may not return.
     func fileSystemFigures(at mountPoint: String) -> FileSystemFigures?
 

@@ -10,6 +10,7 @@ package final class CapturedHostSource: HostSource {
         /// Files whose reading fails, and how.
         package var failures: [String: FileOutcome] = [:]
         package var links: [String: String] = [:]
+        package var statuses: [String: FileStatus] = [:]
         package var fileSystems: [String: FileSystemFigures] = [:]
         package var systemName: SystemName?
         package var process = ProcessFigures(cpuTimeMicroseconds: nil, openFiles: nil, pageSize: 4_096, ticksPerSecond: 100)
@@ -74,6 +75,10 @@ package final class CapturedHostSource: HostSource {
 
     package func readLink(_ path: String) -> String? {
         state.withLock { $0.machine.links[path] }
+    }
+
+    package func fileStatus(_ path: String) -> FileStatus? {
+        state.withLock { $0.machine.statuses[path] }
     }
 
     package func fileSystemFigures(at mountPoint: String) -> FileSystemFigures? {
