@@ -1,0 +1,204 @@
+/// Whether a profile can be applied as it stands: every range of it, in one place for both ends.
+///
+/// The collector refuses to keep a profile that fails here, a device refuses to apply one and keeps its last good one. Unlike in records,
+/// an enum value that this version does not know is refused too: a setting that cannot be honoured must not seem to be in force.
+/// Pure; safe from any thread.
+extension WireProfile {
+    /// - Throws: `.invalidField`; its message names the field as the JSON form has it, the value and what is expected.
+    package func validate() throws(WireError) {
+        try Self.checkText(organization, "organization", 0...ProfileLimits.nameBytes)
+        try Self.checkText(application, "application", 0...ProfileLimits.nameBytes)
+        if hasSampling { try sampling.validate() }
+        if hasAnalytics, analytics.hasHoldSeconds {
+            try Self.check(analytics.holdSeconds, "analytics.holdSeconds", ProfileLimits.holdSeconds, "seconds")
+        }
+        if hasLogging { try logging.validate() }
+        for (name, action) in privacy.sorted(by: { $0.key < $1.key }) { try Self.checkPrivacy(name, action) }
+        try Self.checkCount(transmission.count, "transmission", ProfileLimits.transmissionRules)
+        for (place, rule) in transmission.enumerated() { try rule.validate("transmission[\(place)]") }
+        if hasBeaconSeconds { try Self.check(beaconSeconds, "beaconSeconds", ProfileLimits.beaconSeconds, "seconds") }
+        try validateCompliance()
+        try validateGeofences()
+        if hasOfflineTimeAllowedSeconds {
+            try Self.check(offlineTimeAllowedSeconds, "offlineTimeAllowedSeconds", ProfileLimits.offlineSeconds, "seconds")
+        }
+        try Self.checkCount(certificatePins.count, "certificatePins", ProfileLimits.pins)
+        for (place, pin) in certificatePins.enumerated() where pin.count != ProfileLimits.digestBytes {
+            throw .field("certificatePins[\(place)]", "has \(pin.count) bytes", "the 32 bytes of a SHA-256")
+        }
+        if hasCustomPayload { try Self.checkText(customPayload, "customPayload", 0...ProfileLimits.payloadBytes) }
+        guard privacyKey.isEmpty || privacyKey.count == ProfileLimits.digestBytes else {
+            throw .field("privacyKey", "has \(privacyKey.count) bytes", "32, or none")
+        }
+        if hasBudgets, budgets.hasCpuShare {
+            try Self.check(budgets.cpuShare, "budgets.cpuShare", ProfileLimits.cpuShare, "ten-thousandths")
+        }
+    }
+
+    private func validateCompliance() throws(WireError) {
+        try Self.checkCount(compliance.count, "compliance", ProfileLimits.complianceRules)
+        var ids: Set<String> = []
+        for (place, rule) in compliance.enumerated() {
+            let field = "compliance[\(place)]"
+            try Self.checkText(rule.id, "\(field).id", 1...ProfileLimits.idBytes)
+            guard ids.insert(rule.id).inserted else { throw .field("\(field).id", "is a second \"\(rule.id)\"", "one rule per id") }
+            try Self.checkName(rule.subject, "\(field).subject", ProfileLimits.complianceSubjects)
+            try Self.checkName(rule.`operator`, "\(field).operator", ProfileLimits.complianceOperators)
+            try Self.checkVersion(rule.version, "\(field).version")
+            try Self.checkText(rule.action, "\(field).action", 0...ProfileLimits.nameBytes)
+        }
+    }
+
+    private func validateGeofences() throws(WireError) {
+        try Self.checkCount(geofences.count, "geofences", ProfileLimits.geofences)
+        var ids: Set<String> = []
+        for (place, fence) in geofences.enumerated() {
+            let field = "geofences[\(place)]"
+            try Self.checkText(fence.id, "\(field).id", 1...ProfileLimits.idBytes)
+            guard ids.insert(fence.id).inserted else { throw .field("\(field).id", "is a second \"\(fence.id)\"", "one geofence per id") }
+            try Self.check(fence.latitude, "\(field).latitude", -90...90, "degrees")
+            try Self.check(fence.longitude, "\(field).longitude", -180...180, "degrees")
+            try Self.check(fence.radiusMeters, "\(field).radiusMeters", ProfileLimits.radiusMeters, "meters")
+        }
+    }
+
+    private static func checkPrivacy(_ name: String, _ action: WirePrivacyAction) throws(WireError) {
+        guard ProfileLimits.privacyClasses.contains(name) else {
+            throw .field(
+                "privacy", "names the class \"\(name)\"", "one of \(ProfileLimits.privacyClasses.sorted().joined(separator: ", "))")
+        }
+        switch action {
+        case .send, .hash, .coarsen, .drop: return
+        case .unspecified, .UNRECOGNIZED: throw .field("privacy.\(name)", "is action \(action.rawValue)", "send, hash, coarsen or drop")
+        }
+    }
+
+    /// A version as packages and systems write theirs: begins with a digit.
+    private static func checkVersion(_ version: String, _ field: String) throws(WireError) {
+        let isVersion =
+            version.utf8.count <= ProfileLimits.idBytes && version.utf8.first.map { (0x30...0x39).contains($0) } == true
+            && version.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                default: [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "~"), UInt8(ascii: "_")].contains(byte)
+                }
+            }
+        guard isVersion else {
+            throw .field(field, "is \"\(version)\"", "a version such as 26.3 or 6.1.0-18, at most \(ProfileLimits.idBytes) characters")
+        }
+    }
+}
+
+extension WireSamplingProfile {
+    fileprivate func validate() throws(WireError) {
+        guard modulesGiven || modules.isEmpty else {
+            throw .field("sampling.modules", "has \(modules.count) names without modulesGiven", "modulesGiven with them")
+        }
+        var named: Set<String> = []
+        for (place, module) in modules.enumerated() {
+            try Self.checkModule(module, "sampling.modules[\(place)]")
+            guard named.insert(module).inserted else {
+                throw .field("sampling.modules[\(place)]", "is a second \"\(module)\"", "each module once")
+            }
+        }
+        if hasSampleSeconds { try WireProfile.check(sampleSeconds, "sampling.sampleSeconds", ProfileLimits.intervalSeconds, "seconds") }
+        if hasTransmitSeconds {
+            try WireProfile.check(transmitSeconds, "sampling.transmitSeconds", ProfileLimits.intervalSeconds, "seconds")
+        }
+        var overridden: Set<String> = []
+        for (place, override) in overrides.enumerated() {
+            let field = "sampling.overrides[\(place)]"
+            try Self.checkModule(override.module, "\(field).module")
+            guard overridden.insert(override.module).inserted else {
+                throw .field("\(field).module", "is a second \"\(override.module)\"", "one override per module")
+            }
+            if override.hasSampleSeconds {
+                try WireProfile.check(override.sampleSeconds, "\(field).sampleSeconds", ProfileLimits.intervalSeconds, "seconds")
+            }
+            if override.hasTransmitSeconds {
+                try WireProfile.check(override.transmitSeconds, "\(field).transmitSeconds", ProfileLimits.intervalSeconds, "seconds")
+            }
+        }
+    }
+
+    private static func checkModule(_ name: String, _ field: String) throws(WireError) {
+        guard name != "callLog" else {
+            throw .field(field, "is \"callLog\"", "another module: callLog is reserved and not offered by this platform")
+        }
+        try WireProfile.checkName(name, field, ProfileLimits.modules)
+    }
+}
+
+extension WireLoggingProfile {
+    fileprivate func validate() throws(WireError) {
+        if case .UNRECOGNIZED(let value) = level {
+            throw .field("logging.level", "is \(value)", "error, warning, information or verbose")
+        }
+        try WireProfile.checkCount(scrubValues.count, "logging.scrubValues", ProfileLimits.scrubs)
+        for (place, value) in scrubValues.enumerated() {
+            // The value is a secret: it is not shown.
+            guard (1...ProfileLimits.scrubBytes).contains(value.utf8.count) else {
+                throw .field("logging.scrubValues[\(place)]", "has \(value.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)")
+            }
+        }
+        try WireProfile.checkCount(scrubPatterns.count, "logging.scrubPatterns", ProfileLimits.scrubs)
+        for (place, pattern) in scrubPatterns.enumerated() {
+            let field = "logging.scrubPatterns[\(place)]"
+            guard (1...ProfileLimits.scrubBytes).contains(pattern.utf8.count) else {
+                throw .field(field, "has \(pattern.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)")
+            }
+            if let fault = ScrubPatternSyntax.fault(in: pattern) {
+                throw .field(field, "\(fault.message) at character \(fault.position + 1)", "a pattern as ScrubPatternSyntax describes")
+            }
+        }
+    }
+}
+
+extension WireTransmissionRule {
+    fileprivate func validate(_ field: String) throws(WireError) {
+        try WireProfile.checkName(data, "\(field).data", ProfileLimits.transmissionData)
+        for (place, network) in networks.enumerated() {
+            guard case .UNRECOGNIZED(let value) = network else { continue }
+            throw .field(
+                "\(field).networks[\(place)]", "is \(value)",
+                "unknown, offline, ethernet, wifi, cellular, loopback, tunnel or other")
+        }
+        if hasMinimumBattery {
+            try WireProfile.check(minimumBattery, "\(field).minimumBattery", ProfileLimits.batteryShare, "ten-thousandths")
+        }
+    }
+}
+
+extension WireProfile {
+    fileprivate static func check<Value: Comparable & CustomStringConvertible>(
+        _ value: Value, _ field: String, _ range: ClosedRange<Value>, _ unit: String
+    ) throws(WireError) {
+        // NaN is in no range.
+        guard range.contains(value) else {
+            throw .field(field, "is \(value)", "\(range.lowerBound) to \(range.upperBound) \(unit)")
+        }
+    }
+
+    fileprivate static func checkName(_ value: String, _ field: String, _ known: [String]) throws(WireError) {
+        guard known.contains(value) else {
+            let shown = value.utf8.count <= ProfileLimits.idBytes ? "\"\(value)\"" : "\(value.utf8.count) bytes long"
+            throw .field(field, "is \(shown)", "one of \(known.joined(separator: " "))")
+        }
+    }
+
+    fileprivate static func checkText(_ value: String, _ field: String, _ bytes: ClosedRange<Int>) throws(WireError) {
+        guard bytes.contains(value.utf8.count) else {
+            throw .field(field, "has \(value.utf8.count) bytes", "\(bytes.lowerBound) to \(bytes.upperBound)")
+        }
+    }
+
+    fileprivate static func checkCount(_ count: Int, _ field: String, _ limit: Int) throws(WireError) {
+        guard count <= limit else { throw .field(field, "has \(count) entries", "at most \(limit)") }
+    }
+}
+
+extension WireError {
+    fileprivate static func field(_ name: String, _ found: String, _ expected: String) -> WireError {
+        WireError(.invalidField, "\(name) \(found); expected \(expected).")
+    }
+}
