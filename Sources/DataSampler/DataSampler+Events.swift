@@ -40,7 +40,7 @@ extension DataSampler {
         let running = try running()
         let number = try await running.core.record(event, durability: durability)
         // Who waits for the disk and holds nothing back wants it to be seen soon.
-        if durability == .durable, configuration.eventHold == 0 { running.transmitter.transmitNow() }
+        if durability == .durable, running.core.settings.eventHold == .zero { running.transmitter.transmitNow() }
         return number
     }
 }

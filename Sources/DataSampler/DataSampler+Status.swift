@@ -11,7 +11,7 @@ extension DataSampler {
         let modules = reports.sorted { $0.key.bit < $1.key.bit }.map { name, report in
             DataSamplerStatus.Module(
                 name: name.rawValue,
-                sampleInterval: configuration.moduleIntervals[name.rawValue]?.sampleInterval ?? configuration.defaultSampleInterval,
+                sampleInterval: running.core.settings.sampleIntervals[name] ?? 0,
                 samples: report.samples, lastSample: report.lastSample, reason: report.reason)
         }
         let interval = await running.loop.beacons.interval.map { Double($0) / 1_000_000 }

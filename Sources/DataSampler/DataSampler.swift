@@ -10,7 +10,6 @@ import WireModel
 ///
 /// ```swift
 /// let sampler = try DataSampler(configuration: DataSamplerConfiguration(
-///     sampleModules: .system, defaultSampleInterval: 60, defaultTransmitInterval: 300, traceLevel: .warning,
 ///     directory: "/var/lib/example/telemetry", collectorURL: "https://collector.example:8420", enrollmentToken: token))
 /// try await sampler.start()
 /// try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(1))
@@ -122,7 +121,6 @@ public final class DataSampler: Service {
     }
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
-        let names = try configuration.sampleModules.moduleNames
         let transport = try configuration.transportConfiguration
         let core = try await SamplerCore.open(configuration, environment: environment, logger: logger)
         do {
@@ -130,24 +128,24 @@ public final class DataSampler: Service {
             _ = try core.identity.load()
             var modules: [SampleModuleName: any SampleModule] = [:]
             var intervals: [SampleModuleName: SampleInterval] = [:]
-            for name in names {
+            for name in core.settings.modules {
                 guard let module = makeModule(name) else { continue }
                 modules[name] = module
                 intervals[name] = try SampleInterval(
-                    seconds: configuration.moduleIntervals[name.rawValue]?.sampleInterval ?? configuration.defaultSampleInterval)
+                    seconds: core.settings.sampleIntervals[name] ?? 0)
             }
             // Last of what can fail: a connection made would have to be shut down again.
             let connection = try environment.connect(transport)
             let transmitter = Transmitter(
                 queue: core.queue, transport: connection.transport, enrollments: core.identity,
                 configuration: Transmitter.Configuration(
-                    transmitInterval: configuration.transmitInterval, eventHold: .seconds(configuration.eventHold),
-                    expectedBeaconSeconds: Int(configuration.beaconInterval ?? 0), agentVersion: "ws1-telemetry/\(Self.version)"),
+                    transmitInterval: core.settings.transmitInterval, eventHold: core.settings.eventHold,
+                    expectedBeaconSeconds: Int(core.settings.beaconInterval ?? 0), agentVersion: "ws1-telemetry/\(Self.version)"),
                 clock: environment.clock, sleeper: environment.sleeper, logger: logger)
             let loop = DeviceLoop(core: core, modules: modules, intervals: intervals, sleeper: environment.sleeper) {
                 transmitter.transmitNow()
             }
-            if let seconds = configuration.beaconInterval { await loop.startBeacons(frequency: seconds, trigger: .start) }
+            if let seconds = core.settings.beaconInterval { await loop.startBeacons(frequency: seconds, trigger: .start) }
             let work = Task {
                 await withTaskGroup { group in
                     group.addTask { await loop.run() }

@@ -31,6 +31,28 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
+        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector was reached.
+        public static let profileNotChecked = Code(rawValue: "profile-not-checked")
+        /// The profile, or the configuration, has switched telemetry off.
+        public static let telemetryDisabled = Code(rawValue: "telemetry-disabled")
+        /// The person whose device it is has denied consent.
+        public static let consentDenied = Code(rawValue: "consent-denied")
+        /// A wipe is being carried out. Try again later.
+        public static let wipePending = Code(rawValue: "wipe-pending")
+        /// This device was unenrolled: nothing is recorded or sent any more.
+        public static let unenrolled = Code(rawValue: "unenrolled")
+        /// A custom module, or a measurement of one, is outside its bounds.
+        public static let invalidModule = Code(rawValue: "invalid-module")
+        /// The module is not sampled: the profile does not name it, or the configuration disables it.
+        public static let moduleDisabled = Code(rawValue: "module-disabled")
+        /// The sampler is suspended by ``DataSampler/suspend()``.
+        public static let suspended = Code(rawValue: "suspended")
+        /// What was asked is not allowed by the profile.
+        public static let notAllowed = Code(rawValue: "not-allowed")
+        /// An argument is outside its bounds.
+        public static let invalidArgument = Code(rawValue: "invalid-argument")
+        /// A file of the data directory is not what was written.
+        public static let storageDamaged = Code(rawValue: "storage-damaged")
     }
 
     /// What kind of failure it is.

@@ -14,10 +14,14 @@ import WireModel
     private let store = InMemoryRecordStore()
 
     private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {
-        DataSamplerConfiguration(
+        var configuration = DataSamplerConfiguration(
             sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
-            collectorURL: "http://collector.test", enrollmentToken: token, applicationIdentifier: "com.example.app",
-            applicationVersion: "2.1", eventHold: 0, lossWindow: 0)
+            collectorURL: "http://collector.test", enrollmentToken: token)
+        configuration.applicationIdentifier = "com.example.app"
+        configuration.applicationVersion = "2.1"
+        configuration.eventHold = 0
+        configuration.lossWindow = 0
+        return configuration
     }
 
     private func environment(_ transport: any Transport, slot: ProcessSlot = ProcessSlot()) -> SamplerEnvironment {

@@ -7,13 +7,9 @@ struct AgentSettings: Sendable {
 
     /// The agent's own defaults, where they are not the library's.
     enum Default {
-        static let sampleInterval = 60.0
-        static let transmitInterval = 300.0
         static let beaconInterval = 900.0
-        static let eventHold = 7200.0
         static let lossWindow = 10.0
         static let logLevel = TraceLevel.information
-        static let modules = DataSamplerModules.system
     }
 
     /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is configured elsewhere.
@@ -25,23 +21,19 @@ struct AgentSettings: Sendable {
             }
             return text
         }
-        func seconds(_ name: SettingName, _ fallback: Double, _ range: SecondsRange) throws(AgentError) -> Double {
-            try Self.seconds(layers[name], range) ?? fallback
-        }
         configuration = DataSamplerConfiguration(
-            sampleModules: try Self.modules(layers[.modules]) ?? Default.modules,
-            defaultSampleInterval: try seconds(.sampleInterval, Default.sampleInterval, .interval),
-            defaultTransmitInterval: try seconds(.transmitInterval, Default.transmitInterval, .interval),
-            traceLevel: try Self.level(layers[.logLevel]) ?? Default.logLevel,
             directory: try required(.data, "the data directory"),
             collectorURL: needsCollector ? try required(.collector, "the collector's URL") : (try Self.text(layers[.collector]) ?? ""),
-            enrollmentToken: try Self.token(layers),
-            eventHold: try seconds(.eventHold, Default.eventHold, .eventHold),
-            beaconInterval: try seconds(.beaconInterval, Default.beaconInterval, .beacon),
-            lossWindow: try seconds(.lossWindow, Default.lossWindow, .lossWindow),
-            certificateAuthorityFile: try Self.text(layers[.ca]),
-            proxyURL: try Self.text(layers[.proxy]),
-            moduleIntervals: try Self.intervals(layers[.moduleIntervals]))
+            enrollmentToken: try Self.token(layers), traceLevel: try Self.level(layers[.logLevel]) ?? Default.logLevel)
+        configuration.sampleModules = try Self.modules(layers[.modules])
+        configuration.defaultSampleInterval = try Self.seconds(layers[.sampleInterval], .interval)
+        configuration.defaultTransmitInterval = try Self.seconds(layers[.transmitInterval], .interval)
+        configuration.eventHold = try Self.seconds(layers[.eventHold], .eventHold)
+        configuration.beaconInterval = try Self.seconds(layers[.beaconInterval], .beacon) ?? Default.beaconInterval
+        configuration.lossWindow = try Self.seconds(layers[.lossWindow], .lossWindow) ?? Default.lossWindow
+        configuration.certificateAuthorityFile = try Self.text(layers[.ca])
+        configuration.proxyURL = try Self.text(layers[.proxy])
+        configuration.moduleIntervals = try Self.intervals(layers[.moduleIntervals])
         guard needsCollector else { return }
         try Self.checkAddresses(configuration, layers)
     }

@@ -10,22 +10,53 @@ extension DataSamplerConfiguration {
         try Self.check("defaultTransmitInterval", defaultTransmitInterval, .interval)
         try Self.check("eventHold", eventHold, .eventHold)
         try Self.check("lossWindow", lossWindow, .lossWindow)
-        if let beaconInterval { try Self.check("beaconInterval", beaconInterval, .beacon) }
-        _ = try sampleModules.moduleNames
+        try Self.check("beaconInterval", beaconInterval, .beacon)
+        try Self.check("offlineTimeAllowed", offlineTimeAllowed, .offline)
+        _ = try sampleModules?.moduleNames
         for (name, intervals) in moduleIntervals.sorted(by: { $0.key < $1.key }) {
-            _ = try DataSamplerModules(names: [name])
-            if let interval = intervals.sampleInterval { try Self.check("moduleIntervals.\(name).sampleInterval", interval, .interval) }
-            if let interval = intervals.transmitInterval { try Self.check("moduleIntervals.\(name).transmitInterval", interval, .interval) }
+            try Self.check("moduleIntervals", module: name)
+            try Self.check("moduleIntervals.\(name).sampleInterval", intervals.sampleInterval, .interval)
+            try Self.check("moduleIntervals.\(name).transmitInterval", intervals.transmitInterval, .interval)
         }
+        // A module may be disabled that this version does not offer: it stays off.
+        for name in disabledModules.sorted() where SampleModuleName(rawValue: name) == nil {
+            try Self.check("disabledModules", module: name)
+        }
+        //PRIV
+        try checkBudgets()
         guard !directory.isEmpty else {
             throw DataSamplerError(.invalidConfiguration, "directory is empty: name where the queue shall lie")
         }
         _ = try transportConfiguration
     }
 
-    private static func check(_ name: String, _ value: Double, _ range: SecondsRange) throws(DataSamplerError) {
+    private func checkBudgets() throws(DataSamplerError) {
+        guard let budgets else { return }
+        if let share = budgets.processorShare, !(share > 0 && share <= 1) {
+            throw DataSamplerError(.invalidConfiguration, "budgets.processorShare is \(share): it must be above 0 and at most 1")
+        }
+        for (name, bytes) in [("sentBytesPerDay", budgets.sentBytesPerDay), ("writtenBytesPerDay", budgets.writtenBytesPerDay)]
+        where bytes == 0 {
+            throw DataSamplerError(.invalidConfiguration, "budgets.\(name) is 0: it must be 1 or more; nil is no budget")
+        }
+    }
+
+    private static func check(_ name: String, _ value: Double?, _ range: SecondsRange) throws(DataSamplerError) {
+        guard let value else { return }
         guard range.contains(value) else {
             throw DataSamplerError(.invalidConfiguration, "\(name) is \(value): it must be \(range)")
+        }
+    }
+
+    /// Names of built-in modules must be offered; others are taken for custom ones where they look like one and like no misspelt built-in one.
+    private static func check(_ setting: String, module name: String) throws(DataSamplerError) {
+        if SampleModuleName(rawValue: name) != nil {
+            _ = try DataSamplerModules(names: [name])
+        } else if !name.contains(".") {
+            // A custom module's name given in a configuration has a dot, so that a misspelt built-in one is never passed over.
+            _ = try DataSamplerModules(names: [name])
+        } else if let objection = CustomModuleName.objection(to: name) {
+            throw DataSamplerError(.invalidConfiguration, "\(setting): \(objection)")
         }
     }
 
@@ -39,10 +70,5 @@ extension DataSamplerConfiguration {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
             }
         }
-    }
-
-    /// The shortest interval anything asks to be sent at.
-    var transmitInterval: Duration {
-        .seconds(moduleIntervals.values.compactMap(\.transmitInterval).reduce(defaultTransmitInterval, min))
     }
 }

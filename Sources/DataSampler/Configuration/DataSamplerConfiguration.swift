@@ -1,6 +1,9 @@
 /// How a ``DataSampler`` samples, keeps and sends. A value; changing it after ``DataSampler/init(configuration:logger:)`` changes nothing.
 ///
-/// The four parameters of the initializer that are required are those of (ws1); everything else has a default.
+/// What is `nil` was not said here: the profile decides it, and where that does not either, the compiled default. What the profile says beats
+/// what is said here, and an explicit call beats both; but *disabling*, *Wi-Fi only* and privacy are only ever tightened:
+/// ``disabledModules``, ``telemetryDisabled``, ``analyticsEnabled`` and ``loggingEnabled`` of `false`, ``logsOverWiFiOnly`` and ``privacy`` hold
+/// whatever the profile says.
 public struct DataSamplerConfiguration: Sendable {
     /// Other intervals for one module than the defaults.
     public struct ModuleIntervals: Equatable, Sendable {
@@ -16,16 +19,17 @@ public struct DataSamplerConfiguration: Sendable {
         }
     }
 
-    /// What is sampled. An empty set samples nothing; events and beacons go on.
-    public var sampleModules: DataSamplerModules
-    /// Seconds between two samples of a module, 1 to 86,400.
-    public var defaultSampleInterval: Double
-    /// Seconds between two transmits, 1 to 86,400.
-    public var defaultTransmitInterval: Double
+    /// What is sampled where the profile does not say; `nil`: system, analytics and custom. An empty set
+    /// samples nothing; events and beacons go on.
+    public var sampleModules: DataSamplerModules?
+    /// Seconds between two samples of a module, 1 to 86,400; `nil`: 60.
+    public var defaultSampleInterval: Double?
+    /// Seconds between two transmits, 1 to 86,400; `nil`: 300.
+    public var defaultTransmitInterval: Double?
     /// How much the data sampler says of itself.
     public var traceLevel: TraceLevel
 
-    /// Where queue, identity and lock lie; made with mode 0700 where it is missing. One process at a time holds it.
+    /// Where queue, identity, profile and lock lie; made with mode 0700 where it is missing. One process at a time holds it.
     public var directory: String
     /// `http[s]://HOST[:PORT][/PREFIX]`.
     public var collectorURL: String
@@ -35,9 +39,9 @@ public struct DataSamplerConfiguration: Sendable {
     public var applicationIdentifier: String
     /// The program's version, in beacons.
     public var applicationVersion: String
-    /// Seconds an event is held before it is sent, 0 to 259,200 (3 days); default 7,200 (ws1).
-    public var eventHold: Double
-    /// Seconds between two beacons that ``DataSampler/start()`` schedules, 60 to 86,400; `nil`: none until
+    /// Seconds an event is held before it is sent, 0 to 259,200 (3 days); `nil`: 7,200 (ws1).
+    public var eventHold: Double?
+    /// Seconds between two beacons that ``DataSampler/start()`` schedules, 60 to 86,400; `nil`: what the profile says, or none until
     /// ``DataSampler/startSendingDeviceStatusBeacon(transmitFrequency:)``.
     public var beaconInterval: Double?
     /// Seconds of ordinary records that a power cut may take, 0 (each is durable) to 60; default 1.
@@ -46,37 +50,107 @@ public struct DataSamplerConfiguration: Sendable {
     public var certificateAuthorityFile: String?
     /// `http://HOST[:PORT]` of an HTTP proxy; `nil`: direct.
     public var proxyURL: String?
-    /// Whether events may be recorded.
+    /// `false`: no events are recorded, whatever the profile says. `true` leaves it to the profile.
     public var analyticsEnabled: Bool
-    /// Marks all records as test data, kept out of views and quotas unless asked for.
+    /// `false`: no logs are kept or sent, whatever the profile says. `true` leaves it to the profile.
+    public var loggingEnabled: Bool
+    /// Logs are sent over Wi-Fi or wired networks only, whatever the profile says. `false` leaves it to the profile (ws1).
+    public var logsOverWiFiOnly: Bool
+    /// Nothing is sampled, recorded or sent, whatever the profile says. `false` leaves it to the profile (intune).
+    public var telemetryDisabled: Bool
+    /// Modules that stay off whatever the profile says, by name: built-in ones, or those of custom modules.
+    public var disabledModules: Set<String>
+    /// Who counts network traffic (ws1).
+    public var telecomSource: TelecomSource
+    /// What becomes of personal fields, by the name of their class (`ssid`, `mac`, `position` ...); the stricter of this and the profile's holds.
+    public var privacy: [String: PersonalFieldAction]
+    /// Marks all records as test data, kept out of views and quotas unless asked for; `false` leaves it to the profile.
     public var isTest: Bool
-    /// Other intervals for single modules, by module name.
+    /// Other intervals for single modules, by module name, of built-in and custom ones.
     public var moduleIntervals: [String: ModuleIntervals]
+    /// Seconds without the collector after which the host is told, 1 or more; `nil`: what the profile says, or never (ws1).
+    public var offlineTimeAllowed: Double?
+    /// What the sampler may cost; `nil` leaves it to the profile.
+    public var budgets: DataSamplerBudgets?
 
+    /// All that has to be said; the profile and the defaults decide the rest.
+    ///
+    /// Nothing is checked here; ``validate()`` and ``DataSampler/init(configuration:logger:)`` do.
+    public init(directory: String, collectorURL: String, enrollmentToken: String? = nil, traceLevel: TraceLevel = .warning) {
+        self.init(
+            given: (nil, nil, nil), traceLevel: traceLevel, directory: directory, collectorURL: collectorURL,
+            enrollmentToken: enrollmentToken)
+    }
+
+    /// With the four parameters that (ws1) requires.
+    ///
     /// Nothing is checked here; ``validate()`` and ``DataSampler/init(configuration:logger:)`` do.
     public init(
         sampleModules: DataSamplerModules, defaultSampleInterval: Double, defaultTransmitInterval: Double, traceLevel: TraceLevel,
-        directory: String, collectorURL: String, enrollmentToken: String? = nil, applicationIdentifier: String = "",
-        applicationVersion: String = "", eventHold: Double = 7200, beaconInterval: Double? = nil, lossWindow: Double = 1,
-        certificateAuthorityFile: String? = nil, proxyURL: String? = nil, analyticsEnabled: Bool = true, isTest: Bool = false,
-        moduleIntervals: [String: ModuleIntervals] = [:]
+        directory: String, collectorURL: String, enrollmentToken: String? = nil
     ) {
-        self.sampleModules = sampleModules
-        self.defaultSampleInterval = defaultSampleInterval
-        self.defaultTransmitInterval = defaultTransmitInterval
+        self.init(
+            given: (sampleModules, defaultSampleInterval, defaultTransmitInterval), traceLevel: traceLevel, directory: directory,
+            collectorURL: collectorURL, enrollmentToken: enrollmentToken)
+    }
+
+    private init(
+        given: (modules: DataSamplerModules?, sample: Double?, transmit: Double?), traceLevel: TraceLevel, directory: String,
+        collectorURL: String, enrollmentToken: String?
+    ) {
+        (sampleModules, defaultSampleInterval, defaultTransmitInterval) = given
         self.traceLevel = traceLevel
         self.directory = directory
         self.collectorURL = collectorURL
         self.enrollmentToken = enrollmentToken
-        self.applicationIdentifier = applicationIdentifier
-        self.applicationVersion = applicationVersion
-        self.eventHold = eventHold
-        self.beaconInterval = beaconInterval
-        self.lossWindow = lossWindow
-        self.certificateAuthorityFile = certificateAuthorityFile
-        self.proxyURL = proxyURL
-        self.analyticsEnabled = analyticsEnabled
-        self.isTest = isTest
-        self.moduleIntervals = moduleIntervals
+        applicationIdentifier = ""
+        applicationVersion = ""
+        lossWindow = 1
+        analyticsEnabled = true
+        loggingEnabled = true
+        logsOverWiFiOnly = false
+        telemetryDisabled = false
+        disabledModules = []
+        telecomSource = .device
+        privacy = [:]
+        isTest = false
+        moduleIntervals = [:]
+    }
+}
+
+/// Who counts this device's network traffic (ws1).
+public enum TelecomSource: String, CaseIterable, Codable, Sendable {
+    /// This device.
+    case device
+    /// A hub counts it already: NetworkData is masked even where it is asked for, and the trace says so.
+    case hub
+}
+
+/// What becomes of a personal field before it is kept. In the order of strictness; the stricter of configuration and profile holds.
+public enum PersonalFieldAction: String, CaseIterable, Codable, Sendable {
+    /// Kept and sent as it is.
+    case send
+    /// Replaced by a hash keyed per organization: comparable, not readable.
+    case hash
+    /// Made less exact: a network instead of an address, a region instead of a position.
+    case coarsen
+    /// Left out.
+    case drop
+}
+
+/// What the sampler may cost; it keeps a budget by slowing itself down, and says so in status, samples and beacons.
+public struct DataSamplerBudgets: Equatable, Sendable {
+    /// Compressed bytes sent in a day, 1 or more; `nil`: no budget.
+    public var sentBytesPerDay: UInt64?
+    /// Bytes written to disk in a day, 1 or more; `nil`: no budget.
+    public var writtenBytesPerDay: UInt64?
+    /// Share of one processor core, above 0 and up to 1; `nil`: no budget.
+    public var processorShare: Double?
+
+    /// `nil` is no budget.
+    public init(sentBytesPerDay: UInt64? = nil, writtenBytesPerDay: UInt64? = nil, processorShare: Double? = nil) {
+        self.sentBytesPerDay = sentBytesPerDay
+        self.writtenBytesPerDay = writtenBytesPerDay
+        self.processorShare = processorShare
     }
 }

@@ -12,6 +12,9 @@ package struct SecondsRange: Equatable, Sendable, CustomStringConvertible {
     /// The loss window of an ordinary record: 0 to 60 s.
     package static let lossWindow = SecondsRange(least: 0, greatest: 60)
 
+    /// How long the collector may be out of reach before the host is told: 1 s to 366 d.
+    package static let offline = SecondsRange(least: 1, greatest: 366 * 86_400)
+
     /// NaN and the infinities are in no range.
     package func contains(_ value: Double) -> Bool { value >= least && value <= greatest }
 

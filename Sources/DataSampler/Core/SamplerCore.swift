@@ -23,6 +23,10 @@ final class SamplerCore: Sendable {
     /// One per run of a program.
     private let session = EventSessionID.random()
     private let making: Mutex<Making>
+    private let applied: Mutex<DeviceSettings>
+
+    /// The settings in force.
+    var settings: DeviceSettings { applied.withLock { $0 } }
 
     /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let it go.
     static func open(
@@ -50,6 +54,7 @@ final class SamplerCore: Sendable {
     private init(_ configuration: DataSamplerConfiguration, queue: RecordQueue, environment: SamplerEnvironment, logger: Logger) {
         self.configuration = configuration
         self.queue = queue
+        applied = Mutex(DeviceSettings.resolve(local: configuration, profile: nil))
         self.logger = logger
         clock = environment.clock
         // The sampled module says what is odd about this machine; one voice is enough.
@@ -71,7 +76,7 @@ final class SamplerCore: Sendable {
 
     /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
     func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
-        guard configuration.analyticsEnabled else {
+        guard settings.analyticsEnabled else {
             throw DataSamplerError(.analyticsDisabled, "analytics is not enabled: the event was not recorded")
         }
         var message = event.message
@@ -113,7 +118,7 @@ final class SamplerCore: Sendable {
     func record(_ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data) -> NewRecord {
         NewRecord(
             stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier,
-            test: configuration.isTest, body: body)
+            test: settings.test, body: body)
     }
 
     func close() async { await queue.close() }

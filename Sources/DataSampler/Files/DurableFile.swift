@@ -28,7 +28,9 @@ struct DurableFile: Sendable {
             throw failure("opening", path)
         }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: maximumBytes)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("reading", path) }
+        var bytes = [UInt8](repeating: 0, count: min(maximumBytes, Int(clamping: status.st_size)))
         var filled = 0
         while filled < bytes.count {
             let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
@@ -51,6 +53,12 @@ struct DurableFile: Sendable {
     /// Removes the file for good; harmless where there is none.
     func remove() throws(DataSamplerError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("removing", path) }
+        try syncDirectory()
+    }
+
+    /// Renames a damaged file to `<name>.damaged`, over an earlier one, so that somebody can look at it.
+    func setAside() throws(DataSamplerError) {
+        guard rename(path, "\(path).damaged") == 0 else { throw failure("setting aside", path) }
         try syncDirectory()
     }
 

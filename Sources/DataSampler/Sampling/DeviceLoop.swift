@@ -19,7 +19,7 @@ actor DeviceLoop {
     private let sleeper: any Clock<Duration>
     private let beaconRecorded: @Sendable () -> Void
     private let wake = WakeSignal()
-    private var schedule: SampleSchedule
+    private var schedule: SampleSchedule<SampleModuleName>
     private var modules: [SampleModuleName: any SampleModule]
     private(set) var reports: [SampleModuleName: ModuleReport] = [:]
 

@@ -12,7 +12,7 @@ extension SamplerCore {
     ) async throws(DataSamplerError) -> DataSamplerStatus {
         let queue: QueueStatus
         // The hold is a running agent's: a command that looks at its directory does not know it.
-        let holds: [StreamName: Duration] = transmitter == nil ? [:] : [.event: .seconds(configuration.eventHold)]
+        let holds: [StreamName: Duration] = transmitter == nil ? [:] : [.event: settings.eventHold]
         do { queue = try await self.queue.status(holds: holds) } catch {
             throw DataSamplerError(error)
         }
@@ -23,7 +23,8 @@ extension SamplerCore {
             parting: queue.parting.map {
                 DataSamplerStatus.Parting(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
-            beaconInterval: beaconInterval, eventHold: configuration.eventHold, queueBytes: queue.fileBytes, freeBytes: queue.freeBytes,
+            beaconInterval: beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
+            freeBytes: queue.freeBytes,
             quarantined: queue.quarantinedRecords, queueFailure: queue.failure)
         status.holding = Self.holding(status)
         return status

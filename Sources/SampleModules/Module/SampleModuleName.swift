@@ -62,3 +62,8 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
         }
     }
 }
+
+extension SampleModuleName: Comparable {
+    /// By bit.
+    package static func < (left: SampleModuleName, right: SampleModuleName) -> Bool { left.bit < right.bit }
+}

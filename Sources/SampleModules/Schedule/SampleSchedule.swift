@@ -3,14 +3,16 @@
 /// Slots lie at fixed distances from the schedule's start, so that late wake-ups do not add up, and modules whose intervals are
 /// multiples of each other share their slots. A module is due once however many of its slots have passed (suspend, a busy
 /// machine): missed slots are skipped, not replayed.
-package struct SampleSchedule: Sendable {
+///
+/// - Parameter Module: what is scheduled; its order is the order in which modules due together are sampled.
+package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendable {
     /// Slots this close after a wake-up are served with it, so that timers that fire early do not wake the machine twice.
-    package static let toleranceMicroseconds: UInt64 = 20_000
+    package static var toleranceMicroseconds: UInt64 { 20_000 }
 
     /// What a step says to do.
     package struct Step: Sendable, Equatable {
-        /// To be sampled now, by bit.
-        package var due: [SampleModuleName]
+        /// To be sampled now, in the modules' order.
+        package var due: [Module]
         /// When to step again, in microseconds since boot; `nil` with no modules.
         package var wakeAt: UInt64?
     }
@@ -22,10 +24,10 @@ package struct SampleSchedule: Sendable {
 
     private var start: UInt64
     private var last: UInt64
-    private var entries: [SampleModuleName: Entry]
+    private var entries: [Module: Entry]
 
     /// All modules are due at once at the start.
-    package init(intervals: [SampleModuleName: SampleInterval], now: UInt64) {
+    package init(intervals: [Module: SampleInterval], now: UInt64) {
         start = now
         last = now
         entries = intervals.mapValues { Entry(interval: $0, next: now) }
@@ -41,18 +43,18 @@ package struct SampleSchedule: Sendable {
             entries = entries.mapValues { Entry(interval: $0.interval, next: now) }
         }
         last = now
-        var due: [SampleModuleName] = []
+        var due: [Module] = []
         for (name, entry) in entries where entry.next <= Self.adding(now, Self.toleranceMicroseconds) {
             due.append(name)
             let next = slot(after: max(now, entry.next), every: entry.interval)
             entries[name] = Entry(interval: entry.interval, next: next)
         }
-        return Step(due: due.sorted { $0.bit < $1.bit }, wakeAt: entries.values.map(\.next).min())
+        return Step(due: due.sorted(), wakeAt: entries.values.map(\.next).min())
     }
 
     /// Takes over other intervals at run time: new modules are due at once, changed ones in the first slot of their new interval,
     /// unchanged ones as before.
-    package mutating func replace(intervals: [SampleModuleName: SampleInterval], now: UInt64) {
+    package mutating func replace(intervals: [Module: SampleInterval], now: UInt64) {
         let old = entries
         entries = [:]
         for (name, interval) in intervals {

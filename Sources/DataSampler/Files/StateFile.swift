@@ -1,0 +1,78 @@
+import Crypto
+import FoundationEssentials
+
+/// A `DurableFile` that holds one value as JSON, with its version and a SHA-256, so that a damaged file is noticed instead of believed.
+///
+/// The form is `{"content": ..., "digest": "<SHA-256 of content as encoded with sorted keys>", "version": 1}`.
+struct StateFile<Content: Codable & Sendable>: Sendable {
+    private struct Form: Codable {
+        var content: Content
+        var digest: String
+        var version: Int
+    }
+
+    private struct Version: Codable { var version: Int }
+
+    let file: DurableFile
+    private let version: Int
+    private let maximumBytes: Int
+
+    /// - Parameters:
+    ///   - version: raised when an older program could not read the content rightly.
+    ///   - maximumBytes: a longer file is damaged.
+    init(directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20) {
+        file = DurableFile(directory: directory, name: name)
+        self.version = version
+        self.maximumBytes = maximumBytes
+    }
+
+    /// `nil` where there is none.
+    ///
+    /// - Throws: `storageDamaged` for a file that is not what was written, `storage` for one that cannot be read or is of a newer version.
+    func load() throws(DataSamplerError) -> Content? {
+        guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
+        let decoder = JSONDecoder()
+        if let found = try? decoder.decode(Version.self, from: bytes), found.version > version {
+            throw DataSamplerError(
+                .storage, "\(file.path) has version \(found.version), this program knows up to \(version): update the program")
+        }
+        guard bytes.count <= maximumBytes, let form = try? decoder.decode(Form.self, from: bytes),
+            try Self.digest(form.content) == form.digest
+        else { throw DataSamplerError(.storageDamaged, "\(file.path) is damaged: it is not what this program wrote") }
+        return form.content
+    }
+
+    /// As `load`; a damaged file is set aside and counts as none.
+    ///
+    /// - Parameter damaged: is told of it, for log and status.
+    func loadOrSetAside(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {
+        do { return try load() } catch  where error.code == .storageDamaged {
+            try file.setAside()
+            damaged(error)
+            return nil
+        }
+    }
+
+    /// Returns once it is on synced disk.
+    func save(_ content: Content) throws(DataSamplerError) {
+        do {
+            try file.replace(with: try Self.encoder.encode(Form(content: content, digest: try Self.digest(content), version: version)))
+        } catch let error as DataSamplerError {
+            throw error
+        } catch {
+            throw DataSamplerError(.storage, "\(file.path) cannot be encoded: \(error)", cause: error)
+        }
+    }
+
+    private static var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+
+    private static func digest(_ content: Content) throws(DataSamplerError) -> String {
+        do { return Data(SHA256.hash(data: try encoder.encode(content))).hexadecimal } catch {
+            throw DataSamplerError(.storage, "state cannot be encoded: \(error)", cause: error)
+        }
+    }
+}

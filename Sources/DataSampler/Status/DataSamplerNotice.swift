@@ -1,0 +1,72 @@
+/// Something the host may want to know, as it happens.
+public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
+    /// What happened. Stable; new ones may be added.
+    public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name in kebab-case, as printed.
+        public let rawValue: String
+
+        /// Makes a kind from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
+        /// A profile was fetched and applied; `details["revision"]`.
+        public static let profileApplied = Kind(rawValue: "profile-applied")
+        /// What the collector sent is no profile to run; the last good one stays. `details["revision"]`.
+        public static let profileRefused = Kind(rawValue: "profile-refused")
+        /// Telemetry was switched off: nothing is sampled, recorded or sent.
+        public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
+        /// Telemetry was switched on again.
+        public static let telemetryEnabled = Kind(rawValue: "telemetry-enabled")
+        /// The collector was out of reach for longer than is allowed (ws1); what follows is the host's to decide. `details["seconds"]`.
+        public static let offlineTimeExceeded = Kind(rawValue: "offline-time-exceeded")
+        /// The collector answers.
+        public static let reachable = Kind(rawValue: "reachable")
+        /// The collector does not answer.
+        public static let unreachable = Kind(rawValue: "unreachable")
+        /// The collector refuses this device (403); somebody has to act there.
+        public static let forbidden = Kind(rawValue: "forbidden")
+        /// This device was enrolled; `details["device"]`.
+        public static let enrolled = Kind(rawValue: "enrolled")
+        /// The histories of device and collector have parted; it is being settled.
+        public static let parted = Kind(rawValue: "parted")
+        /// The queue began a new epoch.
+        public static let newEpoch = Kind(rawValue: "new-epoch")
+        /// A command of the collector ended; `details["action"]`, `details["state"]`.
+        public static let commandEnded = Kind(rawValue: "command-ended")
+        /// Queue and kept state were erased.
+        public static let wiped = Kind(rawValue: "wiped")
+        /// This device was unenrolled.
+        public static let unenrolled = Kind(rawValue: "unenrolled")
+        /// A budget slows the sampler down, or no longer does; `details["factor"]`.
+        public static let slowdown = Kind(rawValue: "slowdown")
+        /// A custom module failed or took too long; `details["module"]`. Once until it succeeds again.
+        public static let moduleFailed = Kind(rawValue: "module-failed")
+        /// A damaged file of the directory was set aside; `details["file"]`.
+        public static let fileSetAside = Kind(rawValue: "file-set-aside")
+    }
+
+    /// What happened.
+    public let kind: Kind
+    /// In words; no data of a person.
+    public let message: String
+    /// The particulars that `kind` names.
+    public let details: [String: String]
+
+    init(_ kind: Kind, _ message: String, _ details: [String: String] = [:]) {
+        self.kind = kind
+        self.message = message
+        self.details = details
+    }
+
+    /// Kind and message in one line.
+    public var description: String { "\(kind): \(message)" }
+}
+
+/// Is told what a ``DataSampler`` notices. Calls come one after the other, in order, on a task of the sampler's own; a slow one delays only the
+/// next, and of more than 64 that wait the oldest are left out.
+public protocol DataSamplerDelegate: AnyObject, Sendable {
+    /// Something happened.
+    func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async
+}
