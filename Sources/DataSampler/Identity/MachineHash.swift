@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import WireModel
 
 /// A keyed hash of the machine id: tells a cloned disk from a restored one without giving the id itself away, which identifies the machine to
 /// every program that reads it (machine-id(5) asks for just this).
@@ -17,18 +18,5 @@ enum MachineHash {
     static func ofThisMachine() -> String? {
         let bytes = try? Data(contentsOf: URL(filePath: path))
         return hash(ofMachineID: bytes.map { String(decoding: $0.prefix(256), as: UTF8.self) })
-    }
-}
-
-extension Data {
-    var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(count * 2)
-        for byte in self {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

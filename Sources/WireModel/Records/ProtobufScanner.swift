@@ -9,7 +9,8 @@ package struct ProtobufScanner {
     }
 
     private let bytes: UnsafeRawBufferPointer
-    private var position = 0
+    /// Behind the last field that was walked over.
+    private(set) var position = 0
     private var failed = false
 
     /// The buffer must outlive the scanner.

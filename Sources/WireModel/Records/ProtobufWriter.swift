@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// Appends protobuf fields; zero and empty values are left out, as proto3 does.
 ///
-/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change;
-/// every other message goes through swift-protobuf.
+/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change, and for fields
+/// that the privacy filter replaces; every other message goes through swift-protobuf.
 struct ProtobufWriter {
     private(set) var written: [UInt8] = []
 
@@ -29,6 +29,28 @@ struct ProtobufWriter {
         append(UInt64(field << 3 | 2))
         append(UInt64(value.utf8.count))
         written.append(contentsOf: value.utf8)
+    }
+
+    /// A field that is there whatever its value, as the members of a oneof and `optional` ones are.
+    mutating func present(field: Int, bytes value: some Collection<UInt8>) {
+        append(UInt64(field << 3 | 2))
+        append(UInt64(value.count))
+        written.append(contentsOf: value)
+    }
+
+    mutating func present(field: Int, varint value: UInt64) {
+        append(UInt64(field << 3))
+        append(value)
+    }
+
+    mutating func present(field: Int, double value: Double) {
+        append(UInt64(field << 3 | 1))
+        withUnsafeBytes(of: value.bitPattern.littleEndian) { written.append(contentsOf: $0) }
+    }
+
+    /// Fields that are serialized already.
+    mutating func raw(_ fields: UnsafeRawBufferPointer) {
+        written.append(contentsOf: fields)
     }
 
     private mutating func append(_ value: UInt64) {

@@ -1,0 +1,174 @@
+import FoundationEssentials
+
+/// Applies a privacy policy to what a record says, once, when the record is made: the bytes that are queued, chained and sent never held more.
+///
+/// It walks the serialized message by the tables of ``FieldClasses``. Nothing that they do not name gets through: unknown fields are left
+/// out, a field of another wire type than its own too, and of a body of a kind this version does not make, or that is no protobuf, nothing
+/// is left. What nothing is to be done about is returned as it came, without a copy.
+///
+/// A value; safe from any thread. Costs one walk over the bytes, and one HMAC per hashed field.
+package struct PrivacyFilter: Sendable {
+    package let policy: PrivacyPolicy
+    private let hasher: PrivacyHasher?
+
+    /// - Parameter key: the organization's (`Profile.privacy_key`), so that equal values hash alike on all its devices and nowhere else.
+    ///   Empty: there is none, and what would be hashed is dropped.
+    package init(policy: PrivacyPolicy, key: Data) {
+        self.policy = policy
+        hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
+    }
+
+    /// The body as it may leave the device.
+    package func filtered(_ body: Data, kind: WireRecordKind) -> Data {
+        guard let message = FieldClasses.body(of: kind) else { return Data() }
+        return filtered(body, as: message)
+    }
+
+    /// The request as it may leave the device: its names are personal too.
+    package func filtered(_ request: WireEnrollRequest) -> WireEnrollRequest {
+        let bytes = filtered(request.encoded, as: FieldClasses.enrollRequest)
+        // What the walk leaves of a message we made is a message again; if it were not, nothing is what may be said.
+        return (try? WireEnrollRequest.decode(bytes)) ?? WireEnrollRequest()
+    }
+
+    private func filtered(_ bytes: Data, as message: MessageFields) -> Data {
+        let outcome = bytes.withUnsafeBytes { walk($0, as: message, inherited: nil) }
+        return switch outcome {
+        case .unchanged: bytes
+        case .changed(let remaining): Data(remaining)
+        case .malformed: Data()
+        }
+    }
+
+    /// What is done about a class: a hash without a key, or of a position, would hide nothing or could not be made.
+    private func action(_ fieldClass: FieldClass) -> PrivacyAction {
+        let action = policy[fieldClass]
+        return action == .hash && (hasher == nil || fieldClass == .position) ? .drop : action
+    }
+
+    // MARK: Walking
+
+    private enum Outcome {
+        case unchanged
+        case changed([UInt8])
+        case malformed
+    }
+
+    private enum FieldOutcome {
+        case keep
+        case drop
+        case replace([UInt8])
+    }
+
+    /// - Parameter inherited: the class of the field that holds this message, for values that have none of their own.
+    private func walk(_ bytes: UnsafeRawBufferPointer, as message: MessageFields, inherited: FieldClass?) -> Outcome {
+        var scanner = ProtobufScanner(bytes)
+        var writer = ProtobufWriter(reserving: 0)
+        var copied = 0
+        while true {
+            let start = scanner.position
+            guard let (number, value) = scanner.next() else { break }
+            let raw = UnsafeRawBufferPointer(rebasing: bytes[start..<scanner.position])
+            let outcome = decide(number, value, raw: raw, in: bytes, message, inherited)
+            if case .keep = outcome { continue }
+            // An entry without its value goes as a whole.
+            if case .drop = outcome, message.isMapEntry { return .changed([]) }
+            writer.raw(UnsafeRawBufferPointer(rebasing: bytes[copied..<start]))
+            if case .replace(let field) = outcome { field.withUnsafeBytes { writer.raw($0) } }
+            copied = scanner.position
+        }
+        guard scanner.isAtEnd else { return .malformed }
+        guard copied > 0 else { return .unchanged }
+        writer.raw(UnsafeRawBufferPointer(rebasing: bytes[copied...]))
+        return .changed(writer.written)
+    }
+
+    private func decide(
+        _ number: Int, _ value: ProtobufScanner.Value, raw: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer,
+        _ message: MessageFields, _ inherited: FieldClass?
+    ) -> FieldOutcome {
+        guard let rule = message.rule(number) else { return .drop }
+        switch rule.content {
+        case .technical: return .keep
+        case .personal(let fieldClass, let form):
+            return apply(action(fieldClass), fieldClass, form, number, value, raw: raw, in: bytes)
+        case .inherited(let form):
+            // A table that gives no class to inherit is a mistake of ours, and on the safe side.
+            guard let inherited else { return .drop }
+            return apply(action(inherited), inherited, form, number, value, raw: raw, in: bytes)
+        case .message(let fields, let fieldClass):
+            guard case .bytes(let range) = value else { return .drop }
+            if let fieldClass, action(fieldClass) == .drop { return .drop }
+            let inner = UnsafeRawBufferPointer(rebasing: bytes[range])
+            switch walk(inner, as: fields, inherited: fieldClass) {
+            case .unchanged: return .keep
+            case .malformed: return .drop
+            case .changed(let remaining):
+                // Of a personal message nothing is left: it is not there, rather than there and empty.
+                if remaining.isEmpty, fieldClass != nil { return .drop }
+                var writer = ProtobufWriter(reserving: remaining.count + 8)
+                writer.present(field: number, bytes: remaining)
+                return .replace(writer.written)
+            }
+        }
+    }
+
+    // MARK: Values
+
+    private func apply(
+        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int, _ value: ProtobufScanner.Value,
+        raw: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer
+    ) -> FieldOutcome {
+        switch value {
+        case .bytes(let range):
+            guard form.isText else { return .drop }
+            return apply(action, fieldClass, form, number, text: UnsafeRawBufferPointer(rebasing: bytes[range]))
+        case .varint(let integer):
+            guard let coarse = form.coarse(varint: integer) else { return form.isText || action != .send ? .drop : .keep }
+            switch action {
+            case .send: return .keep
+            case .hash, .drop: return .drop
+            case .coarsen:
+                var writer = ProtobufWriter(reserving: 12)
+                writer.present(field: number, varint: coarse)
+                return .replace(writer.written)
+            }
+        case .fixed64:
+            guard !form.isText else { return .drop }
+            switch action {
+            case .send: return .keep
+            case .hash, .drop: return .drop
+            case .coarsen:
+                // The eight bytes at the end of the field.
+                let bits = raw.loadUnaligned(fromByteOffset: raw.count - 8, as: UInt64.self)
+                guard let coarse = form.coarse(Double(bitPattern: UInt64(littleEndian: bits))) else { return .drop }
+                var writer = ProtobufWriter(reserving: 12)
+                writer.present(field: number, double: coarse)
+                return .replace(writer.written)
+            }
+        case .fixed32: return .drop  // No field of ours is one.
+        }
+    }
+
+    private func apply(
+        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int, text bytes: UnsafeRawBufferPointer
+    ) -> FieldOutcome {
+        // An address can hold another one's secret: the interface's hardware address in its last eight bytes.
+        if action == .send, form != .ipAddress || policy[.mac] == .send { return .keep }
+        if form == .interfaceName, !InterfaceNameAddress.isInside(bytes) { return .keep }
+        let text = String(decoding: bytes, as: UTF8.self)
+        let result: String? =
+            switch action {
+            case .send: IPAddressText(text)?.withoutInterfaceID ?? text
+            case .hash: hasher.map { form.hashed(text, of: fieldClass, by: $0, bytes: bytes) }
+            case .coarsen: form.coarse(text)
+            // The rest of an interface's name says what it is, and stays.
+            case .drop: form == .interfaceName ? InterfaceNameAddress.prefix(of: text) : nil
+            }
+        guard let remaining = result else { return .drop }
+        if remaining == text { return .keep }
+        var writer = ProtobufWriter(reserving: remaining.utf8.count + 8)
+        writer.present(field: number, bytes: remaining.utf8)
+        return .replace(writer.written)
+    }
+}

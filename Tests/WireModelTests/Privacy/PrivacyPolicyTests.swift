@@ -1,0 +1,44 @@
+import Testing
+import WireModel
+
+@Suite struct PrivacyPolicyTests {
+    @Test func networkNamesAndPositionsAreDroppedAndTheRestSentUnlessSomebodySaysOtherwise() {
+        let policy = PrivacyPolicy()
+        let dropped = FieldClass.allCases.filter { policy[$0] == .drop }
+        #expect(Set(dropped) == [.ssid, .bssid, .position])
+        #expect(FieldClass.allCases.filter { policy[$0] == .send }.count == FieldClass.allCases.count - 3)
+        #expect(PrivacyPolicy.resolve(local: [:], profile: [:]) == policy)
+    }
+
+    @Test(
+        arguments: [
+            (nil, .unspecified, .drop),
+            (nil, .send, .send),
+            (.drop, .send, .drop),
+            (.hash, .send, .hash),
+            (.send, .coarsen, .coarsen),
+            (.hash, .coarsen, .coarsen),
+            (.coarsen, .hash, .coarsen),
+            (.send, .unspecified, .drop),
+            (.hash, .drop, .drop),
+            (nil, .UNRECOGNIZED(9), .drop),
+        ] as [(PrivacyAction?, WirePrivacyAction, PrivacyAction)])
+    func aProfileMayLoosenTheDefaultAndLocalSettingsOnlyTighten(
+        local: PrivacyAction?, profile: WirePrivacyAction, result: PrivacyAction
+    ) {
+        let policy = PrivacyPolicy.resolve(local: local.map { [.ssid: $0] } ?? [:], profile: ["ssid": profile])
+        #expect(policy[.ssid] == result)
+    }
+
+    @Test func theTechnicalClassIsSentWhateverAnybodySays() {
+        let policy = PrivacyPolicy.resolve(local: [.technical: .drop], profile: ["technical": .drop, "horoscope": .drop])
+        #expect(policy == PrivacyPolicy())
+    }
+
+    @Test func actionsAreOrderedAsTheirNumbersOnTheWire() {
+        #expect(PrivacyAction.allCases == PrivacyAction.allCases.sorted())
+        let wire: [WirePrivacyAction] = [.send, .hash, .coarsen, .drop]
+        #expect(wire.map { PrivacyAction($0) } == PrivacyAction.allCases)
+        #expect(wire.map(\.rawValue) == wire.map(\.rawValue).sorted())
+    }
+}
