@@ -131,6 +131,7 @@ let package = Package(
                 "WireModel", "Gzip", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
                 "ws1agent", "ws1collector",
             ],
+            exclude: ["Support/wall-clock.c"],
             swiftSettings: settings),
     ]
 )

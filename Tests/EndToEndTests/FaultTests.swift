@@ -26,10 +26,7 @@ struct FaultTests {
         var dice = SeededGenerator.announced(for: "FaultTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()
-            let proxy = try await FaultyProxy(upstreamPort: deployment.collectorPort)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await proxy.run() }
-                defer { tasks.cancelAll() }
+            try await FaultyProxy.run(upstreamPort: deployment.collectorPort) { proxy in
                 try deployment.startAgent(port: proxy.port)
                 var acknowledged: Set<String> = []
                 func produce(_ prefix: String, _ count: Int) async throws {
@@ -60,7 +57,6 @@ struct FaultTests {
                 proxy.behave(.forward)
                 try await deployment.expectExactlyOnce(acknowledged: acknowledged)
             }
-            try await proxy.shutdown()
         }
     }
 

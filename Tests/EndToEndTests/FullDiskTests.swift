@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import Testing
 import WireModel
 
@@ -62,40 +61,5 @@ struct FullDiskTests {
             acknowledged.formUnion(try await deployment.record(events: 3, prefix: "after"))
             try await deployment.expectExactlyOnce(acknowledged: acknowledged, droppedOnlyFor: ["disk-full"])
         }
-    }
-}
-
-/// A file system of a few megabytes.
-private struct SmallDisk {
-    static var canMount: Bool { getuid() == 0 }
-
-    let path: String
-
-    init(megabytes: Int) throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-disk-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        guard mount("tmpfs", path, "tmpfs", 0, "size=\(megabytes)m") == 0 else {
-            let reason = String(cString: strerror(errno))
-            try? FileManager.default.removeItem(atPath: path)
-            throw EndToEndError("cannot mount a tmpfs, although root: \(reason)")
-        }
-    }
-
-    /// Takes all room there is.
-    func fill() throws -> String {
-        let filler = path + "/filler"
-        let descriptor = open(filler, O_WRONLY | O_CREAT | O_EXCL, 0o600)
-        guard descriptor >= 0 else { throw EndToEndError("cannot write to \(path)") }
-        defer { close(descriptor) }
-        for size in [1 << 16, 512] {
-            let zeros = [UInt8](repeating: 0, count: size)
-            while write(descriptor, zeros, size) == size {}
-        }
-        return filler
-    }
-
-    func remove() {
-        umount2(path, Int32(MNT_DETACH))
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

@@ -74,13 +74,14 @@ final class Deployment: Sendable {
     }
 
     /// Starts the agent; it reports to the collector, or to `port` where something else stands between the two.
-    func startAgent(_ extra: [String] = [], port: Int? = nil) throws {
+    /// - Parameter environment: besides what this process has.
+    func startAgent(_ extra: [String] = [], port: Int? = nil, environment: [String: String] = [:]) throws {
         let child = try start(
             [
                 Program.agent.path, "run", "--data", agentData, "--collector", "http://127.0.0.1:\(port ?? collectorPort)",
                 "--enrollment-token-file", collectorData + "/enrollment-token",
                 "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
-            ] + extra, log: "agent.log")
+            ] + extra, environment: environment, log: "agent.log")
         running.withLock { $0.agent = child }
     }
 
@@ -110,9 +111,10 @@ final class Deployment: Sendable {
         guard ending == .exited(0) else { throw EndToEndError("the \(name) ended with \(ending) on SIGTERM") }
     }
 
-    private func start(_ command: [String], log: String) throws -> ChildProcess {
+    private func start(_ command: [String], environment: [String: String] = [:], log: String) throws -> ChildProcess {
         let path = "\(directory)/\(log)"
-        return try ChildProcess(command[0], Array(command.dropFirst()), environment: Program.environment([:]), output: path, errors: path)
+        return try ChildProcess(
+            command[0], Array(command.dropFirst()), environment: Program.environment(environment), output: path, errors: path)
     }
 
     // MARK: - Use

@@ -43,7 +43,21 @@ final class FaultyProxy: Sendable {
     private let client: HTTPClient
     private let server: NIOAsyncChannel<NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>, Never>
 
-    init(upstreamPort: Int) async throws {
+    /// Serves while `body` runs, and ends however that ends.
+    static func run(upstreamPort: Int, _ body: (FaultyProxy) async throws -> Void) async throws {
+        let proxy = try await FaultyProxy(upstreamPort: upstreamPort)
+        var failure: (any Error)?
+        await withTaskGroup(of: Void.self) { tasks in
+            // Cancelled, it throws; what it served is judged by the test.
+            tasks.addTask { try? await proxy.serve() }
+            do { try await body(proxy) } catch { failure = error }
+            tasks.cancelAll()
+        }
+        try await proxy.shutdown()
+        if let failure { throw failure }
+    }
+
+    private init(upstreamPort: Int) async throws {
         upstream = "http://127.0.0.1:\(upstreamPort)"
         client = HTTPClient(eventLoopGroup: group)
         server = try await ServerBootstrap(group: group)
@@ -78,8 +92,8 @@ final class FaultyProxy: Sendable {
         }
     }
 
-    /// Serves until cancelled.
-    func run() async throws {
+    /// Until cancelled.
+    private func serve() async throws {
         try await withThrowingDiscardingTaskGroup { tasks in
             try await server.executeThenClose { connections in
                 for try await connection in connections {
@@ -89,7 +103,7 @@ final class FaultyProxy: Sendable {
         }
     }
 
-    func shutdown() async throws {
+    private func shutdown() async throws {
         try await client.shutdown()
         try await group.shutdownGracefully()
     }

@@ -1,0 +1,45 @@
+import Foundation
+import Glibc
+
+/// A wall clock of its own for a process, set at will while it runs; see wall-clock.c, which is built once and preloaded.
+final class FakeClock {
+    private static let library = Result { try build() }
+
+    private let file: String
+    private let library: String
+    private let offset: UnsafeMutablePointer<Int64>
+
+    /// - Parameter directory: where the file lies that tells the time.
+    init(directory: String) throws {
+        file = directory + "/clock-offset"
+        library = try Self.library.get()
+        let descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw EndToEndError("cannot make \(file)") }
+        defer { close(descriptor) }
+        guard ftruncate(descriptor, 4096) == 0, let memory = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+            memory != MAP_FAILED
+        else { throw EndToEndError("cannot map \(file)") }
+        offset = memory.bindMemory(to: Int64.self, capacity: 1)
+    }
+
+    deinit { munmap(offset, 4096) }
+
+    /// The environment of a process that shall go by this clock.
+    var environment: [String: String] { ["LD_PRELOAD": library, "FAKE_CLOCK_FILE": file] }
+
+    /// How far from the machine's clock; processes see it at once.
+    func set(offsetSeconds: Int) { offset.pointee = Int64(offsetSeconds) }
+
+    private static func build() throws -> String {
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("wall-clock.c").path
+        let library = URL(fileURLWithPath: Program.agent.path).deletingLastPathComponent().appendingPathComponent("wall-clock.so").path
+        // The toolchain links with it, so where Swift builds it is there.
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        compiler.arguments = ["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source]
+        try compiler.run()
+        compiler.waitUntilExit()
+        guard compiler.terminationStatus == 0 else { throw EndToEndError("clang cannot build \(source)") }
+        return library
+    }
+}
