@@ -129,7 +129,7 @@ public final class DataSampler: Service {
             var modules: [SampleModuleName: any SampleModule] = [:]
             var intervals: [SampleModuleName: SampleInterval] = [:]
             for name in core.settings.modules {
-                guard let module = makeModule(name) else { continue }
+                guard let module = makeModule(name, core: core) else { continue }
                 modules[name] = module
                 intervals[name] = try SampleInterval(
                     seconds: core.settings.sampleIntervals[name] ?? 0)
@@ -142,14 +142,21 @@ public final class DataSampler: Service {
                     transmitInterval: core.settings.transmitInterval, eventHold: core.settings.eventHold,
                     expectedBeaconSeconds: Int(core.settings.beaconInterval ?? 0), agentVersion: "ws1-telemetry/\(Self.version)"),
                 clock: environment.clock, sleeper: environment.sleeper, logger: logger)
+            core.analytics.launched()
+            await core.observeEvents()
+            await core.recordLaunch()
             let loop = DeviceLoop(core: core, modules: modules, intervals: intervals, sleeper: environment.sleeper) {
                 transmitter.transmitNow()
             }
             if let seconds = core.settings.beaconInterval { await loop.startBeacons(frequency: seconds, trigger: .start) }
+            let sleeper = environment.sleeper
             let work = Task {
                 await withTaskGroup { group in
                     group.addTask { await loop.run() }
                     group.addTask { await transmitter.run() }
+                    group.addTask {
+                        await core.beacons.compromise.run(sleeper: sleeper) { _ in await loop.tellChange() }
+                    }
                 }
             }
             return Running(core: core, loop: loop, transmitter: transmitter, connection: connection, work: work)
@@ -159,10 +166,11 @@ public final class DataSampler: Service {
         }
     }
 
-    private func makeModule(_ name: SampleModuleName) -> (any SampleModule)? {
+    private func makeModule(_ name: SampleModuleName, core: SamplerCore) -> (any SampleModule)? {
         switch name {
         case .system: SystemModule(host: environment.host, logger: logger)
-        case .analytics, .gps, .networkData, .callLog, .networkAdapter, .wlan2, .custom: nil
+        case .analytics: AnalyticsModule(ledger: core.analytics)
+        case .gps, .networkData, .callLog, .networkAdapter, .wlan2, .custom: nil
         }
     }
 

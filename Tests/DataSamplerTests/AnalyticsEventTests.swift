@@ -71,3 +71,64 @@ import WireModel
         }
     }
 }
+
+@Suite struct UsageEventTests {
+    @Test func `Usage events tell type, outcome and duration, and need no value`() throws {
+        let launch = try AnalyticsEvent(.launch).message
+        #expect(launch.type == .launch && !launch.hasSucceeded && !launch.hasDurationMicroseconds && !launch.hasValue)
+        let call = try AnalyticsEvent(.enrollmentCall(.failed, duration: .milliseconds(1500)), attributes: ["status": .integer(503)])
+            .message
+        #expect(call.type == .enrollmentCall && call.hasSucceeded && !call.succeeded && call.durationMicroseconds == 1_500_000)
+        #expect(call.attributes["status"]?.integer == 503)
+        let action = try AnalyticsEvent(.sdkAction("logs.send", .succeeded)).message
+        #expect(action.type == .sdkAction && action.name == "logs.send" && action.succeeded && !action.hasDurationMicroseconds)
+    }
+
+    @Test(
+        arguments: [
+            .enrollmentCall(.succeeded, duration: .seconds(-1)), .enrollmentCall(.succeeded, duration: .seconds(Int64.max)),
+            .sdkAction("", .failed), .sdkAction(String(repeating: "é", count: 129), .failed),
+        ] as [UsageEvent]) func `A usage event out of bounds is an error`(usage: UsageEvent)
+    {
+        let error = #expect(throws: DataSamplerError.self) { try AnalyticsEvent(usage) }
+        #expect(error?.code == .invalidEvent)
+    }
+
+    private static func message(_ change: (inout WireEvent) -> Void) -> WireEvent {
+        var message = WireEvent()
+        message.type = .custom
+        message.name = "n"
+        message.value.integer = 1
+        change(&message)
+        return message
+    }
+
+    @Test(
+        arguments: [
+            message { $0.clearValue() }, message { $0.value = WireValue() }, message { $0.value.real = .nan },
+            message { $0.value.text = String(repeating: "x", count: 65_537) }, message { $0.attributes["a"] = WireValue() },
+            message { $0.attributes["a", default: WireValue()].real = -.infinity }, message { $0.sessionID = Data([1, 2, 3]) },
+            message {
+                $0.type = .launch
+                $0.value.real = .infinity
+            },
+        ]) func `What another program hands over is held to the same bounds`(message: WireEvent)
+    {
+        let error = #expect(throws: DataSamplerError.self) { try AnalyticsEvent(message) }
+        #expect(error?.code == .invalidEvent)
+    }
+
+    @Test func `Exactly at its bounds an event is taken`() throws {
+        let text = String(repeating: "x", count: 65_536)
+        let attributes = Dictionary(
+            uniqueKeysWithValues: (100..<164).map { ("\($0)" + String(repeating: "k", count: 125), EventValue.integer(1)) })
+        let event = try AnalyticsEvent(name: String(repeating: "n", count: 256), value: .string(text), attributes: attributes)
+        #expect(event.message.attributes.count == 64)
+        let extremes: [EventValue] = [
+            .integer(.min), .integer(.max), .double(.greatestFiniteMagnitude), .double(-0.0), .double(.leastNonzeroMagnitude),
+            .date(Date(timeIntervalSince1970: -8e12)), .date(Date(timeIntervalSince1970: 8e12)), .string(""),
+        ]
+        for value in extremes { #expect(try AnalyticsEvent(name: "n", value: value).message.hasValue) }
+        #expect(throws: DataSamplerError.self) { try AnalyticsEvent(name: "n", value: .date(Date(timeIntervalSince1970: .nan))) }
+    }
+}

@@ -29,6 +29,7 @@ import WireModel
         environment.slot = slot
         environment.lockWait = .zero
         environment.machineHash = "machine"
+        environment.detectors = { _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         return environment
     }
@@ -61,9 +62,9 @@ import WireModel
 
         let events = try await stored(collector, .event)
         let bodies = try events.map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
-        #expect(bodies.map(\.name) == ["door.opened", "ratio", "kept"])
-        #expect(bodies.first?.value.integer == 7)
-        #expect(bodies.first?.attributes["side"]?.text == "left")
+        #expect(bodies.map(\.name) == ["launch", "door.opened", "ratio", "kept"])
+        #expect(bodies.dropFirst().first?.value.integer == 7)
+        #expect(bodies.dropFirst().first?.attributes["side"]?.text == "left")
         #expect(bodies.allSatisfy { $0.sessionID.count == 16 })
         #expect(Set(bodies.map(\.sessionID)).count == 1)
         #expect(events.allSatisfy { $0.header.application == "com.example.app" })
@@ -118,7 +119,8 @@ import WireModel
         try await second.start()
         await second.stop()
         let events = try await stored(collector, .event)
-        #expect(events.count == 1)
+        // Each start is a launch.
+        #expect(try events.map { try WireEvent.decode($0.header.body(of: $0.bytes)).name } == ["launch", "early", "launch"])
     }
 
     @Test func `A schedule sends at its start and says at its end that it ends`() async throws {
@@ -233,7 +235,7 @@ import WireModel
         #expect(status.modules.map(\.name) == ["system"])
         #expect(status.streams.map(\.name) == ["status", "event", "sample"])
         let event = try #require(status.streams.first { $0.name == "event" })
-        #expect(event.waiting == 1 && event.due == 0)
+        #expect(event.waiting == 2 && event.due == 0, "the launch and the event")
         #expect(status.holding.contains { $0.contains("not enrolled") })
         #expect(status.holding.contains { $0.contains("held") })
         let again = try JSONDecoder().decode(DataSamplerStatus.self, from: JSONEncoder().encode(status))

@@ -1,52 +1,76 @@
 import RecordQueue
-import Transmitter
 import WireModel
 
-/// Makes the body of a beacon from what is known. Nothing is invented: what no detector or rule has looked at is unknown.
+/// Makes the body of a beacon from what is known. Pure. Nothing is invented: what no detector or rule has looked at is unknown.
 enum BeaconComposer {
-    struct Circumstances {
-        var trigger: WireBeaconTrigger
-        /// When the next is due; 0: no schedule.
-        var nextBeaconSeconds: UInt32
-        /// Counts in this process, from 1.
-        var sequence: UInt64
-        var stamp: RecordStamp
-        var facts: DeviceFacts.Reading
-        var enrollment: Enrollment?
-        /// `nil` where the queue could not say.
-        var queue: QueueStatus?
+    static func beacon(_ inputs: BeaconInputs) -> WireBeacon {
+        var beacon = device(inputs)
+        // Device, enrollment and do-not-disturb status only: the rest follows when it is over, a changed push token too.
+        if inputs.doNotDisturb == true { return beacon }
+        addUser(inputs.user, to: &beacon)
+        beacon.deviceCompliance = inputs.compliance.device
+        beacon.applicationCompliance = inputs.compliance.application
+        beacon.rules = inputs.compliance.results
+        if let compromise = inputs.compromise {
+            beacon.compromised = compromise.verdict.wire
+            beacon.findings = compromise.findings.map(\.wire)
+        }
+        if let token = inputs.pushToken { beacon.pushToken = token.wire }
+        if let location = inputs.location { beacon.location = location }
+        addConditions(inputs.conditions, to: &beacon)
+        if let power = inputs.facts.power { beacon.power = power }
+        if let cost = inputs.facts.cost { beacon.self_p = cost }
+        if let slowdown = inputs.slowdown { beacon.slowdown = slowdown }
+        beacon.queue = inputs.queue.map(streams) ?? []
+        beacon.modules = inputs.modules
+        return beacon
     }
 
-    static func beacon(_ circumstances: Circumstances, configuration: DataSamplerConfiguration) -> WireBeacon {
+    /// What every beacon says: which device and program it is, how it is enrolled, and when it will speak again.
+    private static func device(_ inputs: BeaconInputs) -> WireBeacon {
         var beacon = WireBeacon()
-        beacon.trigger = circumstances.trigger
-        beacon.nextBeaconSeconds = circumstances.nextBeaconSeconds
-        beacon.beaconSequence = circumstances.sequence
-        beacon.application = configuration.applicationIdentifier
-        beacon.applicationVersion = configuration.applicationVersion
+        beacon.trigger = inputs.trigger
+        beacon.nextBeaconSeconds = inputs.nextBeaconSeconds
+        beacon.beaconSequence = inputs.sequence
+        beacon.application = inputs.application
+        beacon.applicationVersion = inputs.applicationVersion
         beacon.libraryVersion = DataSampler.version
-        beacon.enrollment = circumstances.enrollment == nil ? .unknown : .enrolled
-        beacon.organizationGroup = circumstances.enrollment?.organization ?? ""
-        beacon.deviceCompliance = .unknown
-        beacon.applicationCompliance = .unknown
-        beacon.compromised = .unknown
-        beacon.managed = .unknown
-        beacon.doNotDisturb = .unknown
-        beacon.network = .unknown
-        let facts = circumstances.facts
+        beacon.organizationGroup = inputs.standing.organization
+        beacon.enrollment = inputs.standing.wire
+        beacon.managed = inputs.standing.managed
+        beacon.profileRevision = inputs.profileRevision
+        beacon.consent = inputs.consent
+        beacon.telemetryDisabled = inputs.telemetryDisabled
+        beacon.doNotDisturb =
+            switch inputs.doNotDisturb {
+            case nil: .unknown
+            case false?: .no
+            case true?: .yes
+            }
+        let facts = inputs.facts
         beacon.uptimeSeconds = facts.uptimeSeconds
         if let identity = facts.identity {
             beacon.deviceName = identity.hostName
             beacon.operatingSystem = identity.operatingSystem
             beacon.model = identity.model
         }
-        if let power = facts.power { beacon.power = power }
         if let cost = facts.cost {
-            beacon.self_p = cost
-            beacon.processStartTime = circumstances.stamp.wallTime - Int64(clamping: cost.uptimeMicroseconds)
+            beacon.processStartTime = inputs.stamp.wallTime - Int64(clamping: cost.uptimeMicroseconds)
         }
-        beacon.queue = circumstances.queue.map(streams) ?? []
         return beacon
+    }
+
+    private static func addUser(_ user: DeviceUser?, to beacon: inout WireBeacon) {
+        guard let user else { return }
+        if let email = user.email { beacon.userEmail = email.bounded(bytes: DeviceUser.maximumBytes) }
+        if let name = user.fullName { beacon.userFullName = name.bounded(bytes: DeviceUser.maximumBytes) }
+        if let name = user.displayName { beacon.userDisplayName = name.bounded(bytes: DeviceUser.maximumBytes) }
+    }
+
+    private static func addConditions(_ conditions: DeviceConditions, to beacon: inout WireBeacon) {
+        beacon.network = conditions.network
+        if let metered = conditions.metered { beacon.metered = metered }
+        if let roaming = conditions.roaming { beacon.roaming = roaming }
     }
 
     private static func streams(_ status: QueueStatus) -> [WireStreamStatus] {
@@ -57,8 +81,31 @@ enum BeaconComposer {
             message.waitingBytes = stream.waitingBytes
             if let age = stream.oldestAgeSeconds { message.oldestAgeSeconds = UInt64(max(0, age)) }
             message.dropped = stream.dropped.values.reduce(0, +)
+            message.losses = stream.dropped.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { reason, count in
+                var loss = WireDropCount()
+                loss.reason = WireDropReason(rawValue: reason.rawValue) ?? .unspecified
+                loss.count = count
+                return loss
+            }
             message.acknowledged = stream.mark.number
+            message.rejected = stream.mark.rejected.values.reduce(0, +)
             return message
         }
+    }
+}
+
+extension String {
+    /// The beginning that fits, cut at a character; itself where it does.
+    func bounded(bytes: Int) -> String {
+        guard utf8.count > bytes else { return self }
+        var end = startIndex
+        var used = 0
+        while end < endIndex {
+            let next = index(after: end)
+            used += self[end..<next].utf8.count
+            if used > bytes { break }
+            end = next
+        }
+        return String(self[..<end])
     }
 }

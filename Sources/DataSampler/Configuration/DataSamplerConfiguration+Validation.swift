@@ -24,6 +24,9 @@ extension DataSamplerConfiguration {
         }
         //PRIV
         try checkBudgets()
+        if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
+            throw DataSamplerError(.invalidConfiguration, "expectedBinaryDigest is no SHA-256: it must be 64 hexadecimal digits")
+        }
         guard !directory.isEmpty else {
             throw DataSamplerError(.invalidConfiguration, "directory is empty: name where the queue shall lie")
         }

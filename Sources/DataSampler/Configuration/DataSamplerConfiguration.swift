@@ -73,6 +73,14 @@ public struct DataSamplerConfiguration: Sendable {
     /// What the sampler may cost; `nil` leaves it to the profile.
     public var budgets: DataSamplerBudgets?
 
+    /// Which of the library's own detectors look for signs of compromise; all of them by default.
+    public var builtInDetectors: Set<BuiltInDetector>
+    /// The application's own detectors, beside those; the first 64 of all are asked.
+    public var detectors: [any CompromiseDetector]
+    /// SHA-256 of the program's file, 64 hexadecimal digits, for ``BuiltInDetector/agentBinaryModified``; `nil`: what was recorded when this
+    /// release first started here.
+    public var expectedBinaryDigest: String?
+
     /// All that has to be said; the profile and the defaults decide the rest.
     ///
     /// Nothing is checked here; ``validate()`` and ``DataSampler/init(configuration:logger:)`` do.
@@ -115,6 +123,8 @@ public struct DataSamplerConfiguration: Sendable {
         privacy = [:]
         isTest = false
         moduleIntervals = [:]
+        builtInDetectors = Set(BuiltInDetector.allCases)
+        detectors = []
     }
 }
 

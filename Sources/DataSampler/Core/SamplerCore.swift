@@ -20,8 +20,8 @@ final class SamplerCore: Sendable {
     let identity: IdentityStore
     let clock: any RecordClock
     let logger: Logger
-    /// One per run of a program.
-    private let session = EventSessionID.random()
+    let analytics: AnalyticsLedger
+    let beacons: BeaconMaker
     private let making: Mutex<Making>
     private let applied: Mutex<DeviceSettings>
 
@@ -54,9 +54,15 @@ final class SamplerCore: Sendable {
     private init(_ configuration: DataSamplerConfiguration, queue: RecordQueue, environment: SamplerEnvironment, logger: Logger) {
         self.configuration = configuration
         self.queue = queue
-        applied = Mutex(DeviceSettings.resolve(local: configuration, profile: nil))
+        let settings = DeviceSettings.resolve(local: configuration, profile: nil)
+        applied = Mutex(settings)
         self.logger = logger
         clock = environment.clock
+        analytics = AnalyticsLedger(
+            directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled, logger: logger)
+        beacons = BeaconMaker(
+            configuration: configuration, detectors: environment.detectors(configuration, environment.host), clock: environment.clock,
+            logger: logger)
         // The sampled module says what is odd about this machine; one voice is enough.
         var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))
         var request = WireEnrollRequest()
@@ -74,24 +80,30 @@ final class SamplerCore: Sendable {
         making = Mutex(Making(facts: facts))
     }
 
+    /// - Parameter stamp: when it was; `nil`: now.
     /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
-    func record(_ event: AnalyticsEvent, durability: Durability) async throws(DataSamplerError) -> UInt64? {
+    func record(
+        _ event: AnalyticsEvent, durability: Durability, at stamp: RecordStamp? = nil
+    ) async throws(DataSamplerError) -> UInt64? {
         guard settings.analyticsEnabled else {
             throw DataSamplerError(.analyticsDisabled, "analytics is not enabled: the event was not recorded")
         }
         var message = event.message
-        if message.sessionID.isEmpty { message.sessionID = session.data }
-        let record = record(.event, .event, at: clock.now(), body: message.encoded)
+        if message.sessionID.isEmpty { message.sessionID = analytics.sessionID.data }
+        let record = record(.event, .event, at: stamp ?? clock.now(), body: message.encoded)
+        let number: UInt64?
         do {
             switch durability {
-            case .durable: return try await queue.enqueueDurably(record)
+            case .durable: number = try await queue.enqueueDurably(record)
             case .ordinary:
                 try queue.enqueue(record)
-                return nil
+                number = nil
             }
         } catch {
             throw DataSamplerError(error)
         }
+        analytics.eventRecorded()
+        return number
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
@@ -103,16 +115,20 @@ final class SamplerCore: Sendable {
             making.beacons += 1
             return (making.facts.read(at: stamp), making.beacons)
         }
-        let beacon = BeaconComposer.beacon(
+        // Of an identity that cannot be read nothing is known here; `status` says why.
+        let enrollment = try? identity.load()
+        let made = await beacons.make(
             .init(
                 trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: sequence, stamp: stamp, facts: facts,
-                enrollment: try? identity.load(), queue: status),
-            configuration: configuration)
+                standing: enrollment.map { .enrolled(organization: $0.organization) } ?? .unknown, settings: settings, queue: status))
+        let number: UInt64
         do {
-            return try await queue.enqueueDurably(record(.status, .beacon, at: stamp, body: beacon.encoded))
+            number = try await queue.enqueueDurably(record(.status, .beacon, at: stamp, body: made.beacon.encoded))
         } catch {
             throw DataSamplerError(error)
         }
+        beacons.queued(made, number: number, epoch: queue.epoch)
+        return number
     }
 
     func record(_ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data) -> NewRecord {
@@ -121,9 +137,25 @@ final class SamplerCore: Sendable {
             test: settings.test, body: body)
     }
 
-    func close() async { await queue.close() }
-}
+    /// Tells the launch of this run as an event, once, with the time it had; where the gate for events is shut it stays to be told later.
+    func recordLaunch() async {
+        guard settings.analyticsEnabled, let launch = analytics.takeUntoldLaunch() else { return }
+        do throws(DataSamplerError) {
+            _ = try await record(AnalyticsEvent(.launch), durability: .ordinary, at: launch)
+        } catch {
+            logger.warning("the launch was not recorded as an event", metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
+        }
+    }
 
-/// One run of a program, as its events name it.
-private enum EventSession {}
-private typealias EventSessionID = Identifier<EventSession>
+    /// Lets the analytics ledger see what has become of the events.
+    func observeEvents() async {
+        // Without figures the next sample tells the rest; a queue that cannot answer shows elsewhere.
+        guard let status = try? await queue.status(holds: [.event: settings.eventHold]) else { return }
+        analytics.observe(status)
+    }
+
+    func close() async {
+        analytics.stop()
+        await queue.close()
+    }
+}

@@ -15,6 +15,8 @@ struct SamplerEnvironment: Sendable {
     /// What waits are measured with.
     var sleeper: any Clock<Duration> = ContinuousClock()
     var host: any HostSource = LinuxHostSource()
+    /// What looks for signs of compromise.
+    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = { $0.allDetectors(host: $1) }
     var machineHash: String? = MachineHash.ofThisMachine()
     var slot = ProcessSlot.shared
     /// How long a start waits for the queue directory's lock.

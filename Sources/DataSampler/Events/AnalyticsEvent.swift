@@ -30,6 +30,11 @@ package struct AnalyticsEvent: Sendable {
         message.name = name
         guard let value = value.wire else { throw Self.valueError("the event's value") }
         message.value = value
+        try self.init(message, adding: attributes)
+    }
+
+    init(_ message: WireEvent, adding attributes: [String: EventValue]) throws(DataSamplerError) {
+        var message = message
         for (key, value) in attributes {
             guard let value = value.wire else { throw Self.valueError("the attribute '\(key.prefix(64))'") }
             message.attributes[key] = value
@@ -42,12 +47,24 @@ package struct AnalyticsEvent: Sendable {
         guard (1...EventLimits.nameBytes).contains(message.name.utf8.count) else {
             throw Self.error("the event's name has \(message.name.utf8.count) bytes: it must have 1 to \(EventLimits.nameBytes)")
         }
-        guard message.hasValue else { throw Self.error("the event has no value") }
+        // A usage event tells by its type, outcome and duration; the application's own is its value.
+        switch message.type {
+        case .launch, .enrollmentCall, .sdkAction: break
+        case .custom, .unspecified, .UNRECOGNIZED:
+            guard message.hasValue else { throw Self.error("the event has no value") }
+        }
+        guard !message.hasValue || message.value.isWithinBounds else { throw Self.valueError("the event's value") }
         guard message.attributes.count <= EventLimits.attributes else {
             throw Self.error("the event has \(message.attributes.count) attributes: at most \(EventLimits.attributes) are taken")
         }
-        for name in message.attributes.keys where !(1...EventLimits.attributeNameBytes).contains(name.utf8.count) {
-            throw Self.error("an attribute's name has \(name.utf8.count) bytes: it must have 1 to \(EventLimits.attributeNameBytes)")
+        for (name, value) in message.attributes {
+            guard (1...EventLimits.attributeNameBytes).contains(name.utf8.count) else {
+                throw Self.error("an attribute's name has \(name.utf8.count) bytes: it must have 1 to \(EventLimits.attributeNameBytes)")
+            }
+            guard value.isWithinBounds else { throw Self.valueError("the attribute '\(name.prefix(64))'") }
+        }
+        guard message.sessionID.isEmpty || message.sessionID.count == SessionID.byteCount else {
+            throw Self.error("the event's session id has \(message.sessionID.count) bytes: it must have \(SessionID.byteCount), or none")
         }
         let bytes = message.encoded.count
         guard bytes <= EventLimits.eventBytes else {

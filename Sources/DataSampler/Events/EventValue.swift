@@ -61,13 +61,9 @@ extension EventValue {
     var wire: WireValue? {
         var value = WireValue()
         switch self {
-        case .string(let text):
-            guard text.utf8.count <= EventLimits.textBytes else { return nil }
-            value.text = text
+        case .string(let text): value.text = text
         case .integer(let number): value.integer = number
-        case .double(let number):
-            guard number.isFinite else { return nil }
-            value.real = number
+        case .double(let number): value.real = number
         case .boolean(let flag): value.boolean = flag
         case .date(let date):
             let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
@@ -75,7 +71,19 @@ extension EventValue {
             guard abs(microseconds) < 9.0e18 else { return nil }
             value.date = Int64(microseconds)
         }
-        return value
+        return value.isWithinBounds ? value : nil
+    }
+}
+
+extension WireValue {
+    /// Whether an event may have it: of a type, text that is not too long, a number that is one.
+    var isWithinBounds: Bool {
+        switch value {
+        case .text(let text)?: text.utf8.count <= EventLimits.textBytes
+        case .real(let number)?: number.isFinite
+        case .integer?, .boolean?, .date?: true
+        case nil: false
+        }
     }
 }
 

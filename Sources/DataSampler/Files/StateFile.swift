@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import WireModel
 
 /// A `DurableFile` that holds one value as JSON, with its version and a SHA-256, so that a damaged file is noticed instead of believed.
 ///

@@ -14,6 +14,15 @@ extension DeviceLoop {
         return try result.get()
     }
 
+    /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it happens.
+    func tellChange() async { try? await sendChange() }
+
+    /// As `tellChange`, and returns once the beacon is on synced disk.
+    func sendChange() async throws(DataSamplerError) {
+        beacons.changed()
+        _ = try await sendBeacon(.change)
+    }
+
     /// Starts a schedule or replaces the one there is; the first beacon goes at once.
     func startBeacons(frequency: Double, trigger: WireBeaconTrigger) {
         // The one in flight tells the former schedule.

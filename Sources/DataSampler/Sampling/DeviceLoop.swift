@@ -49,6 +49,7 @@ actor DeviceLoop {
             while let trigger = pendingBeacon { await makeBeacon(trigger) }
             let now = core.clock.now()
             let step = schedule.step(now: now.timeSinceBoot)
+            if step.due.contains(.analytics) { await core.observeEvents() }
             for name in step.due { sample(name, at: now) }
             perform(beacons.reached(now.timeSinceBoot))
             if pendingBeacon != nil { continue }

@@ -29,7 +29,7 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     }
 
     /// What this version can sample.
-    package static let offered: Set<SampleModuleName> = [.system]
+    package static let offered: Set<SampleModuleName> = [.system, .analytics]
 
     /// Reads a name from a configuration file, the command line or a profile.
     ///

@@ -1,0 +1,75 @@
+import SampleModules
+import Synchronization
+
+/// Whether the program's own file is the one it should be.
+///
+/// It is compared with the digest the configuration expects. Where none is given, with what was recorded in `<data>/binary` when this
+/// release first started here: that finds a file changed since, not one that was changed before, nor a change by somebody who also rewrites
+/// the record. Another release (version of the application or of the library) is an update and recorded anew.
+/// The file is read once per start and again only when it is another one or has changed since.
+final class AgentBinaryDetector: CompromiseDetector {
+    /// What was recorded, as kept in `<data>/binary`.
+    struct Record: Codable, Equatable, Sendable {
+        /// SHA-256, hexadecimal.
+        var digest: String
+        /// Of what it is the digest.
+        var release: String
+    }
+
+    static let recordName = "binary"
+    static let executablePath = "/proc/self/exe"
+
+    let name = BuiltInDetector.agentBinaryModified.rawValue
+    private let host: any HostSource
+    private let record: StateFile<Record>
+    private let release: String
+    private let expected: String?
+    private let digest: @Sendable (String) -> String?
+    private let last = Mutex<(status: FileStatus, digest: String)?>(nil)
+
+    /// - Parameters:
+    ///   - release: names the program's release.
+    ///   - expected: SHA-256 in hexadecimal; `nil`: what was recorded counts.
+    ///   - digest: of a file, in hexadecimal; `nil` where it cannot be read.
+    init(
+        host: any HostSource, directory: String, release: String, expected: String?,
+        digest: @escaping @Sendable (String) -> String? = { FileDigest.sha256($0) }
+    ) {
+        self.host = host
+        record = StateFile(directory: directory, name: Self.recordName)
+        self.release = release
+        self.expected = expected?.lowercased()
+        self.digest = digest
+    }
+
+    func examine() -> CompromiseFinding? {
+        guard let actual = currentDigest() else {
+            return CompromiseFinding(.unknown, evidence: "the program's file \(Self.executablePath) could not be read")
+        }
+        if let expected {
+            return actual == expected
+                ? CompromiseFinding(.no, evidence: "the program's file is the expected one (SHA-256 \(actual))")
+                : CompromiseFinding(.yes, evidence: "the program's file has SHA-256 \(actual), expected is \(expected)")
+        }
+        do throws(DataSamplerError) {
+            if let recorded = try record.load(), recorded.release == release {
+                return actual == recorded.digest
+                    ? CompromiseFinding(.no, evidence: "the program's file is as it was when release \(release) first started here")
+                    : CompromiseFinding(
+                        .yes, evidence: "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)")
+            }
+            try record.save(Record(digest: actual, release: release))
+            return CompromiseFinding(.no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
+        } catch {
+            return CompromiseFinding(.unknown, evidence: "the record of the program's file cannot be used: \(error.message)")
+        }
+    }
+
+    private func currentDigest() -> String? {
+        guard let status = host.fileStatus(Self.executablePath) else { return nil }
+        if let known = last.withLock({ $0 }), known.status == status { return known.digest }
+        guard let digest = digest(Self.executablePath) else { return nil }
+        last.withLock { $0 = (status, digest) }
+        return digest
+    }
+}

@@ -1,0 +1,88 @@
+import Logging
+import RecordQueue
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Keeps what the detectors have seen, so that a beacon does not wait for them.
+///
+/// They are asked again when what is kept is older than ``interval``, or on demand. One examination runs at a time; a beacon takes what is
+/// kept while one does, and waits only for the very first. Wiring: `run` is a child of the task that runs the device's loop, `report` goes
+/// into ``BeaconInputs``, and what `run` says has changed calls for a beacon (`changed`, then one with the trigger *change*).
+actor CompromiseMonitor {
+    /// How old a report may be.
+    static let interval = Duration.seconds(600)
+    /// More would make beacons long; an application has a handful.
+    static let maximumDetectors = 64
+
+    private let detectors: [any CompromiseDetector]
+    private let clock: any RecordClock
+    private let logger: Logger
+    private let wake = WakeSignal()
+    private nonisolated let kept = Mutex<CompromiseReport?>(nil)
+
+    /// - Parameter detectors: the first 64 are asked.
+    init(detectors: [any CompromiseDetector], clock: any RecordClock, logger: Logger) {
+        self.detectors = Array(detectors.prefix(Self.maximumDetectors))
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// What is kept, at once; only where nothing is yet, it is waited for.
+    nonisolated func report() async -> CompromiseReport {
+        if let report = kept.withLock({ $0 }) { return report }
+        return await firstReport()
+    }
+
+    /// Looks now, whatever is kept.
+    func refresh() -> CompromiseReport {
+        examine()
+    }
+
+    /// Examines again and again until its task is cancelled.
+    ///
+    /// - Parameter changed: called when a verdict is another than before.
+    func run(sleeper: any Clock<Duration>, changed: @Sendable (CompromiseReport) async -> Void) async {
+        while !Task.isCancelled {
+            if let report = examineIfDue() { await changed(report) }
+            await wake.wait(for: Self.interval, clock: sleeper)
+        }
+    }
+
+    /// Looks if what is kept is too old.
+    /// - Returns: the new report where a verdict has changed.
+    func examineIfDue() -> CompromiseReport? {
+        guard let former = kept.withLock({ $0 }) else {
+            _ = examine()
+            return nil
+        }
+        guard Self.isDue(lastExamined: former.examined, now: clock.now().timeSinceBoot) else { return nil }
+        let report = examine()
+        return report.differs(from: former) ? report : nil
+    }
+
+    /// Pure. A clock that went back means another boot: looked again.
+    static func isDue(lastExamined: UInt64, now: UInt64) -> Bool {
+        now < lastExamined || now - lastExamined >= UInt64(interval.components.seconds) * 1_000_000
+    }
+
+    private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? examine() }
+
+    private func examine() -> CompromiseReport {
+        var report = CompromiseReport(examined: clock.now().timeSinceBoot)
+        report.findings = detectors.compactMap { detector in
+            detector.examine().map { CompromiseReport.Finding(detector: detector.name, finding: $0) }
+        }
+        let former = kept.withLock { kept in
+            defer { kept = report }
+            return kept
+        }
+        if former.map(report.differs(from:)) ?? (report.verdict == .yes) {
+            for finding in report.findings where finding.finding.verdict == .yes {
+                logger.warning(
+                    "a sign of compromise", metadata: ["detector": "\(finding.detector)", "evidence": "\(finding.finding.evidence)"])
+            }
+        }
+        return report
+    }
+}
