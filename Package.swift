@@ -82,7 +82,7 @@ let package = Package(
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
-            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging]),
+            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
         target(
             "AgentCommands",
             ["DataSampler", "WireModel", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
@@ -112,7 +112,7 @@ let package = Package(
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
-        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", logging]),
+        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", logging, metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests(

@@ -5,29 +5,29 @@ import WireModel
 /// Within a boot it follows the time since boot, so that a wall clock set in either direction neither releases a held event, nor holds it
 /// for ever, nor empties the queue by age. Across boots nothing but the wall clock knows how long the machine was off: its difference
 /// counts, bounded to 0...24 h.
-struct QueueClock: Equatable, Sendable {
+package struct QueueClock: Equatable, Sendable {
     /// Microseconds, 0 when the file was made.
-    private(set) var time: Int64
+    package private(set) var time: Int64
     /// The device's clocks when `time` was right.
-    private(set) var stamp: RecordStamp
+    package private(set) var stamp: RecordStamp
 
     /// Two thousand years: what is above it was not written by a clock, and sums below it cannot overflow.
     static let greatestTime: Int64 = 1 << 56
 
     static let greatestStepAcrossBoots: Int64 = 24 * 3600 * 1_000_000
 
-    init(time: Int64 = 0, stamp: RecordStamp) {
+    package init(time: Int64 = 0, stamp: RecordStamp) {
         self.time = time
         self.stamp = stamp
     }
 
     /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does not outlive one.
-    func advanced(to now: RecordStamp) -> QueueClock {
+    package func advanced(to now: RecordStamp) -> QueueClock {
         moved(to: now, sameBoot: now.bootID == stamp.bootID)
     }
 
     /// The clock at `now`, read from disk by a process that may run in a later boot: a missing boot id is another boot.
-    func resumed(at now: RecordStamp) -> QueueClock {
+    package func resumed(at now: RecordStamp) -> QueueClock {
         moved(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID)
     }
 

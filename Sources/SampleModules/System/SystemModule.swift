@@ -174,21 +174,10 @@ package struct SystemModule: SampleModule {
         if discovers { sensors.discover(&reader) }
         if isDue(&slowRead, every: Self.slowSeconds, now: now) {
             temperatures = sensors.read(&reader)
-            power = readPower()
+            power = PowerSupplyReader.read(&reader)
         }
         sample.temperatures = temperatures
         if let power { sample.power = power }
-    }
-
-    private mutating func readPower() -> WirePower? {
-        let directory = "/sys/class/power_supply"
-        var supplies: [PowerSupplyEvent] = []
-        for name in reader.list(directory, maximumEntries: 64) {
-            if let supply = reader.parse("\(directory)/\(name)/uevent", maximumBytes: 8_192, { PowerSupplyEvent($0) }) {
-                supplies.append(supply)
-            }
-        }
-        return PowerSummary.power(of: supplies)
     }
 
     private mutating func addSelf(to sample: inout WireSystemSample, now: UInt64) {

@@ -20,9 +20,7 @@ package enum ProfileLimits {
     package static let complianceSubjects = ["application-version", "operating-system-version"]
     package static let complianceOperators = ["<", "<=", "=", "!=", ">=", ">"]
     /// Classes of fields whose handling a profile decides.
-    package static let privacyClasses: Set<String> = [
-        "technical", "device-name", "ssid", "bssid", "mac", "ip-address", "position", "user", "custom",
-    ]
+    package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
 
     static let transmissionRules = 64
     static let complianceRules = 256

@@ -111,6 +111,14 @@ struct MetricCatalogTests {
         sample.self_p.cpuTimeMicroseconds = 760_000
         sample.self_p.writtenBytes = 8_192
         sample.self_p.openFiles = 24
+        sample.self_p.sentBytes = 1
+        sample.self_p.queueWrittenBytes = 2
+        sample.self_p.recordsMade = 3
+        sample.self_p.recordsLost = 4
+        sample.self_p.slowdown.budget = "cpu"
+        sample.self_p.slowdown.factor = 250
+        sample.self_p.slowdown.used = 60
+        sample.self_p.slowdown.allowed = 50
         return sample
     }
 
@@ -148,6 +156,7 @@ struct MetricCatalogTests {
             ("power.state", 1, ["hw.type": "battery", "hw.state": "not_charging"]),
             ("temperatures.millidegrees", -1.5, ["hw.id": "nvme/Composite", "hw.type": "temperature"]),
             ("self.cpu_time_microseconds", 0.76, [:]),
+            ("self.slowdown.factor", 2.5, ["ws1.budget": "cpu"]),
         ] as [(String, Double, [String: String])])
     func units(field: String, value: Double, attributes: [String: String]) throws {
         let entry = try #require(MetricCatalog.system.first { $0.field == field })

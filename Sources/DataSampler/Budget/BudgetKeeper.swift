@@ -1,0 +1,101 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import Synchronization
+import WireModel
+
+/// Keeps the budgets of a running sampler: feeds the machine, remembers the day in `<data>/budget.json`, and says when the slowdown changes.
+///
+/// The file is written when a hundredth of a budget was used or ten minutes have passed since it was, and at the end: a crash forgets no more
+/// than that, and a restart does not fill a budget. Safe from any thread.
+final class BudgetKeeper: Sendable {
+    static let name = "budget.json"
+    private static let saveSeconds = 600.0
+
+    /// The file's content.
+    private struct Content: Codable, Sendable {
+        var day: BudgetStateMachine.Saved
+        /// The clocks when it was right, from which the time since is told: as the queue clock, bounded to 0 to 24 h across boots.
+        var wallTime: Int64
+        var boot: String?
+        var timeSinceBoot: UInt64
+    }
+
+    private struct State {
+        var machine: BudgetStateMachine
+        var clock: QueueClock
+        var savedTime = 0.0
+        var savedUsage = BudgetUsage()
+    }
+
+    private let file: StateFile<Content>
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// - Parameter damaged: is told of a file that had to be set aside; then the day begins anew.
+    init(directory: String, now: RecordStamp, logger: Logger, damaged: (DataSamplerError) -> Void = { _ in }) throws(DataSamplerError) {
+        file = StateFile(directory: directory, name: Self.name)
+        self.logger = logger
+        guard let content = try file.loadOrSetAside(damaged: damaged) else {
+            state = Mutex(State(machine: BudgetStateMachine(), clock: QueueClock(stamp: now)))
+            return
+        }
+        let written = RecordStamp(
+            wallTime: content.wallTime, bootID: content.boot.flatMap { BootID($0) }, timeSinceBoot: content.timeSinceBoot)
+        // At its time zero the saved day was right; the machine passes the time since then with its first step.
+        let clock = QueueClock(stamp: written).resumed(at: now)
+        var machine = BudgetStateMachine(resuming: content.day)
+        _ = machine.advance(to: 0, usage: BudgetUsage(), budgets: DataSamplerBudgets())
+        state = Mutex(State(machine: machine, clock: clock))
+    }
+
+    /// Takes usage over, saves where due, and answers how much to slow down.
+    ///
+    /// - Returns: `changed` tells whether factor or reason are others than before: then it is worth a notice, a line in the log and a change
+    ///   of the intervals.
+    func advance(usage: BudgetUsage, budgets: DataSamplerBudgets, now: RecordStamp) -> (verdict: BudgetVerdict, changed: Bool) {
+        let (before, verdict, content) = state.withLock { state in
+            let before = state.machine.verdict
+            state.clock = state.clock.advanced(to: now)
+            let time = Double(state.clock.time) / 1_000_000
+            let verdict = state.machine.advance(to: time, usage: usage, budgets: budgets)
+            let isDue = time - state.savedTime >= Self.saveSeconds || Self.isMuch(usage, since: state.savedUsage, budgets)
+            guard isDue else { return (before, verdict, Content?.none) }
+            state.savedTime = time
+            state.savedUsage = usage
+            return (before, verdict, Self.content(state))
+        }
+        if let content { save(content) }
+        let changed = before.factor != verdict.factor || before.reason != verdict.reason
+        if changed { logger.notice("budget", metadata: ["slowdown": "\(verdict.description)"]) }
+        return (verdict, changed)
+    }
+
+    /// How much it is slowed down now.
+    var verdict: BudgetVerdict { state.withLock { $0.machine.verdict } }
+
+    /// Saves the day; to be called when the sampler stops.
+    func save() { save(state.withLock { Self.content($0) }) }
+
+    private func save(_ content: Content) {
+        do { try file.save(content) } catch {
+            // What it costs is that a restart forgets a part of the day.
+            logger.warning("the budgets' day could not be saved", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private static func content(_ state: State) -> Content {
+        let stamp = state.clock.stamp
+        return Content(
+            day: state.machine.saved, wallTime: stamp.wallTime, boot: stamp.bootID.map { "\($0)" }, timeSinceBoot: stamp.timeSinceBoot)
+    }
+
+    private static func isMuch(_ usage: BudgetUsage, since saved: BudgetUsage, _ budgets: DataSamplerBudgets) -> Bool {
+        func isMuch(_ now: UInt64, _ then: UInt64, _ allowed: UInt64?) -> Bool {
+            guard let allowed, now > then else { return false }
+            return now - then >= max(allowed / 100, 1)
+        }
+        return isMuch(usage.sentBytes, saved.sentBytes, budgets.sentBytesPerDay)
+            || isMuch(usage.writtenBytes, saved.writtenBytes, budgets.writtenBytesPerDay)
+    }
+}

@@ -1,0 +1,154 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Keeps budgets by slowing down: usage over time goes in, a factor comes out. Pure.
+///
+/// Per budget it estimates the demand: what would be used a second without any slowdown, averaged over ``demandSeconds`` (a burst counts
+/// for what it is, one burst). For bytes, what is left of the day's budget over what is left of the day may be used a second; for the
+/// processor, its share at all times. Demand over that is the factor wanted. So usage is paced over the whole day and never stops dead: as
+/// the budget empties the factor grows, up to ``maximumFactor``, and it falls again when the next day fills it.
+///
+/// Days are counted on a clock that does not go back and is no wall clock (the queue's): setting the wall clock fills no budget.
+struct BudgetStateMachine: Equatable, Sendable {
+    /// A factor beyond this would not tell a slowed sampler from a dead one.
+    static let maximumFactor = 100.0
+    static let daySeconds = 86_400.0
+    /// Time constants, seconds.
+    static let demandSeconds: [BudgetKind: Double] = [.sentBytes: 3_600, .writtenBytes: 3_600, .cpu: 300]
+    /// With which the factor follows what is wanted.
+    static let followSeconds = 300.0
+    /// A slowdown begins above the one and ends below the other, so that it does not flutter.
+    static let beginFactor = 1.25
+    static let endFactor = 1.05
+    /// The factor that is said changes by so much or not at all.
+    static let leastChange = 0.1
+
+    /// What outlives the process, so that a restart neither fills a budget nor forgets how much is wanted.
+    struct Saved: Codable, Equatable, Sendable {
+        /// Seconds into the day.
+        var dayElapsed: Double = 0
+        /// Bytes of the day so far.
+        var used: [String: Double] = [:]
+        /// Units a second.
+        var demand: [String: Double] = [:]
+        var factor: Double = 1
+    }
+
+    private(set) var saved: Saved
+    private var lastTime: Double?
+    private var lastUsage = BudgetUsage()
+    private var isSlowing: Bool
+    private(set) var verdict = BudgetVerdict()
+
+    /// - Parameter saved: of the process before.
+    init(resuming saved: Saved = Saved()) {
+        self.saved = saved.sound
+        isSlowing = self.saved.factor >= Self.beginFactor
+    }
+
+    /// Takes the time and the usage over.
+    ///
+    /// - Parameters:
+    ///   - time: seconds on the queue clock. One that went back counts as no time; what passed while the machine slept or was off counts.
+    ///   - usage: since the process started. A figure below the last one counts from zero.
+    ///   - budgets: those in force now; they may change at any time.
+    /// - Returns: the verdict; the same one as before where less than a second has passed.
+    mutating func advance(to time: Double, usage: BudgetUsage, budgets: DataSamplerBudgets) -> BudgetVerdict {
+        let elapsed = lastTime.map { max(0, time - $0) } ?? 0
+        // The first call only learns where the counters stand: what came before it is the start of the process, and counts as used.
+        guard lastTime == nil || elapsed >= 1 else { return verdict }
+        lastTime = lastTime.map { max($0, time) } ?? time
+
+        passDays(elapsed)
+        var wanted = 1.0
+        var reason: BudgetKind?
+        for kind in BudgetKind.allCases {
+            let amount = Double(usage[kind] >= lastUsage[kind] ? usage[kind] - lastUsage[kind] : usage[kind])
+            if kind != .cpu { saved.used[kind.rawValue, default: 0] += amount }
+            learn(kind, amount, elapsed)
+            guard let allowed = allowance(kind, budgets) else { continue }
+            let asks = allowed > 0 ? demand(kind) / allowed : Self.maximumFactor
+            if asks > wanted {
+                wanted = min(asks, Self.maximumFactor)
+                reason = kind
+            }
+        }
+        lastUsage = usage
+        follow(wanted, elapsed)
+        say(reason ?? verdict.reason, budgets)
+        return verdict
+    }
+
+    // MARK: Steps
+
+    private mutating func passDays(_ elapsed: Double) {
+        saved.dayElapsed += elapsed
+        guard saved.dayElapsed >= Self.daySeconds else { return }
+        saved.dayElapsed = saved.dayElapsed.truncatingRemainder(dividingBy: Self.daySeconds)
+        saved.used = [:]
+    }
+
+    /// Averages what would have been used without the slowdown that was in force.
+    private mutating func learn(_ kind: BudgetKind, _ amount: Double, _ elapsed: Double) {
+        guard elapsed > 0, let constant = Self.demandSeconds[kind] else { return }
+        let fresh = 1 - exp(-elapsed / constant)
+        saved.demand[kind.rawValue] = demand(kind) * (1 - fresh) + amount / elapsed * verdict.factor * fresh
+    }
+
+    private func demand(_ kind: BudgetKind) -> Double { saved.demand[kind.rawValue] ?? 0 }
+
+    /// Units a second that may be used from now on; `nil`: no budget.
+    private func allowance(_ kind: BudgetKind, _ budgets: DataSamplerBudgets) -> Double? {
+        switch kind {
+        case .cpu: return budgets.processorShare.map { $0 * 1_000_000 }
+        case .sentBytes, .writtenBytes:
+            guard let day = kind == .sentBytes ? budgets.sentBytesPerDay : budgets.writtenBytesPerDay else { return nil }
+            // At the very end of a day a small rest would allow a great rate: a last quarter of an hour is paced as such.
+            let left = max(Self.daySeconds - saved.dayElapsed, 900)
+            return max(0, Double(day) - (saved.used[kind.rawValue] ?? 0)) / left
+        }
+    }
+
+    /// The factor moves by ratios: from 1 to 2 takes as long as from 10 to 20.
+    private mutating func follow(_ wanted: Double, _ elapsed: Double) {
+        let weight = 1 - exp(-elapsed / Self.followSeconds)
+        saved.factor = exp(log(saved.factor) * (1 - weight) + log(wanted) * weight)
+    }
+
+    private mutating func say(_ reason: BudgetKind?, _ budgets: DataSamplerBudgets) {
+        isSlowing = isSlowing ? saved.factor > Self.endFactor : saved.factor >= Self.beginFactor
+        guard isSlowing, let reason, let allowed = allowed(reason, budgets) else {
+            isSlowing = false
+            verdict = BudgetVerdict()
+            return
+        }
+        let change = saved.factor / verdict.factor
+        if verdict.reason == nil || change >= 1 + Self.leastChange || change <= 1 - Self.leastChange { verdict.factor = saved.factor }
+        verdict.reason = reason
+        verdict.allowed = allowed
+        verdict.used =
+            reason == .cpu
+            ? UInt64((demand(.cpu) / verdict.factor / 100).rounded()) : UInt64((saved.used[reason.rawValue] ?? 0).rounded())
+    }
+
+    private func allowed(_ kind: BudgetKind, _ budgets: DataSamplerBudgets) -> UInt64? {
+        switch kind {
+        case .sentBytes: budgets.sentBytesPerDay
+        case .writtenBytes: budgets.writtenBytesPerDay
+        case .cpu: budgets.processorShare.map { UInt64(($0 * 10_000).rounded()) }
+        }
+    }
+}
+
+extension BudgetStateMachine.Saved {
+    /// What no machine can have written (a file edited by hand) counts as nothing.
+    fileprivate var sound: Self {
+        func sound(_ values: [String: Double]) -> [String: Double] {
+            values.filter { $0.value.isFinite && $0.value >= 0 && $0.value < 1e18 }
+        }
+        return Self(
+            dayElapsed: dayElapsed.isFinite ? min(max(0, dayElapsed), BudgetStateMachine.daySeconds) : 0, used: sound(used),
+            demand: sound(demand), factor: factor.isFinite ? min(max(1, factor), BudgetStateMachine.maximumFactor) : 1)
+    }
+}

@@ -1,0 +1,148 @@
+import Logging
+import Synchronization
+import WireModel
+
+/// Knows what consent says, keeps records apart while it says nothing yet, and carries a decision out.
+///
+/// A decision is on disk before any record moves, and moving can be done again: a crash in between is resumed by `settle()` at the next
+/// start. While what was kept apart is on its way into its streams, new records queue up behind it, so that the order is that of their
+/// making. Safe from any thread; one settling runs at a time.
+final class ConsentKeeper: Sendable {
+    /// Passes after which a producer that never pauses no longer waits behind what was kept apart: its records go straight on.
+    static let maximumPasses = 8
+
+    private struct State {
+        var consent: DataSamplerConsent
+        /// Records may lie where the decision does not want them.
+        var isUnsettled: Bool
+        var isSettling = false
+        /// Settling was asked for while it ran, so that it may have passed over something.
+        var isAskedAgain = false
+    }
+
+    private let store: ConsentStore
+    private let queue: any ConsentQueue
+    private let logger: Logger
+    private let state: Mutex<State>
+    /// One decision at a time: what is on disk and what is in memory change together.
+    private let deciding = Mutex(())
+
+    /// - Parameter initial: what holds where nothing was decided yet.
+    /// - Throws: `storage` where what was decided cannot be read: nothing may be recorded on a guess.
+    init(
+        store: ConsentStore, queue: any ConsentQueue, initial: DataSamplerConsent, logger: Logger,
+        damaged: (DataSamplerError) -> Void = { _ in }
+    ) throws(DataSamplerError) {
+        self.store = store
+        self.queue = queue
+        self.logger = logger
+        let consent = try store.load(initial: initial, damaged: damaged)
+        state = Mutex(State(consent: consent, isUnsettled: consent != .pending))
+    }
+
+    var consent: DataSamplerConsent { state.withLock { $0.consent } }
+
+    /// What a record of this stream may do now. A lock and a comparison.
+    func decision(for stream: StreamName) -> ConsentGate.Decision {
+        state.withLock { ConsentGate.decide($0.consent, isSettling: $0.isUnsettled, stream: stream) }
+    }
+
+    /// Counts a record that was refused, and gives the error to throw.
+    func refused(_ stream: StreamName) -> DataSamplerError {
+        queue.countRefused(stream)
+        return DataSamplerError(
+            .consentDenied, "consent to being sampled is denied: the record was not made, and was counted; grant consent to record again")
+    }
+
+    /// Keeps a record apart, for the decision to come.
+    func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
+        try await queue.keepApart(record)
+        // The decision may have fallen, or have been carried out, while the record was on its way; then this one is left to be moved.
+        if markUnsettledIfDecided() { await settleLoggingFailure() }
+    }
+
+    /// Takes a decision over.
+    ///
+    /// Denying also deletes what waits to be sent; a record whose transmission is under way may still arrive.
+    ///
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records could not be moved yet:
+    ///   then the decision stands, and moving goes on at the next `settle()`.
+    func set(_ consent: DataSamplerConsent, wallTime: Int64) async throws(DataSamplerError) {
+        try decide(consent, wallTime: wallTime)
+        try await settle()
+    }
+
+    /// Moves what lies where the decision does not want it. To be called at start before anything records, and now and then after a failure;
+    /// costs a lock where there is nothing to do.
+    func settle() async throws(DataSamplerError) {
+        var passes = 0
+        while let consent = beginSettling() {
+            passes += 1
+            if passes == Self.maximumPasses { state.withLock { $0.isUnsettled = false } }
+            do {
+                switch consent {
+                case .pending: break
+                case .granted: while try await queue.releaseKept() > 0 {}
+                case .denied:
+                    try await queue.deleteKept()
+                    try await queue.deleteWaiting()
+                }
+            } catch {
+                state.withLock { $0.isSettling = false }
+                throw error
+            }
+            endSettling(consent)
+        }
+    }
+
+    // MARK: State
+
+    private func decide(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {
+        // Result, because a lock's closure does not pass typed errors on.
+        let outcome = deciding.withLock { _ -> Result<Void, DataSamplerError> in
+            do throws(DataSamplerError) {
+                try store.save(ConsentStore.Content(consent: consent, decided: wallTime))
+            } catch { return .failure(error) }
+            state.withLock { state in
+                state.consent = consent
+                state.isUnsettled = consent != .pending
+                state.isAskedAgain = true
+            }
+            return .success(())
+        }
+        try outcome.get()
+        logger.info("consent decided", metadata: ["consent": "\(consent.rawValue)"])
+    }
+
+    private func markUnsettledIfDecided() -> Bool {
+        state.withLock { state in
+            guard state.consent != .pending else { return false }
+            state.isUnsettled = true
+            state.isAskedAgain = true
+            return true
+        }
+    }
+
+    /// `nil`: nothing to do, or somebody does it.
+    private func beginSettling() -> DataSamplerConsent? {
+        state.withLock { state in
+            guard state.isUnsettled, !state.isSettling else { return nil }
+            state.isSettling = true
+            state.isAskedAgain = false
+            return state.consent
+        }
+    }
+
+    private func endSettling(_ consent: DataSamplerConsent) {
+        state.withLock { state in
+            state.isSettling = false
+            if state.consent == consent, !state.isAskedAgain { state.isUnsettled = false }
+        }
+    }
+
+    private func settleLoggingFailure() async {
+        do { try await settle() } catch {
+            logger.warning("records kept apart could not be moved yet; it is tried again", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,174 @@
+#if os(Linux)
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A short talk with a message bus over its socket: authenticate as the user that runs, say hello, call, hang up.
+///
+/// All of it ends by one deadline, whatever the other side does; nothing is started for it, and nothing outlives it. For one thread.
+final class DBusConnection {
+    enum Failure: Error, Equatable {
+        /// Nobody listens there.
+        case absent
+        case timedOut
+        /// The bus or the service said no; what it said.
+        case refused(String)
+        case malformed
+        case io(errno: Int32)
+    }
+
+    private let descriptor: CInt
+    private let deadline: UInt64
+    private var serial: UInt32 = 0
+    /// Received and not used yet.
+    private var buffer: [UInt8] = []
+
+    /// - Parameter timeoutMilliseconds: for everything until the connection is given up.
+    init(_ address: DBusAddress, timeoutMilliseconds: UInt64) throws(Failure) {
+        deadline = Self.now() + timeoutMilliseconds * 1_000_000
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { throw .io(errno: errno) }
+        // From here on the descriptor is closed by deinit, whatever fails.
+        try Self.reach(address, with: descriptor)
+        try authenticate()
+        let hello = DBusMessage.Call(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "Hello")
+        _ = try call(hello)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Calls a method and waits for its answer; what else arrives meanwhile is passed over.
+    func call(_ call: DBusMessage.Call) throws(Failure) -> [DBusValue] {
+        serial += 1
+        try transmit(DBusMessage.encode(call, serial: serial))
+        while true {
+            try receive(atLeast: DBusMessage.prefixBytes)
+            guard let length = DBusMessage.length(Array(buffer.prefix(DBusMessage.prefixBytes))) else { throw .malformed }
+            try receive(atLeast: length)
+            guard let reply = DBusMessage.decode(Array(buffer.prefix(length))) else { throw .malformed }
+            buffer.removeFirst(length)
+            guard reply.serial == serial else { continue }
+            switch reply.content {
+            case .values(let values): return values
+            case .error(let name): throw .refused(name)
+            }
+        }
+    }
+
+    /// `org.freedesktop.DBus.Properties.Get`.
+    func property(_ name: String, of interface: String, at path: String, destination: String) throws(Failure) -> DBusValue {
+        let values = try call(
+            DBusMessage.Call(
+                destination: destination, path: path, interface: "org.freedesktop.DBus.Properties", member: "Get",
+                arguments: [interface, name]))
+        guard let value = values.first, values.count == 1 else { throw .malformed }
+        return value
+    }
+
+    // MARK: Authentication
+
+    /// SASL EXTERNAL: the kernel tells the bus who we are, we say only whom we mean (D-Bus specification, "Authentication Protocol").
+    private func authenticate() throws(Failure) {
+        let digits = Array("0123456789abcdef".utf8)
+        let user = "\(geteuid())".utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        try transmit([0] + Array("AUTH EXTERNAL ".utf8) + user + Array("\r\n".utf8))
+        let answer = try line()
+        guard answer.starts(with: "OK ".utf8) else {
+            throw .refused(String(decoding: answer.prefix(64), as: UTF8.self))
+        }
+        try transmit(Array("BEGIN\r\n".utf8))
+    }
+
+    private func line() throws(Failure) -> [UInt8] {
+        while true {
+            if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = Array(buffer[..<end])
+                buffer.removeFirst(end + 1)
+                return line
+            }
+            // No line of the protocol is longer.
+            guard buffer.count < 4_096 else { throw .malformed }
+            try receive(atLeast: buffer.count + 1)
+        }
+    }
+
+    // MARK: Socket
+
+    private static func reach(_ address: DBusAddress, with descriptor: CInt) throws(Failure) {
+        var storage = sockaddr_un()
+        storage.sun_family = sa_family_t(AF_UNIX)
+        let name: [UInt8] =
+            switch address {
+            case .path(let path): Array(path.utf8) + [0]
+            case .abstract(let name): [0] + Array(name.utf8)
+            }
+        let capacity = MemoryLayout.size(ofValue: storage.sun_path)
+        guard name.count <= capacity else { throw .absent }
+        withUnsafeMutableBytes(of: &storage.sun_path) { $0.copyBytes(from: name) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size - capacity + name.count)
+        let result = withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, length) }
+        }
+        guard result == 0 else {
+            switch errno {
+            case ENOENT, ECONNREFUSED, ENOTDIR, EACCES: throw .absent
+            // A full backlog: a bus that does not answer.
+            case EAGAIN: throw .timedOut
+            default: throw .io(errno: errno)
+            }
+        }
+    }
+
+    private func transmit(_ bytes: [UInt8]) throws(Failure) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { memory in
+                send(descriptor, memory.baseAddress! + sent, memory.count - sent, CInt(MSG_NOSIGNAL))
+            }
+            if count > 0 {
+                sent += count
+            } else if errno == EAGAIN {
+                try wait(for: CShort(POLLOUT))
+            } else if errno != EINTR {
+                throw .io(errno: errno)
+            }
+        }
+    }
+
+    private func receive(atLeast wanted: Int) throws(Failure) {
+        while buffer.count < wanted {
+            var chunk = [UInt8](repeating: 0, count: 4_096)
+            let count = read(descriptor, &chunk, chunk.count)
+            if count > 0 {
+                buffer += chunk[..<count]
+            } else if count == 0 {
+                throw .refused("the bus hung up")
+            } else if errno == EAGAIN {
+                try wait(for: CShort(POLLIN))
+            } else if errno != EINTR {
+                throw .io(errno: errno)
+            }
+        }
+    }
+
+    private func wait(for events: CShort) throws(Failure) {
+        let now = Self.now()
+        guard now < deadline else { throw .timedOut }
+        var descriptors = pollfd(fd: descriptor, events: events, revents: 0)
+        // Rounded up, so that the last fraction of a millisecond is not spun through.
+        let result = poll(&descriptors, 1, CInt(clamping: (deadline - now + 999_999) / 1_000_000))
+        if result == 0 { throw .timedOut }
+        if result < 0, errno != EINTR { throw .io(errno: errno) }
+    }
+
+    /// Nanoseconds on a clock that does not go back.
+    private static func now() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
+#endif

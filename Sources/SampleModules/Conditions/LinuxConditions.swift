@@ -1,0 +1,105 @@
+import Logging
+import Synchronization
+import WireModel
+
+/// The conditions of a Linux machine: default route, power supplies, pressure, and what NetworkManager and ModemManager say.
+///
+/// Files answer from the last ``fileSeconds``, network services from the last ``busSeconds``. A service that does not answer is waited for
+/// a tenth of a second and then left alone for ``silenceSeconds``; meanwhile it is not known what it would say. Safe from any thread.
+///
+/// Tested on captured machines, and against a real message bus with services that act as NetworkManager and ModemManager; not on a machine
+/// with a modem.
+package final class LinuxConditions: ConditionsSource {
+    /// For how long what files said is repeated.
+    static let fileSeconds: UInt64 = 2
+    /// For how long what services said is repeated.
+    static let busSeconds: UInt64 = 10
+    /// For how long a service is not asked again that did not answer.
+    static let silenceSeconds: UInt64 = 60
+
+    private struct State {
+        var reader: FileReader
+        var stall = StallDetector()
+        var conditions = DeviceConditions()
+        var filesRead: UInt64?
+        var busAsked: UInt64?
+        var isBusSilent = false
+        /// Whether the services were asked about a modem.
+        var wasCellular = false
+    }
+
+    private let host: any HostSource
+    private let bus: any BusFactsSource
+    private let network: @Sendable (any HostSource) -> WireNetworkClass
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - bus: the network services, such as those on the system bus.
+    ///   - network: the class of the interface that the default route leaves by; `offline` where there is none.
+    package init(
+        host: any HostSource, bus: any BusFactsSource, logger: Logger, network: @escaping @Sendable (any HostSource) -> WireNetworkClass
+    ) {
+        self.host = host
+        self.bus = bus
+        self.network = network
+        state = Mutex(State(reader: FileReader(host: host, logger: logger)))
+    }
+
+    package func current() -> DeviceConditions {
+        let now = host.now().sinceBootMicroseconds
+        return state.withLock { state in
+            if Self.isDue(state.filesRead, every: Self.fileSeconds, now: now) {
+                state.filesRead = now
+                readFiles(&state)
+            }
+            let isCellular = state.conditions.network == .cellular
+            let patience = state.isBusSilent ? Self.silenceSeconds : Self.busSeconds
+            if Self.isDue(state.busAsked, every: patience, now: now) || (isCellular && !state.wasCellular && !state.isBusSilent) {
+                state.busAsked = now
+                state.wasCellular = isCellular
+                askBus(&state, isCellular: isCellular)
+            }
+            return state.conditions
+        }
+    }
+
+    /// A clock that went back means another boot.
+    private static func isDue(_ last: UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
+        guard let last, now >= last else { return true }
+        return now - last >= seconds * 1_000_000
+    }
+
+    private func readFiles(_ state: inout State) {
+        state.conditions.network = network(host)
+        let power = PowerSupplyReader.read(&state.reader)
+        state.conditions.batteryLevel = power.flatMap { $0.hasBatteryLevel ? $0.batteryLevel : nil }
+        state.conditions.externalPower = Self.externalPower(power)
+        state.conditions.stalled = state.stall.stalled(
+            processor: pressure("cpu", &state.reader), memory: pressure("memory", &state.reader), disk: pressure("io", &state.reader))
+    }
+
+    /// What lives without a battery has power; a battery without a line supply beside it tells by what happens to it.
+    static func externalPower(_ power: WirePower?) -> Bool? {
+        guard let power, power.hasBatteryLevel || power.state != .unknown else { return true }
+        if power.hasExternalPower { return power.externalPower }
+        return switch power.state {
+        case .discharging: false
+        case .charging, .full, .notCharging: true
+        case .unknown, .UNRECOGNIZED: nil
+        }
+    }
+
+    private func pressure(_ resource: String, _ reader: inout FileReader) -> PressureFile? {
+        reader.parse("/proc/pressure/\(resource)", maximumBytes: 4_096, keepOpen: true) { bytes in
+            let file = PressureFile(bytes)
+            return file.some == nil && file.full == nil ? nil : file
+        }
+    }
+
+    private func askBus(_ state: inout State, isCellular: Bool) {
+        let facts = bus.facts(cellular: isCellular)
+        state.isBusSilent = facts == nil
+        state.conditions.metered = facts?.metered
+        state.conditions.roaming = facts?.roaming
+    }
+}

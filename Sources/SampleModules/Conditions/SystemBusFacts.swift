@@ -1,0 +1,103 @@
+#if os(Linux)
+import Logging
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// NetworkManager and ModemManager over the system bus.
+///
+/// Both only answer from their own memory. Whatever they do, asking ends within the time given; without a bus it ends at once.
+package struct SystemBusFacts: BusFactsSource {
+    private let address: DBusAddress?
+    private let timeoutMilliseconds: UInt64
+    private let trace: FailureTrace
+
+    /// The bus that `DBUS_SYSTEM_BUS_ADDRESS` names, else the usual one.
+    package init(logger: Logger, timeoutMilliseconds: UInt64 = 100) {
+        let said = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
+        self.init(address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
+    }
+
+    /// - Parameter address: `nil`: there is no bus that could be asked.
+    init(address: DBusAddress?, timeoutMilliseconds: UInt64, logger: Logger) {
+        self.address = address
+        self.timeoutMilliseconds = timeoutMilliseconds
+        trace = FailureTrace(logger: logger)
+    }
+
+    package func facts(cellular: Bool) -> BusFacts? {
+        guard let address else { return BusFacts() }
+        var facts = BusFacts()
+        do throws(DBusConnection.Failure) {
+            let bus = try DBusConnection(address, timeoutMilliseconds: timeoutMilliseconds)
+            facts.metered = try Self.metered(bus)
+            if cellular { facts.roaming = try Self.roaming(bus) }
+        } catch {
+            switch error {
+            // A machine without a bus is a machine that does not say, not a failure.
+            case .absent: return BusFacts()
+            case .timedOut, .refused, .malformed, .io:
+                trace.note("\(error)")
+                return nil
+            }
+        }
+        trace.note(nil)
+        return facts
+    }
+
+    /// NetworkManager's word on the connection: yes and guessed yes, no and guessed no (NMMetered).
+    private static func metered(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
+        let service = "org.freedesktop.NetworkManager"
+        let value: DBusValue
+        do { value = try bus.property("Metered", of: service, at: "/org/freedesktop/NetworkManager", destination: service) } catch {
+            // The service is not there, or is too old to know.
+            if case .refused = error { return nil }
+            throw error
+        }
+        return switch value.unsignedValue {
+        case 1, 3: true
+        case 2, 4: false
+        default: nil
+        }
+    }
+
+    /// Whether any modem is registered with a network that is not its own (MMModem3gppRegistrationState).
+    private static func roaming(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
+        let call = DBusMessage.Call(
+            destination: "org.freedesktop.ModemManager1", path: "/org/freedesktop/ModemManager1",
+            interface: "org.freedesktop.DBus.ObjectManager", member: "GetManagedObjects")
+        let values: [DBusValue]
+        do { values = try bus.call(call) } catch {
+            if case .refused = error { return nil }
+            throw error
+        }
+        guard case .dictionary(let modems)? = values.first else { return nil }
+        let states = modems.values.compactMap { $0["org.freedesktop.ModemManager1.Modem.Modem3gpp"]?["RegistrationState"]?.unsignedValue }
+        // Roaming: in full, for messages only, or without preference of a circuit-switched fallback; home likewise.
+        if states.contains(where: { [5, 7, 10].contains($0) }) { return true }
+        return states.contains { [1, 6, 9].contains($0) } ? false : nil
+    }
+}
+
+/// Says a failure once until another one, or a success, comes.
+private final class FailureTrace: Sendable {
+    private let logger: Logger
+    private let last = Mutex<String?>(nil)
+
+    init(logger: Logger) { self.logger = logger }
+
+    func note(_ failure: String?) {
+        let isNew = last.withLock { last in
+            defer { last = failure }
+            return failure != nil && failure != last
+        }
+        if isNew, let failure {
+            logger.warning("the system bus did not tell whether the network is metered", metadata: ["failure": "\(failure)"])
+        }
+    }
+}
+#endif
