@@ -13,6 +13,25 @@ package struct FileBuffer: Sendable {
         storage.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 
+    /// Forgets what is in it, or all behind the first `length` bytes.
+    package mutating func truncate(to length: Int = 0) {
+        count = max(0, min(count, length))
+    }
+
+    /// Puts one message behind what is there.
+    ///
+    /// - Parameters:
+    ///   - room: the free memory `next` is given, in bytes.
+    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds nothing.
+    /// - Returns: the answer of `next`.
+    package mutating func append(room: Int, from next: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+        if storage.count - count < room { storage.append(contentsOf: repeatElement(0, count: count + room - storage.count)) }
+        let offset = count
+        let got = storage.withUnsafeMutableBytes { next(UnsafeMutableRawBufferPointer(rebasing: $0[offset..<(offset + room)])) }
+        if got > 0, got <= room { count += got }
+        return got
+    }
+
     /// Fills the buffer from `next`, which is given free memory and the offset and answers how much it put there.
     ///
     /// Ends at 0 (complete), at a negative answer (passed on) or when `maximumBytes` are full.

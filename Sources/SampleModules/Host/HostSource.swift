@@ -18,6 +18,13 @@ package protocol HostSource: Sendable {
     /// Owner, mode and identity of a file, links followed; `nil` if there is none or the system will not say.
     func fileStatus(_ path: String) -> FileStatus?
 
+    /// Asks the kernel over netlink and puts the messages of its answer into `buffer`, one behind the other, headers included
+    /// (``NetlinkMessages`` takes them apart).
+    ///
+    /// Waits for the kernel for a bounded time. The buffer is empty unless the outcome is `complete`, or `truncated`: then it
+    /// holds the messages up to the bound.
+    func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome
+
     /// The figures of a mounted file system. Never call it for one on a network: it may not return.
     func fileSystemFigures(at mountPoint: String) -> FileSystemFigures?
 
@@ -31,12 +38,12 @@ package protocol HostSource: Sendable {
     func now() -> SampleTime
 }
 
-/// How reading a file went.
+/// How reading a file, or an exchange with the kernel, went.
 package enum FileOutcome: Sendable, Equatable {
     case complete
     /// The bound was met: the buffer holds the beginning.
     case truncated
-    /// No such file, device or kernel feature.
+    /// No such file, device, protocol or kernel feature.
     case absent
     case denied
     case failed(errno: Int32)

@@ -9,12 +9,15 @@ import Synchronization
 /// The machine at hand.
 ///
 /// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from
-/// the start, which makes the kernel write them anew; a descriptor that fails is opened again once.
+/// the start, which makes the kernel write them anew; a descriptor that fails is opened again once. One netlink socket per
+/// family stays open likewise.
 package final class LinuxHostSource: HostSource {
     /// Enough for the fixed files of all modules; further files are opened for each reading.
     static let maximumKeptOpen = 32
 
     private let kept = Mutex<[String: CInt]>([:])
+    private let route = Mutex(NetlinkSocket(family: .route))
+    private let generic = Mutex(NetlinkSocket(family: .generic))
 
     package init() {}
 
@@ -23,6 +26,8 @@ package final class LinuxHostSource: HostSource {
             for descriptor in descriptors.values { close(descriptor) }
             descriptors = [:]
         }
+        route.withLock { $0.close() }
+        generic.withLock { $0.close() }
     }
 
     package func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome {
@@ -70,9 +75,9 @@ package final class LinuxHostSource: HostSource {
         return last == 0 ? .complete : outcome(error)
     }
 
-    private static func outcome(_ error: CInt) -> FileOutcome {
+    static func outcome(_ error: CInt) -> FileOutcome {
         switch error {
-        case ENOENT, ENOTDIR, ENODEV, ENXIO, ENODATA, EOPNOTSUPP, ESRCH: .absent
+        case ENOENT, ENOTDIR, ENODEV, ENXIO, ENODATA, EOPNOTSUPP, ESRCH, EAFNOSUPPORT, EPROTONOSUPPORT: .absent
         case EACCES, EPERM: .denied
         default: .failed(errno: error)
         }
@@ -96,6 +101,13 @@ package final class LinuxHostSource: HostSource {
             let count = readlink(path, memory.baseAddress!.assumingMemoryBound(to: CChar.self), memory.count)
             guard count > 0, count < memory.count else { return nil }
             return String(decoding: UnsafeRawBufferPointer(rebasing: memory[..<count]), as: UTF8.self)
+        }
+    }
+
+    package func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
+        switch request.family {
+        case .route: route.withLock { $0.exchange(request, into: &buffer, maximumBytes: maximumBytes) }
+        case .generic: generic.withLock { $0.exchange(request, into: &buffer, maximumBytes: maximumBytes) }
         }
     }
 

@@ -39,6 +39,28 @@ struct FileReader: Sendable {
         return nil
     }
 
+    /// Asks the kernel over netlink; `nil` where it does not answer. An answer cut off by the bound is parsed too: it holds
+    /// complete messages only.
+    mutating func exchange<Value>(
+        _ request: NetlinkRequest, maximumBytes: Int, traced: Bool = true, _ parse: (NetlinkMessages) -> Value?
+    ) -> Value? {
+        let oddity: OddFileTrace.Oddity
+        switch host.exchange(request, into: &buffer, maximumBytes: maximumBytes) {
+        case .complete:
+            let value = buffer.withBytes { parse(NetlinkMessages($0)) }
+            note(request.description, value == nil ? .malformed : nil, traced: traced)
+            return value
+        case .truncated:
+            note(request.description, .tooLong, traced: traced)
+            return buffer.withBytes { parse(NetlinkMessages($0)) }
+        case .absent: oddity = .absent
+        case .denied: oddity = .denied
+        case .failed(let errno): oddity = .failed(errno: errno)
+        }
+        note(request.description, oddity, traced: traced)
+        return nil
+    }
+
     /// The trimmed content of a one-line file such as those in `/sys`.
     mutating func line(_ path: String, traced: Bool = false) -> String? {
         parse(path, maximumBytes: 4_096, traced: traced) { bytes in

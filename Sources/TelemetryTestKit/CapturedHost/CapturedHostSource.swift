@@ -11,6 +11,12 @@ package final class CapturedHostSource: HostSource {
         package var failures: [String: FileOutcome] = [:]
         package var links: [String: String] = [:]
         package var statuses: [String: FileStatus] = [:]
+        /// What the kernel knows of the network and tells over netlink; `nil`: there is no netlink.
+        package var network: CapturedNetwork?
+        /// Answers that stand in place of what ``network`` gives: messages one behind the other, with their headers.
+        package var netlink: [NetlinkRequest: [UInt8]] = [:]
+        /// Exchanges that fail, and how.
+        package var netlinkFailures: [NetlinkRequest: FileOutcome] = [:]
         package var fileSystems: [String: FileSystemFigures] = [:]
         package var systemName: SystemName?
         package var process = ProcessFigures(cpuTimeMicroseconds: nil, openFiles: nil, pageSize: 4_096, ticksPerSecond: 100)
@@ -23,6 +29,7 @@ package final class CapturedHostSource: HostSource {
         var machine: Machine
         var reads: [String: Int] = [:]
         var figuresAsked: [String] = []
+        var exchanges: [NetlinkRequest: Int] = [:]
     }
 
     private let state: Mutex<State>
@@ -41,9 +48,19 @@ package final class CapturedHostSource: HostSource {
         change { $0.files[path] = Array(content.utf8) }
     }
 
+    /// The network it has now.
+    package var network: CapturedNetwork? {
+        state.withLock { $0.machine.network }
+    }
+
     /// How often a file was read.
     package func reads(of path: String) -> Int {
         state.withLock { $0.reads[path] ?? 0 }
+    }
+
+    /// How often the kernel was asked this.
+    package func exchanges(of request: NetlinkRequest) -> Int {
+        state.withLock { $0.exchanges[request] ?? 0 }
     }
 
     /// The mount points whose figures were asked, in order.
@@ -64,6 +81,22 @@ package final class CapturedHostSource: HostSource {
             return part.count
         }
         return last == nil ? .truncated : .complete
+    }
+
+    package func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
+        buffer.truncate()
+        let (answer, failure) = state.withLock { state in
+            state.exchanges[request, default: 0] += 1
+            return (state.machine.netlink[request] ?? state.machine.network?.answer(to: request), state.machine.netlinkFailures[request])
+        }
+        if let failure { return failure }
+        guard let answer else { return .absent }
+        let count = min(answer.count, maximumBytes)
+        _ = buffer.append(room: count) { memory in
+            memory.copyBytes(from: answer[..<count])
+            return count
+        }
+        return count < answer.count ? .truncated : .complete
     }
 
     package func list(_ path: String, maximumEntries: Int) -> [String]? {

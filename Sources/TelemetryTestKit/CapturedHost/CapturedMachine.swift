@@ -3,12 +3,15 @@ import SampleModules
 /// The captured machines in `Machines/`: one text file each.
 ///
 /// It begins with lines `@uname`, `@process`, `@time`, `@statvfs` and `@link`, whose words are the fields of the types they fill
-/// in their order; then follows each file of the machine behind a line `=== /path`.
+/// in their order, and those of `CapturedNetwork+Parsing.swift`; then follows each file of the machine behind a line `=== /path`, or
+/// `==0 /path` for one that ends with a NUL in place of a line end, as a device tree's do.
 package enum CapturedMachine: String, CaseIterable, Sendable {
     /// A laptop of eight cores with a battery, an encrypted disk, swap, subvolumes and network mounts.
     case laptop
-    /// A server with 64 cores, 24 disks, no battery, network mounts and containers.
+    /// A server with 64 cores, 24 disks, no battery, network mounts and containers, bonds, VLANs and bridges.
     case server
+    /// A small ARM board with a device tree, an SD card, wired and wireless network, and no power supply that it knows of.
+    case board
 
     package func host() -> CapturedHostSource {
         let folder = (#filePath as String).split(separator: "/").dropLast().joined(separator: "/")
@@ -23,13 +26,15 @@ package enum CapturedMachine: String, CaseIterable, Sendable {
     static func parse(_ capture: String) -> CapturedHostSource.Machine {
         var machine = CapturedHostSource.Machine()
         var path: String?
+        var end: UInt8 = 0x0a
         for line in capture.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
-            if line.hasPrefix("=== ") {
+            if line.hasPrefix("=== ") || line.hasPrefix("==0 ") {
                 path = String(line.dropFirst(4))
+                end = line.hasPrefix("==0 ") ? 0 : 0x0a
                 machine.files[String(line.dropFirst(4))] = []
             } else if let path {
                 machine.files[path]?.append(contentsOf: line.utf8)
-                machine.files[path]?.append(0x0a)
+                machine.files[path]?.append(end)
             } else {
                 addDirective(line.split(separator: " ").map(String.init), to: &machine)
             }
@@ -43,6 +48,11 @@ package enum CapturedMachine: String, CaseIterable, Sendable {
                 preconditionFailure("word \(index) of \(words) in a captured machine is no number")
             }
             return number
+        }
+        var network = machine.network ?? CapturedNetwork()
+        if network.add(words) {
+            machine.network = network
+            return
         }
         switch words.first {
         case "@uname":

@@ -1,0 +1,64 @@
+/// `RTM_NEWLINK`: one network interface (rtnetlink(7), `<linux/if_link.h>`).
+struct LinkMessage: Equatable, Sendable {
+    static let type: UInt16 = 16
+    /// All interfaces; without the statistics of the IPv6 protocol, which the kernel would gather per interface for nobody.
+    static let all: NetlinkRequest = {
+        var payload = NetlinkBytes()
+        payload.add([UInt8](repeating: 0, count: headerLength))
+        // IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS
+        payload.add(attribute: 29, number: UInt32(8))
+        return NetlinkRequest(family: .route, type: 18, isDump: true, payload: payload.bytes)
+    }()
+    /// `struct ifinfomsg`
+    private static let headerLength = 16
+
+    /// One interface by its index.
+    static func one(_ index: UInt32) -> NetlinkRequest {
+        var payload = NetlinkBytes()
+        payload.add(UInt32(0))
+        payload.add(index)
+        payload.add(UInt64(0))
+        payload.add(attribute: 29, number: UInt32(8))
+        return NetlinkRequest(family: .route, type: 18, isDump: false, payload: payload.bytes)
+    }
+
+    /// Never reused while the machine runs, unless somebody asks for a certain one.
+    var index: UInt32
+    /// `ARPHRD_*`
+    var hardwareType: UInt16
+    var name: String
+    var mtu: UInt32?
+    /// `IF_OPER_*`, RFC 2863
+    var operationalState: UInt8?
+    var carrierChanges: UInt32?
+    /// The hardware address; of tunnels the local end's.
+    var address: [UInt8] = []
+    /// What a virtual interface is: `bridge`, `veth`, `wireguard` ...; `nil` for hardware.
+    var kind: String?
+    var statistics: InterfaceStatistics?
+
+    /// - Returns: `nil` for another message, or one without the index or the name.
+    init?(_ message: NetlinkMessages.Message) {
+        let body = message.body
+        guard message.type == Self.type, body.count >= Self.headerLength, let hardwareType: UInt16 = body.number(at: 2),
+            let index: Int32 = body.number(at: 4), index > 0
+        else { return nil }
+        self.index = UInt32(index)
+        self.hardwareType = hardwareType
+        var name: String?
+        for attribute in NetlinkAttributes(body, from: Self.headerLength) {
+            switch attribute.type {
+            case 1: address = attribute.payload.count <= 32 ? Array(attribute.payload) : []
+            case 3: name = attribute.text
+            case 4: mtu = attribute.number()
+            case 16: operationalState = attribute.number()
+            case 18: kind = attribute.nested.first { $0.type == 1 }?.text
+            case 23: statistics = InterfaceStatistics(attribute.payload)
+            case 35: carrierChanges = attribute.number()
+            default: break
+            }
+        }
+        guard let name else { return nil }
+        self.name = name
+    }
+}

@@ -1,0 +1,57 @@
+/// The messages of an answer, without those that only steer the exchange. Ends at the first that is not whole.
+package struct NetlinkMessages: Sequence, IteratorProtocol {
+    /// Lives no longer than the bytes it looks at.
+    package struct Message {
+        package let type: UInt16
+        /// What follows the header.
+        package let body: UnsafeRawBufferPointer
+    }
+
+    private var headers: NetlinkHeaders
+
+    package init(_ bytes: UnsafeRawBufferPointer) {
+        headers = NetlinkHeaders(bytes)
+    }
+
+    package mutating func next() -> Message? {
+        while let header = headers.next() {
+            // Below NLMSG_MIN_TYPE are no answers.
+            if header.type >= 0x10 { return Message(type: header.type, body: header.body) }
+        }
+        return nil
+    }
+}
+
+/// All messages of a datagram (`struct nlmsghdr`), whatever their type.
+struct NetlinkHeaders: Sequence, IteratorProtocol {
+    struct Header {
+        let type: UInt16
+        let flags: UInt16
+        let sequence: UInt32
+        let port: UInt32
+        let body: UnsafeRawBufferPointer
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// Whether nothing is left that is no whole message.
+    var isAtEnd: Bool { position >= bytes.count }
+
+    mutating func next() -> Header? {
+        guard bytes.count - position >= 16 else { return nil }
+        let length = Int(bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self))
+        guard length >= 16, length <= bytes.count - position else { return nil }
+        defer { position += (length + 3) & ~3 }
+        return Header(
+            type: bytes.loadUnaligned(fromByteOffset: position + 4, as: UInt16.self),
+            flags: bytes.loadUnaligned(fromByteOffset: position + 6, as: UInt16.self),
+            sequence: bytes.loadUnaligned(fromByteOffset: position + 8, as: UInt32.self),
+            port: bytes.loadUnaligned(fromByteOffset: position + 12, as: UInt32.self),
+            body: UnsafeRawBufferPointer(rebasing: bytes[(position + 16)..<(position + length)]))
+    }
+}

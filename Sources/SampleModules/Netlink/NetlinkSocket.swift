@@ -1,0 +1,182 @@
+#if os(Linux)
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A socket to one netlink family, opened at the first exchange and kept; the shell around ``NetlinkConversation``.
+///
+/// After anything but a clean end it is closed, so that what is still under way cannot mix with the next answer. Used by one
+/// thread at a time.
+struct NetlinkSocket {
+    /// Answers come at once from the same system call; this much later the kernel is taken to be stuck, in milliseconds.
+    static let maximumWait: Int64 = 500
+    /// How often an exchange is done over: interrupted lists, lost datagrams, datagrams larger than thought.
+    static let maximumAttempts = 4
+    /// What the kernel writes into one datagram of a list, unless an entry is larger.
+    private static let usualDatagram = 16 * 1024
+    // <linux/socket.h>, <linux/net.h>, <linux/netlink.h>; numbers, as C libraries differ in how Swift sees their names.
+    private static let raw: CInt = 3
+    private static let reportLength: CInt = 0x20
+    private static let addressFamily: CInt = 16
+    private static let netlinkLevel: CInt = 270
+    private static let strictChecking: CInt = 12
+
+    private enum Attempt {
+        case complete
+        case truncated
+        case refused(errno: CInt)
+        case again(errno: CInt)
+        case broken(errno: CInt)
+    }
+
+    private let family: NetlinkRequest.Family
+    private var descriptor: CInt = -1
+    private var port: UInt32 = 0
+    private var sequence: UInt32 = 0
+    private var room = usualDatagram
+
+    init(family: NetlinkRequest.Family) {
+        self.family = family
+    }
+
+    mutating func close() {
+        if descriptor >= 0 { _ = closeDescriptor(descriptor) }
+        descriptor = -1
+    }
+
+    mutating func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
+        var last: CInt = EINTR
+        for _ in 0..<Self.maximumAttempts {
+            buffer.truncate()
+            switch attempt(request, into: &buffer, maximumBytes: maximumBytes) {
+            case .complete:
+                return .complete
+            case .truncated:
+                close()
+                return .truncated
+            case .refused(let errno):
+                buffer.truncate()
+                return LinuxHostSource.outcome(errno)
+            case .again(let errno):
+                last = errno
+            case .broken(let errno):
+                buffer.truncate()
+                close()
+                return LinuxHostSource.outcome(errno)
+            }
+        }
+        buffer.truncate()
+        close()
+        return .failed(errno: last)
+    }
+
+    private mutating func attempt(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> Attempt {
+        if descriptor < 0, let error = open() { return .broken(errno: error) }
+        sequence &+= 1
+        let message = request.message(sequence: sequence, port: port)
+        guard send(descriptor, message, message.count, 0) == message.count else { return .broken(errno: errno) }
+
+        var conversation = NetlinkConversation(sequence: sequence, port: port)
+        let deadline = Self.milliseconds() + Self.maximumWait
+        while true {
+            let start = buffer.count
+            guard start + room <= max(maximumBytes, room) else { return .truncated }
+            var sender = sockaddr_storage()
+            let got = receive(into: &buffer, sender: &sender)
+            if got < 0 {
+                let error = errno
+                if error == EINTR { continue }
+                if error == EAGAIN {
+                    guard wait(until: deadline) else { return .broken(errno: ETIMEDOUT) }
+                    continue
+                }
+                close()
+                // The kernel had more to say than the socket holds.
+                return error == ENOBUFS ? .again(errno: error) : .broken(errno: error)
+            }
+            if got > room {
+                close()
+                guard got <= maximumBytes else { return .broken(errno: EMSGSIZE) }
+                room = got
+                return .again(errno: EMSGSIZE)
+            }
+            // Another program may write to our port; only the kernel has the port 0.
+            guard Self.port(of: sender) == 0 else {
+                buffer.truncate(to: start)
+                continue
+            }
+            switch buffer.withBytes({ conversation.received(UnsafeRawBufferPointer(rebasing: $0[start...])) }) {
+            case .more: break
+            case .stray: buffer.truncate(to: start)
+            case .complete: return conversation.isInterrupted ? .again(errno: EINTR) : .complete
+            case .refused(let error): return .refused(errno: error)
+            case .broken: return .broken(errno: EBADMSG)
+            }
+        }
+    }
+
+    private func receive(into buffer: inout FileBuffer, sender: inout sockaddr_storage) -> Int {
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &sender) { storage in
+            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                buffer.append(room: room) { memory in
+                    // MSG_TRUNC: the answer is the datagram's length, even where it did not fit.
+                    recvfrom(descriptor, memory.baseAddress, memory.count, Self.reportLength, address, &length)
+                }
+            }
+        }
+    }
+
+    /// - Returns: the error, or `nil`.
+    private mutating func open() -> CInt? {
+        // SOCK_CLOEXEC and SOCK_NONBLOCK are the flags of open(2).
+        let opened = socket(Self.addressFamily, Self.raw | O_CLOEXEC | O_NONBLOCK, family.rawValue)
+        guard opened >= 0 else { return errno }
+        // Lets the kernel pick what is asked for (routes of one table); kernels before 4.20 list all, which is bounded and sorted out.
+        var on: CInt = 1
+        _ = setsockopt(opened, Self.netlinkLevel, Self.strictChecking, &on, socklen_t(MemoryLayout<CInt>.size))
+
+        var address = sockaddr_storage()
+        address.ss_family = sa_family_t(Self.addressFamily)
+        // struct sockaddr_nl is 12 bytes; port 0 asks the kernel to choose one.
+        var length: socklen_t = 12
+        let error: CInt? = withUnsafeMutablePointer(to: &address) { storage in
+            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                guard bind(opened, address, length) == 0, getsockname(opened, address, &length) == 0 else { return errno }
+                return nil
+            }
+        }
+        guard error == nil else {
+            _ = closeDescriptor(opened)
+            return error
+        }
+        descriptor = opened
+        port = Self.port(of: address)
+        return nil
+    }
+
+    /// `nl_pid` of `struct sockaddr_nl`.
+    private static func port(of address: sockaddr_storage) -> UInt32 {
+        withUnsafeBytes(of: address) { $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self) }
+    }
+
+    private func wait(until deadline: Int64) -> Bool {
+        let left = deadline - Self.milliseconds()
+        guard left > 0 else { return false }
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // Interrupted or not: what is there shows at the next reading.
+        return poll(&poller, 1, CInt(left)) != 0
+    }
+
+    private static func milliseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}
+
+/// The method named `close` hides the system call.
+private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }
+#endif

@@ -1,0 +1,87 @@
+/// `RTM_NEWROUTE`: one route.
+struct RouteMessage: Equatable, Sendable {
+    static let type: UInt16 = 24
+    static let mainTable: UInt32 = 254
+    /// `struct rtmsg`
+    private static let headerLength = 12
+    private static let unicast: UInt8 = 1
+    /// `RTNH_F_DEAD`, `RTNH_F_LINKDOWN`
+    private static let dead: UInt32 = 1 | 16
+
+    /// The routes of the main table, of one address family.
+    ///
+    /// IPv4 lists them by address, so that a bounded answer of a router with a million of them begins with the default ones;
+    /// IPv6 lists the default ones last, where such a router's are unknown to us.
+    static func main(_ family: UInt8) -> NetlinkRequest {
+        NetlinkRequest(
+            family: .route, type: 26, isDump: true, payload: [family, 0, 0, 0, UInt8(mainTable), 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    struct Hop: Equatable, Sendable {
+        /// The interface's index.
+        var interface: UInt32
+        /// `nil`: everything is reached directly.
+        var gateway: IPAddress?
+    }
+
+    var isDefault: Bool
+    var table: UInt32
+    /// The lower goes first.
+    var metric: UInt32
+    /// Those that work, in the kernel's order; none for a route that refuses.
+    var hops: [Hop] = []
+
+    init?(_ message: NetlinkMessages.Message) {
+        let body = message.body
+        guard message.type == Self.type, body.count >= Self.headerLength, let flags: UInt32 = body.number(at: 8) else { return nil }
+        let family = body[0]
+        isDefault = body[1] == 0
+        table = UInt32(body[4])
+        metric = 0
+        var hop = (interface: UInt32?.none, gateway: IPAddress?.none)
+        var others: [Hop] = []
+        for attribute in NetlinkAttributes(body, from: Self.headerLength) {
+            switch attribute.type {
+            case 4: hop.interface = attribute.number()
+            case 6: metric = attribute.number() ?? metric
+            case 9: others = Self.hops(attribute.payload, family: family)
+            case 15: table = attribute.number() ?? table
+            default: if let gateway = Self.gateway(attribute, family: family) { hop.gateway = gateway }
+            }
+        }
+        guard body[7] == Self.unicast else { return }
+        if let interface = hop.interface, interface > 0, flags & Self.dead == 0 {
+            hops = [Hop(interface: interface, gateway: hop.gateway)]
+        }
+        hops += others
+    }
+
+    private static func gateway(_ attribute: NetlinkAttributes.Attribute, family: UInt8) -> IPAddress? {
+        switch attribute.type {
+        case 5:
+            return IPAddress(family: family, attribute.payload)
+        case 18:
+            // struct rtvia: a gateway of the other family.
+            guard let family: UInt16 = attribute.payload.number(at: 0), let short = UInt8(exactly: family) else { return nil }
+            return IPAddress(family: short, UnsafeRawBufferPointer(rebasing: attribute.payload[2...]))
+        default:
+            return nil
+        }
+    }
+
+    /// `struct rtnexthop`: length, flags, weight, interface, then attributes.
+    private static func hops(_ bytes: UnsafeRawBufferPointer, family: UInt8) -> [Hop] {
+        var hops: [Hop] = []
+        var position = 0
+        while let length: UInt16 = bytes.number(at: position), length >= 8, Int(length) <= bytes.count - position,
+            let interface: Int32 = bytes.number(at: position + 4)
+        {
+            let whole = UnsafeRawBufferPointer(rebasing: bytes[position..<(position + Int(length))])
+            position += (Int(length) + 3) & ~3
+            guard interface > 0, UInt32(whole[2]) & dead == 0 else { continue }
+            let gateways = NetlinkAttributes(whole, from: 8).compactMap { Self.gateway($0, family: family) }
+            hops.append(Hop(interface: UInt32(interface), gateway: gateways.first))
+        }
+        return hops
+    }
+}

@@ -1,0 +1,148 @@
+import Logging
+import WireModel
+
+/// The NetworkAdapter module: the machine's network adapters and how they are set up, its default gateways and name servers.
+///
+/// Two lists of rtnetlink (links, addresses) and the main routing tables per sample. What seldom changes is kept by
+/// interface index: the driver for as long as the interface lives; its class, speed and duplex, for which the driver is
+/// asked, until its state changes, and at most ``slowSeconds`` seconds.
+package struct NetworkAdapterModule: SampleModule {
+    /// The greatest age of speed, duplex, class and name servers, in seconds.
+    static let slowSeconds: UInt64 = 30
+    /// More adapters than this are left out, the oldest first in.
+    static let maximumAdapters = 64
+    static let maximumAddresses = 32
+    private static let maximumGateways = 16
+    private static let maximumAnswer = 1024 * 1024
+
+    private struct Details {
+        var name: String
+        var driver: String
+        var networkClass: WireNetworkClass
+        var speed: UInt32?
+        var duplex: String
+        /// What they were read for: another state or carrier asks for a new reading.
+        var state: UInt8?
+        var carrierChanges: UInt32?
+        var read: UInt64
+    }
+
+    package let name = SampleModuleName.networkAdapter
+
+    private var reader: FileReader
+    private var details: [UInt32: Details] = [:]
+    private var servers: [String] = []
+    private var serversRead: UInt64?
+
+    package init(host: any HostSource, logger: Logger) {
+        reader = FileReader(host: host, logger: logger)
+    }
+
+    package mutating func sample(at time: SampleTime) -> SampleResult {
+        guard let sample = read(at: time) else { return .none(reason: "the kernel tells nothing about network adapters") }
+        return .sample(Sample(kind: .sampleNetworkAdapter, module: name.rawValue, body: sample.encoded))
+    }
+
+    /// One reading as a message.
+    mutating func read(at time: SampleTime) -> WireNetworkAdapterSample? {
+        let now = time.sinceBootMicroseconds
+        let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) { $0.compactMap { LinkMessage($0) } }
+        guard let links else { return nil }
+        let addresses = reader.exchange(AddressMessage.all, maximumBytes: Self.maximumAnswer) { messages in
+            Dictionary(grouping: messages.compactMap { AddressMessage($0) }, by: \.index)
+        }
+
+        var sample = WireNetworkAdapterSample()
+        let shown = links.sorted { $0.index < $1.index }.prefix(Self.maximumAdapters)
+        var current: [UInt32: Details] = [:]
+        sample.adapters = shown.map { link in
+            let details = self.details(of: link, now: now)
+            current[link.index] = details
+            return Self.adapter(link, details, addresses?[link.index] ?? [])
+        }
+        details = current
+        sample.defaultGateways = gateways()
+        sample.dnsServers = nameServers(now: now)
+        return sample
+    }
+
+    private static func adapter(_ link: LinkMessage, _ details: Details, _ addresses: [AddressMessage]) -> WireNetworkAdapter {
+        var adapter = WireNetworkAdapter()
+        adapter.name = link.name
+        adapter.index = link.index
+        adapter.type = HardwareType.name(link.hardwareType)
+        adapter.driver = details.driver
+        if HardwareType.hasMAC(link.hardwareType), link.address.contains(where: { $0 != 0 }) { adapter.mac = MACAddress.text(link.address) }
+        if let mtu = link.mtu { adapter.mtu = mtu }
+        if let state = link.operationalState.flatMap(stateName) { adapter.operationalState = state }
+        if let changes = link.carrierChanges { adapter.carrierChanges = UInt64(changes) }
+        if let speed = details.speed { adapter.speedMegabits = speed }
+        adapter.duplex = details.duplex
+        adapter.addresses = addresses.prefix(maximumAddresses).map { address in
+            var message = WireInterfaceAddress()
+            message.address = address.address.text
+            message.prefixLength = UInt32(address.prefixLength)
+            if let scope = address.scopeName { message.scope = scope }
+            return message
+        }
+        adapter.class = details.networkClass
+        return adapter
+    }
+
+    /// `IF_OPER_*`, named as in `/sys/class/net/*/operstate`.
+    private static func stateName(_ state: UInt8) -> String? {
+        let names = ["unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up"]
+        return names.indices.contains(Int(state)) ? names[Int(state)] : nil
+    }
+
+    private mutating func details(of link: LinkMessage, now: UInt64) -> Details {
+        let known = details[link.index].flatMap { $0.name == link.name ? $0 : nil }
+        if let known, known.state == link.operationalState, known.carrierChanges == link.carrierChanges, now >= known.read,
+            now - known.read < Self.slowSeconds * 1_000_000
+        {
+            return known
+        }
+        let directory = "\(InterfaceFacts.directory)/\(link.name)"
+        // A virtual interface's driver is its kind, which is what ethtool says of it too.
+        let driver =
+            known?.driver ?? link.kind
+            ?? reader.host.readLink("\(directory)/device/driver")?.split(separator: "/").last.map(String.init)
+        // Both files refuse while the link is down, and say -1 or "unknown" where there is no such thing.
+        let speed = reader.signedNumber("\(directory)/speed").flatMap { $0 > 0 ? UInt32(exactly: $0) : nil }
+        let duplex = reader.line("\(directory)/duplex")
+        return Details(
+            name: link.name, driver: driver ?? "", networkClass: InterfaceClass.classify(link.name, host: reader.host), speed: speed,
+            duplex: duplex == "full" || duplex == "half" ? duplex ?? "" : "", state: link.operationalState,
+            carrierChanges: link.carrierChanges, read: now)
+    }
+
+    /// The preferred first, each once, IPv4 before IPv6.
+    private mutating func gateways() -> [String] {
+        var gateways: [String] = []
+        for family in [IPAddress.version4, IPAddress.version6] {
+            // A machine without IPv6 has no such routes to list.
+            let isTraced = family == IPAddress.version4
+            let routes = reader.exchange(RouteMessage.main(family), maximumBytes: DefaultRoute.maximumBytes, traced: isTraced) {
+                DefaultRoute.defaults(of: $0)
+            }
+            for gateway in (routes ?? []).flatMap(\.hops).compactMap({ $0.gateway?.text }) where !gateways.contains(gateway) {
+                if gateways.count < Self.maximumGateways { gateways.append(gateway) }
+            }
+        }
+        return gateways
+    }
+
+    private mutating func nameServers(now: UInt64) -> [String] {
+        if let serversRead, now >= serversRead, now - serversRead < Self.slowSeconds * 1_000_000 { return servers }
+        serversRead = now
+        let file = reader.parse(ResolverFile.path, maximumBytes: 64 * 1024, traced: false) { ResolverFile($0) }
+        servers = file?.servers ?? []
+        if file?.isStub == true,
+            let real = reader.parse(ResolverFile.resolvedPath, maximumBytes: 64 * 1024, traced: false, { ResolverFile($0) }),
+            !real.servers.isEmpty
+        {
+            servers = real.servers
+        }
+        return servers
+    }
+}

@@ -1,0 +1,186 @@
+import FoundationEssentials
+import Logging
+import WireModel
+
+/// The WLAN2 module: the machine's wireless interfaces and the links they have.
+///
+/// Asks nl80211; where the kernel has no such family, `/proc/net/wireless` says less. The link is asked for in each sample,
+/// what else the driver or its firmware must answer for more rarely: the noise every ``surveySeconds`` seconds, the network's
+/// own description when the access point changes and every ``scanSeconds`` seconds. No scan is ever started.
+/// Retries, failures and lost beacons are deltas within one association; a machine without wireless gives no sample.
+package struct WLANModule: SampleModule {
+    static let surveySeconds: UInt64 = 10
+    static let scanSeconds: UInt64 = 60
+    static let maximumInterfaces = 16
+    private static let maximumAnswer = 1024 * 1024
+    private static let radios = "/sys/class/ieee80211"
+    private static let noInterface = "this machine has no wireless interface"
+
+    /// What is kept of an interface from one sample to the next.
+    private struct Known {
+        var access: [UInt8]?
+        var station: WLANStationMessage?
+        var network: WLANNetworkMessage?
+        var scanned: UInt64?
+        var noise: Int32?
+        var surveyed: UInt64?
+    }
+
+    package let name = SampleModuleName.wlan2
+
+    private var reader: FileReader
+    private var family: UInt16?
+    private var known: [UInt32: Known] = [:]
+    private var previousFile: [String: WirelessFile.Interface] = [:]
+
+    package init(host: any HostSource, logger: Logger) {
+        reader = FileReader(host: host, logger: logger)
+    }
+
+    package mutating func sample(at time: SampleTime) -> SampleResult {
+        let sample = read(at: time)
+        guard sample.interfaces.isEmpty else {
+            return .sample(Sample(kind: .sampleWlan, module: name.rawValue, body: sample.encoded))
+        }
+        let hasRadio = reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false
+        return .none(reason: hasRadio ? "there is a radio, but the kernel tells of no wireless interface on it" : Self.noInterface)
+    }
+
+    /// One reading as a message; without interfaces where there are none.
+    mutating func read(at time: SampleTime) -> WireWLANSample {
+        var sample = WireWLANSample()
+        if let interfaces = interfaces() {
+            let now = time.sinceBootMicroseconds
+            let current = Set(interfaces.map(\.index))
+            known = known.filter { current.contains($0.key) }
+            sample.interfaces = interfaces.prefix(Self.maximumInterfaces).map { message(of: $0, now: now) }
+        }
+        if sample.interfaces.isEmpty { sample.interfaces = interfacesOfFile() }
+        return sample
+    }
+
+    /// `nil` where nl80211 does not answer.
+    private mutating func interfaces() -> [WLANInterfaceMessage]? {
+        // Asking for a family that is not there makes the kernel look for a module: only where there is a radio.
+        guard reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false else {
+            family = nil
+            return nil
+        }
+        if family == nil {
+            family = reader.exchange(GenericNetlink.family(named: NL80211.name), maximumBytes: 64 * 1024) {
+                GenericNetlink.familyNumber($0)
+            }
+        }
+        guard let family else { return nil }
+        let interfaces = reader.exchange(NL80211.interfaces(family: family), maximumBytes: Self.maximumAnswer) {
+            $0.compactMap { WLANInterfaceMessage($0) }
+        }
+        // The family's number changes when its module is loaded anew.
+        if interfaces == nil { self.family = nil }
+        return interfaces?.sorted { $0.index < $1.index }
+    }
+
+    // MARK: - nl80211
+
+    private mutating func message(of interface: WLANInterfaceMessage, now: UInt64) -> WireWLANInterface {
+        var known = self.known[interface.index] ?? Known()
+        var message = WireWLANInterface()
+        message.name = interface.name
+        var frequency = interface.frequency
+        var ssid = interface.ssid
+        if interface.isStation, let station = station(of: interface.index, known.access) {
+            let isSame = known.access == station.address
+            if !isSame {
+                known = Known()
+                known.access = station.address
+            }
+            if isDue(&known.scanned, every: Self.scanSeconds, now: now) { known.network = network(of: interface.index) }
+            frequency = frequency ?? known.network?.frequency
+            ssid = ssid ?? known.network?.ssid
+            // On networks of several links the two differ: the station is the device, the network one of its radios.
+            message.bssid = MACAddress.text(known.network?.bssid ?? station.address)
+            if let security = known.network?.security { message.security = security }
+            Self.add(station, since: isSame ? known.station : nil, to: &message)
+            known.station = station
+            if isDue(&known.surveyed, every: Self.surveySeconds, now: now) { known.noise = noise(of: interface.index) }
+            if let noise = known.noise { message.noiseDecibelMilliwatts = noise }
+        } else {
+            known = Known()
+        }
+        if let ssid { message.ssid = Data(ssid) }
+        if let frequency {
+            message.frequencyMegahertz = frequency
+            if let channel = WLANChannel.number(ofMegahertz: frequency) { message.channel = channel }
+        }
+        if let width = interface.width { message.widthMegahertz = width }
+        self.known[interface.index] = known
+        return message
+    }
+
+    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
+        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
+        last = now
+        return true
+    }
+
+    private static func add(_ station: WLANStationMessage, since before: WLANStationMessage?, to message: inout WireWLANInterface) {
+        if let signal = station.signal { message.signalDecibelMilliwatts = signal }
+        if let rate = station.transmitRate { message.transmitRateKilobits = rate }
+        if let rate = station.receiveRate { message.receiveRateKilobits = rate }
+        if let seconds = station.connectedSeconds { message.connectedSeconds = UInt64(seconds) }
+        // Joined anew to the same access point: its counters began anew.
+        guard let before, (before.connectedSeconds ?? 0) <= (station.connectedSeconds ?? .max) else { return }
+        func delta(_ field: KeyPath<WLANStationMessage, UInt32?>) -> UInt64? {
+            guard let now = station[keyPath: field], let before = before[keyPath: field] else { return nil }
+            return CounterDelta.since(UInt64(before), UInt64(now))
+        }
+        if let retries = delta(\.transmitRetries) { message.transmitRetries = retries }
+        if let failures = delta(\.transmitFailures) { message.transmitFailures = failures }
+        if let losses = delta(\.beaconLosses) { message.beaconLosses = losses }
+    }
+
+    /// The access point; `nil` while there is none.
+    private mutating func station(of interface: UInt32, _ former: [UInt8]?) -> WLANStationMessage? {
+        guard let family else { return nil }
+        let stations = reader.exchange(NL80211.stations(family: family, interface: interface), maximumBytes: Self.maximumAnswer) {
+            $0.compactMap { WLANStationMessage($0) }
+        }
+        // Direct links to neighbours are stations too; the access point is there first.
+        return stations?.first { $0.address == former } ?? stations?.first
+    }
+
+    private mutating func network(of interface: UInt32) -> WLANNetworkMessage? {
+        guard let family else { return nil }
+        return reader.exchange(NL80211.scanResults(family: family, interface: interface), maximumBytes: Self.maximumAnswer) { messages in
+            .some(messages.lazy.compactMap { WLANNetworkMessage($0) }.first(where: \.isAssociated))
+        }.flatMap { $0 }
+    }
+
+    private mutating func noise(of interface: UInt32) -> Int32? {
+        guard let family else { return nil }
+        // Many drivers have no survey: nothing odd.
+        return reader.exchange(NL80211.survey(family: family, interface: interface), maximumBytes: Self.maximumAnswer, traced: false) {
+            messages in messages.lazy.compactMap { WLANSurveyMessage($0) }.first(where: \.isInUse)?.noise
+        }
+    }
+
+    // MARK: - /proc/net/wireless
+
+    private mutating func interfacesOfFile() -> [WireWLANInterface] {
+        let file = reader.parse(WirelessFile.path, maximumBytes: 64 * 1024, traced: false) { WirelessFile($0) }
+        let interfaces = file?.interfaces ?? []
+        let previous = previousFile
+        previousFile = Dictionary(interfaces.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        return interfaces.map { interface in
+            var message = WireWLANInterface()
+            message.name = interface.name
+            if let signal = interface.signal { message.signalDecibelMilliwatts = signal }
+            if let noise = interface.noise { message.noiseDecibelMilliwatts = noise }
+            if let before = previous[interface.name] {
+                if let failures = CounterDelta.since(before.retryDiscards, interface.retryDiscards) { message.transmitFailures = failures }
+                if let losses = CounterDelta.since(before.missedBeacons, interface.missedBeacons) { message.beaconLosses = losses }
+            }
+            return message
+        }
+    }
+}
