@@ -18,6 +18,8 @@ package struct QueueError: Error, Sendable, CustomStringConvertible {
         /// The file was written by a newer version.
         case newerVersion = "newer-version"
         case io
+        /// An epoch ended less than an hour ago; the message says how long to wait.
+        case tooSoon = "too-soon"
         /// The queue was closed.
         case closed
         /// An argument or setting that cannot be.

@@ -5,14 +5,35 @@ import WireModel
 ///
 /// **What lies in the directory.** `lock` is held with `flock` for the life of the queue and holds the owner's process id.
 /// `queue.sqlite` and `queue.sqlite-wal` hold everything else. There is no `-shm`: the connection locks the file exclusively before it
-/// switches to WAL, so the index of the WAL is plain memory. All files have mode 0600, a directory we make 0700.
+/// switches to WAL, so the index of the WAL is plain memory. `queue.epoch` names the current epoch once more, for the day on which the
+/// file cannot be read, or is gone. `queue.corrupt-<n>-<time>/` are files that were given up, at most `keptCorruptFiles` of them;
+/// `queue.salvaging/` is one on its way there. All files have mode 0600, a directory we make 0700.
 ///
 /// **The story of a record.** It gets its number, its bytes and its link inside the transaction that inserts it into its stream's table.
 /// Numbers only grow; rows leave only at the front: by an acknowledgement (`ledger.mark_*` moves up and takes the collector's counts),
 /// or by a drop, which leaves a row in `gap` that says which numbers, why, and the link over which the chain goes on. So at any
 /// commit `1...last` of a stream is tiled by: the mark, gaps from mark + 1 on without a hole, rows from there to `last`. Neighbouring gaps
 /// with the same reason are one row. What was refused before it had a number is counted in `tally` ('unnumbered').
-/// `ledger.bytes` is the sum of the rows' sizes, kept with every change, so that neither opening nor a cap ever reads the backlog.
+/// `ledger.rows` and `ledger.bytes` are kept with every change, so that neither opening, nor a part, nor a cap ever reads the backlog;
+/// `balance` and `verify` count the rows and compare.
+///
+/// **The story of an epoch.** The file's epochs are numbered 1, 2, 3 ... (`epoch.ordinal`). Ledger, tally, gap and every record's row carry
+/// a `chain`: ordinal x 4 + stream. When an epoch ends, its three tables are renamed to `ended_<ordinal>_<stream>` and empty ones take their
+/// place: one small transaction, however much waits. Its ledger stays as it was, and its rows are counted as waiting (where it was wiped,
+/// cloned, unenrolled or bound elsewhere: dropped, and only to be erased). It is *closing* until the collector has answered `streams/close`
+/// and the greatest common number is found; how far that search has come lies in `ledger.close_*`. Then, in one transaction, its final
+/// balance - the collector's mark, and what lies between that and `last` under the reason - is added to the ledger of ordinal 0 (`past`), what
+/// the device had dropped or lost above the common number is counted in the current epoch as never numbered, and the epoch is *moving*:
+/// the rows above the common number are from now on records apart of the current epoch. Each bounded transaction deletes some of them and
+/// inserts them anew, numbered and chained, in the current epoch: a record is in one place or the other at every commit. The rows at or
+/// below the common number are erased. In the end the tables are dropped and the epoch is *settled*: a note for `status`, the last
+/// `keptSettledEpochs` of them. Records that wait for consent lie in `consent_<stream>` as envelopes without a number (ordinal -1).
+///
+/// *Against renaming:* the schema grows by three tables an epoch, and every cached statement is prepared again. One table with the epoch in its
+/// key would need neither; but then a cap that drops the oldest, and every walk over a stream, would carry the epoch along, ended epochs
+/// would lie before the current one in the same tree, and erasing a wiped one would go through the tree that is in use. Epochs end
+/// rarely, and a renamed table is O(1). *Against the chain in every row:* one or two bytes. It makes a row found on any page of a damaged
+/// file say where it belongs, also a stale one of an epoch that was settled long ago, which otherwise could be queued anew and doubled.
 ///
 /// **Promises, and why they hold.**
 /// - *kill -9*: a commit is one WAL transaction: all of it or nothing. A durable call returns after the commit; an ordinary one is lost
@@ -20,15 +41,17 @@ import WireModel
 /// - *Power cut*: `synchronous=FULL` syncs the WAL at every commit, before any caller hears of it, and the file before the WAL is begun
 ///   anew. What a torn write leaves at the WAL's end fails its checksum and is not there. Where the disk lies about syncs, acknowledged
 ///   history may come back older: the chain then differs at the collector's mark and the queue parts instead of doubling.
-/// - *Full disk*: sending, acknowledging and dropping need no new space. The file grows only ahead of an insert, by whole allocated chunks,
-///   and `max_page_count` is what is allocated, so a checkpoint writes only into blocks that exist; the chunk size is always the whole
-///   allocation, so no checkpoint cuts it. The WAL is allocated to `walBytes` and kept, transactions are bounded, and the WAL is
-///   checkpointed at `checkpointPages`. Inserts leave `reservePages` for gaps and ledger. Only inserting fails, typed and counted.
-///   (A copy-on-write file system takes new blocks for old ones; there the promise ends.)
+/// - *Full disk*: sending, acknowledging, dropping, ending an epoch and moving its rows need no new space. The file grows only ahead of an
+///   insert, by whole allocated chunks, and `max_page_count` is what is allocated, so a checkpoint writes only into blocks that exist; the
+///   chunk size is always the whole allocation, so no checkpoint cuts it. The WAL is allocated to `walBytes` and kept, transactions are
+///   bounded, and the WAL is checkpointed at `checkpointPages`. Inserts leave `reservePages` for gaps, ledger and new tables; moving deletes
+///   before it inserts. Only inserting fails, typed and counted. (A copy-on-write file system takes new blocks for old ones; there the
+///   promise ends.)
 /// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it, and at the front it
 ///   is dropped once, as `unreadable`, over the first link behind it that its successor confirms. The ledger is checked when
-///   opening. What cannot be true is `.corrupt`, and the file is left as it is.
-/// - *A newer file*: `user_version` above ours is refused before anything is changed.
+///   opening. What cannot be true is corrupt: the file is moved aside and salvaged (Salvage/Salvage.swift has that story).
+/// - *A newer file*: `user_version` above ours is refused before anything is changed. *An older one* is taken over in one transaction
+///   (QueueStore+Migration.swift).
 enum QueueFile {
     static let lockName = "lock"
     static let databaseName = "queue.sqlite"
@@ -36,7 +59,21 @@ enum QueueFile {
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
     /// `user_version`; a greater one is refused.
-    static let schemaVersion: Int32 = 1
+    static let schemaVersion: Int32 = 2
+    /// A greater one is no version but damage.
+    static let greatestVersion: Int32 = 9999
+
+    static let markerName = "queue.epoch"
+    static let salvagingName = "queue.salvaging"
+    static let corruptPrefix = "queue.corrupt-"
+    /// Corrupt files kept aside; the oldest goes.
+    static let keptCorruptFiles = 2
+    /// Ended epochs that wait to be closed; of the oldest beyond them what waits counts as unverifiable.
+    static let closingEpochs = 32
+    /// Notes of settled epochs.
+    static let keptSettledEpochs = 8
+    /// Points of a stream in one close: the collector takes 1,024.
+    static let closePoints = 1000
 
     static let pageBytes = 4096
     /// The WAL is allocated to this much: a checkpoint's worth and the largest transactions.
@@ -59,59 +96,70 @@ enum QueueFile {
         return options
     }
 
-    static func table(_ stream: StreamName) -> String { stream.description }
-
     /// Name and text of every table, as `sqlite_schema` must show them.
-    static let tables: [(name: String, sql: String)] =
-        StreamName.allCases.map { stream in
-            // The body is last so that walking a prefix by its times reads no overflow page.
-            (
-                table(stream),
-                """
-                CREATE TABLE \(table(stream)) (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, wall_time INTEGER NOT NULL, \
-                queue_time INTEGER NOT NULL, size INTEGER NOT NULL, key_id INTEGER NOT NULL DEFAULT 0, link BLOB NOT NULL, body BLOB NOT NULL)
-                """
-            )
-        } + [
-            (
-                "ledger",
-                """
-                CREATE TABLE ledger (stream INTEGER PRIMARY KEY, last_number INTEGER NOT NULL, last_link BLOB NOT NULL, \
-                last_queue_time INTEGER NOT NULL, bytes INTEGER NOT NULL, mark_number INTEGER NOT NULL, mark_link BLOB NOT NULL, \
-                stored INTEGER NOT NULL, lost_at_collector INTEGER NOT NULL)
-                """
-            ),
-            (
-                "tally",
-                """
-                CREATE TABLE tally (stream INTEGER NOT NULL, account TEXT NOT NULL, reason INTEGER NOT NULL, count INTEGER NOT NULL, \
-                PRIMARY KEY (stream, account, reason)) WITHOUT ROWID
-                """
-            ),
-            (
-                "gap",
-                """
-                CREATE TABLE gap (stream INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, reason INTEGER NOT NULL, \
-                link BLOB NOT NULL, PRIMARY KEY (stream, first)) WITHOUT ROWID
-                """
-            ),
-            (
-                "quarantine",
-                """
-                CREATE TABLE quarantine (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
-                reason INTEGER NOT NULL, wall_time INTEGER NOT NULL, queue_time INTEGER NOT NULL, size INTEGER NOT NULL, \
-                key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL)
-                """
-            ),
-            (
-                "meta",
-                """
-                CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), epoch BLOB NOT NULL, queue_time INTEGER NOT NULL, \
-                wall_time INTEGER NOT NULL, boot_id BLOB, since_boot INTEGER NOT NULL, parting TEXT, parted_stream INTEGER, \
-                parted_wall_time INTEGER, collector BLOB, organization TEXT, device BLOB, quarantine_queue_time INTEGER)
-                """
-            ),
-        ]
+    static func tables(ended: [Int64]) -> [String: String] {
+        var tables = fixedTables
+        for stream in StreamName.allCases {
+            tables[Shelf.current(stream).table] = records("\(stream)", stream)
+            tables[Shelf.consent(stream).table] = records("consent_\(stream)", stream)
+            // As SQLite writes the name of a table it has renamed.
+            for ordinal in ended {
+                let name = Shelf.ended(ordinal, stream).table
+                tables[name] = records("\"\(name)\"", stream)
+            }
+        }
+        return tables
+    }
+
+    /// A table of records. The body lies behind what is read without it, so that walking a prefix by its times reads no overflow page; the
+    /// chain behind both, where version 1 got it by ALTER TABLE, with its first epoch's as default.
+    static func records(_ name: String, _ stream: StreamName) -> String {
+        let text = """
+            CREATE TABLE \(name) (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, wall_time INTEGER NOT NULL, \
+            queue_time INTEGER NOT NULL, size INTEGER NOT NULL, key_id INTEGER NOT NULL DEFAULT 0, link BLOB NOT NULL, body BLOB NOT NULL
+            """
+        return "\(text), \(chainColumn(stream)))"
+    }
+
+    static func chainColumn(_ stream: StreamName) -> String {
+        "chain INTEGER NOT NULL DEFAULT \(ChainCode(ordinal: 1, stream: stream).rawValue)"
+    }
+
+    /// None is WITHOUT ROWID: salvage recognises their rows on leaf pages by their columns.
+    private static let fixedTables: [String: String] = [
+        "ledger":
+            """
+        CREATE TABLE ledger (chain INTEGER PRIMARY KEY, last_number INTEGER NOT NULL, last_link BLOB NOT NULL, \
+        last_queue_time INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, mark_number INTEGER NOT NULL, \
+        mark_link BLOB NOT NULL, stored INTEGER NOT NULL, lost_at_collector INTEGER NOT NULL, close_matched INTEGER, \
+        close_bound INTEGER, close_unknown INTEGER NOT NULL)
+        """,
+        "tally":
+            "CREATE TABLE tally (chain INTEGER NOT NULL, account TEXT NOT NULL, reason INTEGER NOT NULL, count INTEGER NOT NULL)",
+        "gap":
+            """
+        CREATE TABLE gap (chain INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, reason INTEGER NOT NULL, \
+        link BLOB NOT NULL)
+        """,
+        "quarantine":
+            """
+        CREATE TABLE quarantine (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
+        reason INTEGER NOT NULL, wall_time INTEGER NOT NULL, queue_time INTEGER NOT NULL, size INTEGER NOT NULL, \
+        key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL)
+        """,
+        "epoch":
+            """
+        CREATE TABLE epoch (ordinal INTEGER PRIMARY KEY, id BLOB NOT NULL, reason TEXT, phase INTEGER NOT NULL, \
+        ended_wall_time INTEGER NOT NULL, cause TEXT, file TEXT, salvaged INTEGER NOT NULL, lost INTEGER NOT NULL)
+        """,
+        "meta":
+            """
+        CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), queue_time INTEGER NOT NULL, \
+        wall_time INTEGER NOT NULL, boot_id BLOB, since_boot INTEGER NOT NULL, parting TEXT, parted_stream INTEGER, \
+        parted_wall_time INTEGER, collector BLOB, organization TEXT, device BLOB, quarantine_queue_time INTEGER, \
+        restored_queue_time INTEGER)
+        """,
+    ]
 }
 
 /// The accounts of the `tally` table.

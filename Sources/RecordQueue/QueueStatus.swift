@@ -3,7 +3,7 @@ import WireModel
 /// The queue at a glance, for people and for the beacon.
 package struct QueueStatus: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
-        /// Rows, counted.
+        /// Rows.
         package var waiting: UInt64
         /// Bytes of records waiting.
         package var waitingBytes: UInt64
@@ -16,12 +16,41 @@ package struct QueueStatus: Equatable, Sendable {
         package var gaps: [Gap]
         /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device did.
         package var dropped: [DropReason: UInt64]
+        /// Records that wait for consent.
+        package var consentPending: UInt64
+        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into this one.
+        package var apart: UInt64
+    }
+
+    /// An epoch of this file that is over; the settled ones for a while.
+    package struct Ended: Equatable, Sendable {
+        package var epoch: EpochID
+        package var end: EpochEnd
+        /// The collector has answered.
+        package var isClosed: Bool
+        /// The device's wall clock, microseconds since 1970.
+        package var endedWallTime: Int64
+        /// Its records that still wait.
+        package var waiting: UInt64
+        package var salvage: Salvage?
+    }
+
+    /// What came of a queue file that was corrupt or gone.
+    package struct Salvage: Equatable, Sendable {
+        package var cause: String
+        /// Where it is kept aside; empty where there was none.
+        package var file: String
+        package var salvaged: UInt64
+        /// Records known to be lost with it.
+        package var lost: UInt64
     }
 
     package var epoch: EpochID
     package var streams: [StreamName: Stream]
     package var parting: QueueParting?
     package var binding: QueueBinding?
+    /// Oldest first.
+    package var ended: [Ended]
     /// The database file as allocated.
     package var fileBytes: Int64
     package var walBytes: Int64

@@ -7,13 +7,23 @@ import WireModel
 /// One process holds a directory at a time. Safe from any thread; calls that wait do so for the one writer, which commits what has
 /// gathered together (QueueFile.swift has the format and its promises).
 package final class RecordQueue: Sendable {
-    /// This life of the file; it never changes while the queue is open.
-    package let epoch: EpochID
-    private let writer: QueueWriter
+    let writer: QueueWriter
 
-    private init(epoch: EpochID, writer: QueueWriter) {
-        self.epoch = epoch
+    private init(writer: QueueWriter) {
         self.writer = writer
+    }
+
+    /// The current epoch. It changes when one ends.
+    package var epoch: EpochID { writer.epoch }
+
+    /// Whether an epoch is over that the collector has not been told of: `nextClose` has something.
+    package var hasEpochToClose: Bool { writer.hasEpochToClose }
+
+    /// Runs on the writer's queue, after the commits that were asked for before.
+    func run<T: Sendable>(
+        committingFirst: Bool = false, _ body: @escaping @Sendable (QueueStore) throws -> T
+    ) async throws(QueueError) -> T {
+        try await writer.run(committingFirst: committingFirst, body)
     }
 
     /// Opens the queue of a directory, which is made if it is missing. The time it takes does not depend on the backlog.
@@ -28,7 +38,7 @@ package final class RecordQueue: Sendable {
         do {
             let store = try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
             let writer = QueueWriter(store: store, lock: lock, configuration: configuration, logger: logger)
-            return RecordQueue(epoch: store.state.epoch, writer: writer)
+            return RecordQueue(writer: writer)
         } catch {
             throw QueueError(error)
         }
@@ -69,6 +79,8 @@ package final class RecordQueue: Sendable {
         try await writer.run(committingFirst: true) { store in
             try store.keepClock()
             try store.dropOverAged()
+            // What a crash or a full disk left of an ended epoch.
+            _ = try store.advanceEnded()
             return try store.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: maximumRecords, hold: hold)
         }
     }
@@ -104,7 +116,7 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// The queue at a glance; rows are counted.
+    /// The queue at a glance. Its cost does not depend on what waits.
     /// - Parameter holds: per stream, for `due`.
     package func status(holds: [StreamName: Duration] = [:]) async throws(QueueError) -> QueueStatus {
         var status = try await writer.run { try $0.status(holds: holds) }
@@ -114,7 +126,8 @@ package final class RecordQueue: Sendable {
         return status
     }
 
-    /// The balance of each stream as committed: rows are counted, never derived. What is in the buffer is not part of it yet.
+    /// The balance of each stream as committed, over the current epoch and all before it: rows are counted, never derived. What is in the
+    /// buffer is not part of it yet.
     package func balance() async throws(QueueError) -> [StreamName: StreamBalance] {
         try await writer.run { try $0.balance() }
     }

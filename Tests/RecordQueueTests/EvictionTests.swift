@@ -22,7 +22,7 @@ struct EvictionTests {
             let rows = try store.connection.prepare("SELECT coalesce(sum(size), 0), coalesce(sum(length(body)), 0) FROM \(stream)")
             _ = try rows.step()
             #expect(store.state[stream].bytes == UInt64(rows.int64(0)) && rows.int64(0) == rows.int64(1), "\(stream)")
-            #expect(try store.rowCount(of: stream) == store.state[stream].rowCount)
+            #expect(try store.countRows(of: .current(stream)) == store.state[stream].rowCount)
         }
         #expect(try store.connection.fileSize(.main) <= Int64(store.configuration.maximumBytes))
         #expect(store.state.bytes <= UInt64(store.configuration.maximumBytes))

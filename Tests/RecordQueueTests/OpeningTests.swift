@@ -51,8 +51,8 @@ struct OpeningTests {
             return try #require(attributes[.posixPermissions] as? Int)
         }
         #expect(try mode("") == 0o700)
-        for name in ["/lock", "/queue.sqlite", "/queue.sqlite-wal"] { #expect(try mode(name) == 0o600, "\(name)") }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(fixture.directory)/a/b").count == 3)
+        for name in ["/lock", "/queue.sqlite", "/queue.sqlite-wal", "/queue.epoch"] { #expect(try mode(name) == 0o600, "\(name)") }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(fixture.directory)/a/b").count == 4)
         await queue.close()
     }
 

@@ -53,25 +53,105 @@ final class QueueFixture: Sendable {
     }
 }
 
-/// A collector in memory that decides as the real one does.
+/// A collector in memory that decides as the real one does, over any number of epochs.
 struct ModelCollector {
-    var marks: [StreamName: StreamMark] = [:]
-    var stored: [StreamName: [Data]] = [:]
+    struct Key: Hashable {
+        var epoch: EpochID
+        var stream: StreamName
+    }
+
+    /// One stream of one epoch.
+    struct History {
+        var mark = StreamMark.none
+        var records: [Data] = []
+        /// Where a number has a link.
+        var links: [UInt64: ChainLink] = [:]
+        var closed: (last: UInt64, reason: DropReason)?
+    }
+
+    var histories: [Key: History] = [:]
+    /// Numbers up to here are removed by retention: what could tell is gone.
+    var removedUpTo: UInt64 = 0
+
+    var stored: [StreamName: [Data]] {
+        histories.reduce(into: [:]) { $0[$1.key.stream, default: []] += $1.value.records }
+    }
 
     mutating func post(_ part: BatchPart) -> PartAnswer {
-        let mark = marks[part.stream] ?? .none
-        switch PartDecision.decide(part: part, mark: mark) {
-        case .damaged(let why):
-            return PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .damaged, mark: mark, detail: why)
-        case .identityConflict:
-            return PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .identityConflict, mark: mark)
-        case .already:
-            return PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .already, mark: mark)
-        case .store(let slice):
-            marks[part.stream] = slice.mark
-            stored[part.stream, default: []] += slice.records.filter { $0.rejection == nil }.map(\.bytes)
-            return PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: slice.mark)
+        let key = Key(epoch: part.epoch, stream: part.stream)
+        var history = histories[key] ?? History()
+        defer { histories[key] = history }
+        func answer(_ outcome: PartOutcome, _ detail: String = "") -> PartAnswer {
+            PartAnswer(epoch: part.epoch, stream: part.stream, outcome: outcome, mark: history.mark, detail: detail)
         }
+        if history.closed != nil { return answer(.closed) }
+        switch PartDecision.decide(part: part, mark: history.mark) {
+        case .damaged(let why): return answer(.damaged, why)
+        case .identityConflict: return answer(.identityConflict)
+        case .already: return answer(.already)
+        case .store(let slice):
+            var link = slice.priorLink
+            for gap in slice.gaps {
+                link = gap.link
+                history.links[gap.last] = link
+            }
+            for record in slice.records {
+                link = link.appending(record.bytes)
+                history.links[record.number] = link
+            }
+            history.mark = slice.mark
+            history.records += slice.records.filter { $0.rejection == nil }.map(\.bytes)
+            return answer(.stored)
+        }
+    }
+
+    /// Closes an epoch, as CollectorStore does.
+    mutating func close(_ request: WireCloseRequest) throws -> WireCloseAnswer {
+        var answer = WireCloseAnswer()
+        answer.epoch = request.epoch
+        guard request.streams.count == 3, let epoch = EpochID(request.epoch) else { throw Malformed() }
+        for wire in request.streams {
+            guard let stream = StreamName(rawValue: wire.stream.rawValue), wire.points.count <= 1024 else { throw Malformed() }
+            let key = Key(epoch: epoch, stream: stream)
+            var history = histories[key] ?? History()
+            history.closed = history.closed ?? (wire.last, DropReason(rawValue: wire.reason.rawValue))
+            histories[key] = history
+            var closed = WireClosedStream()
+            closed.stream = wire.stream
+            closed.mark = history.mark.wire
+            var couldNotTell = false
+            for point in wire.points.sorted(by: { $0.number > $1.number }) where point.number <= history.mark.number {
+                let link = point.number == history.mark.number ? history.mark.link : history.links[point.number]
+                if point.number < removedUpTo {
+                    couldNotTell = true
+                } else if link?.data == point.link {
+                    closed.matched = point
+                    break
+                }
+            }
+            closed.unknown = couldNotTell && !closed.hasMatched
+            answer.streams.append(closed)
+        }
+        return answer
+    }
+
+    struct Malformed: Error {}
+
+    /// Closes what is to be closed.
+    /// - Returns: how many requests it took.
+    mutating func closeAll(_ queue: RecordQueue) async throws -> Int {
+        var requests = 0
+        while let request = try await queue.nextClose() {
+            requests += 1
+            guard requests < 200 else { throw Malformed() }
+            if try await queue.applyClose(try close(request)) == .settled { break }
+        }
+        return requests
+    }
+
+    /// Numbered by the device, summed over all epochs.
+    func produced(_ stream: StreamName) -> UInt64 {
+        histories.reduce(0) { $1.key.stream == stream ? $0 + max($1.value.mark.number, $1.value.closed?.last ?? 0) : $0 }
     }
 
     /// Sends all that is there; every part has to be taken.

@@ -9,7 +9,7 @@ extension DataSamplerError {
             case .diskFull, .capReached, .bufferFull: .queueFull
             case .tooLarge: .invalidEvent
             case .closed: .notRunning
-            case .corrupt, .newerVersion, .io, .invalid: .queue
+            case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue
             }
         self.init(code, error.message, cause: error)
     }

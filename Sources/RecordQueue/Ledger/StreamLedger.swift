@@ -1,27 +1,33 @@
 import WireModel
 
-/// The accounts of one stream: what every commit keeps true beside the rows. A value; the rules of numbering and of gaps live here.
+/// The accounts of one stream of one epoch: what every commit keeps true beside the rows. A value; the rules of numbering and of gaps
+/// live here.
 ///
-/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile `1...last`.
+/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile `1...last`. Rows at or below
+/// the front are done with and only wait to be erased (there are such only in ended epochs).
 struct StreamLedger: Equatable, Sendable {
     var last: UInt64 = 0
     var lastLink = ChainLink.zero
     /// The queue time of the last record: later ones are never earlier, so that what is due is a prefix.
     var lastQueueTime: Int64 = 0
-    /// The sum of the rows' sizes.
+    /// Rows above the front, kept with every insert and delete.
+    var rowCount: UInt64 = 0
+    /// The sum of the sizes of the rows there are.
     var bytes: UInt64 = 0
     /// The collector's word, as last taken over.
     var mark = StreamMark.none
     var gaps: [Gap] = []
     /// Refused before they had a number.
     var unnumbered: [DropReason: UInt64] = [:]
+    /// How far the search for the last common number has come, in an ended epoch.
+    var closing = CloseSearch()
 
-    /// Everything up to here has left the table.
+    /// Everything up to here has left the table, or only waits to be erased.
     var front: UInt64 { gaps.last?.last ?? mark.number }
     /// `link(front)`.
     var frontLink: ChainLink { gaps.last?.link ?? mark.link }
-    /// Rows there must be.
-    var rowCount: UInt64 { last - front }
+    /// Numbers above the front that have no row: lost to damage.
+    var missing: UInt64 { last - front - min(rowCount, last - front) }
 
     var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
     var produced: UInt64 { last + unnumberedCount }
@@ -35,47 +41,53 @@ struct StreamLedger: Equatable, Sendable {
         last += 1
         lastLink = link
         lastQueueTime = max(lastQueueTime, queueTime)
+        rowCount += 1
         bytes += UInt64(size)
     }
 
     /// The records up to `number` leave without being acknowledged.
     /// - Parameters:
     ///   - link: `link(number)`.
-    ///   - size: the sum of their sizes.
-    mutating func drop(through number: UInt64, link: ChainLink, bytes size: UInt64, reason: DropReason) -> Gap {
+    ///   - removed: the rows deleted.
+    mutating func drop(through number: UInt64, link: ChainLink, removed: RemovedRows, reason: DropReason) -> Gap {
         let gap = Gap(first: front + 1, last: number, reason: reason, link: link)
         if let merged = gaps.last?.merged(with: gap) {
             gaps[gaps.count - 1] = merged
         } else {
             gaps.append(gap)
         }
-        removed(size)
+        remove(removed)
         return gap
     }
 
+    /// All that waits is dropped; its rows stay to be erased.
+    mutating func forfeit(_ reason: DropReason) {
+        guard last > front else { return }
+        let bytes = bytes
+        _ = drop(through: last, link: lastLink, removed: RemovedRows(count: rowCount, bytes: 0), reason: reason)
+        self.bytes = bytes
+    }
+
     /// The collector's mark is taken over.
-    /// - Parameter size: the sum of the sizes of the rows up to it.
-    mutating func acknowledge(_ answered: StreamMark, bytes size: UInt64) {
+    /// - Parameter removed: the rows up to it.
+    mutating func acknowledge(_ answered: StreamMark, removed: RemovedRows) {
         mark = answered
         gaps.removeAll { $0.last <= answered.number }
-        removed(size)
+        remove(removed)
     }
 
-    /// The sum starts anew whenever the table is empty.
-    private mutating func removed(_ size: UInt64) {
-        bytes = rowCount == 0 ? 0 : bytes - min(bytes, size)
+    /// Where numbers are places only (consent, rows on their way to a new epoch): everything up to `number` is done with.
+    mutating func passed(_ number: UInt64, link: ChainLink = .zero, removed: RemovedRows) {
+        mark = StreamMark(number: number, link: link, stored: number)
+        if number == last { lastLink = link }
+        rowCount -= min(rowCount, removed.count)
+        bytes -= min(bytes, removed.bytes)
     }
 
-    /// - Parameter waiting: rows, counted.
-    func totals(waiting: UInt64) -> StreamTotals {
-        StreamTotals(produced: produced, waiting: waiting, apart: 0, dropped: droppedAboveMark, droppedUnnumbered: unnumbered)
-    }
-
-    /// - Parameter waiting: rows, counted.
-    func balance(waiting: UInt64) -> StreamBalance {
-        StreamBalance(
-            produced: produced, stored: mark.stored, rejected: mark.rejected, dropped: dropped, lostAtCollector: mark.lostAtCollector,
-            waiting: waiting)
+    /// The sum starts anew whenever the table is empty. There are never more rows than numbers: those that were gone already are settled here.
+    private mutating func remove(_ removed: RemovedRows) {
+        rowCount = min(rowCount - min(rowCount, removed.count), last - front)
+        bytes = rowCount == 0 ? 0 : bytes - min(bytes, removed.bytes)
     }
 
     /// All drops: up to the mark as the collector counted them, above it as the gaps say, and those without a number.
@@ -96,6 +108,24 @@ struct StreamLedger: Equatable, Sendable {
             position = gap.last
         }
         if front == last, frontLink != lastLink { return "the chain at \(last) has two links" }
+        guard rowCount <= last - front else { return "\(rowCount) rows are counted between \(front) and \(last)" }
         return nil
     }
+}
+
+/// Rows that left a table.
+struct RemovedRows: Equatable, Sendable {
+    var count: UInt64 = 0
+    /// The sum of their sizes.
+    var bytes: UInt64 = 0
+}
+
+/// The search for the greatest number that an ended epoch and the collector have in common.
+struct CloseSearch: Equatable, Sendable {
+    /// The greatest number known to match.
+    var matched: UInt64?
+    /// Numbers from here on are known not to; `nil`: not asked yet.
+    var bound: UInt64?
+    /// The collector could not tell, once.
+    var isUnknown = false
 }

@@ -20,11 +20,11 @@ extension QueueStore {
         switch decision {
         case .old, .insideGap: break
         case .remove:
-            let size = try bytes(through: answer.mark.number, of: stream)
+            let size = try bytes(through: answer.mark.number, of: .current(stream))
             checkpointBefore(removing: size)
             try change { next in
-                try delete(through: answer.mark.number, of: stream)
-                next[stream].acknowledge(answer.mark, bytes: size)
+                let count = try delete(through: answer.mark.number, of: .current(stream))
+                next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
             }
         case .parted(let reason):
             try change { $0.parting = QueueParting(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime) }
@@ -38,7 +38,7 @@ extension QueueStore {
         let ledger = state[stream]
         if number <= ledger.front { return ledger.gaps.first { $0.last == number }?.link }
         if number == ledger.last { return ledger.lastLink }
-        let statement = try connection.cached("SELECT link FROM \(QueueFile.table(stream)) WHERE number = ?")
+        let statement = try connection.cached("SELECT link FROM \(Shelf.current(stream).table) WHERE number = ?")
         try statement.bind(number, at: 1)
         defer { statement.reset() }
         return try statement.step() ? ChainLink(statement.data(0)) : nil
@@ -52,46 +52,8 @@ extension QueueStore {
         return bound == binding ? .same : .other(bound)
     }
 
-    func balance() throws -> [StreamName: StreamBalance] {
-        var balance: [StreamName: StreamBalance] = [:]
-        for stream in StreamName.allCases { balance[stream] = state[stream].balance(waiting: try rowCount(of: stream)) }
-        return balance
-    }
-
-    func status(holds: [StreamName: Duration]) throws -> QueueStatus {
-        let now = queueClock.time
-        var streams: [StreamName: QueueStatus.Stream] = [:]
-        for stream in StreamName.allCases {
-            let ledger = state[stream]
-            let waiting = try rowCount(of: stream)
-            streams[stream] = QueueStatus.Stream(
-                waiting: waiting, waitingBytes: ledger.bytes,
-                oldestAgeSeconds: try oldestQueueTime(of: stream).map { max(0, Double(now) - Double($0)) / 1_000_000 },
-                due: try dueCount(of: stream, hold: holds[stream] ?? .zero, now: now) ?? waiting, lastNumber: ledger.last,
-                mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped)
-        }
-        let quarantine = try connection.cached("SELECT count(*), coalesce(sum(size), 0) FROM quarantine")
-        defer { quarantine.reset() }
-        guard try quarantine.step() else { throw corrupt("the quarantine cannot be counted") }
-        return QueueStatus(
-            epoch: state.epoch, streams: streams, parting: state.parting, binding: state.binding,
-            fileBytes: try connection.fileSize(.main), walBytes: try connection.fileSize(.wal),
-            freeBytes: FreeSpace(path: directory)?.bytes, quarantinedRecords: try quarantine.uint64(0),
-            quarantinedBytes: try quarantine.uint64(1),
-            secondsSinceQuarantine: secondsSinceQuarantine, buffered: 0, commits: commits,
-            pagesWritten: UInt64(connection.pagesWritten), failure: nil)
-    }
-
-    var secondsSinceQuarantine: Double? {
-        state.quarantineTime.map { max(0, Double(queueClock.time) - Double($0)) / 1_000_000 }
-    }
-
-    /// `nil` where there is no hold: all rows are due.
-    private func dueCount(of stream: StreamName, hold: Duration, now: Int64) throws -> UInt64? {
-        guard hold > .zero else { return nil }
-        let statement = try connection.cached("SELECT count(*) FROM \(QueueFile.table(stream)) WHERE queue_time <= ?")
-        try statement.bind(now - hold.queueMicroseconds, at: 1)
-        defer { statement.reset() }
-        return try statement.step() ? try statement.uint64(0) : 0
+    /// Clears the binding: whoever comes next binds.
+    func unbind() throws {
+        try change { $0.binding = nil }
     }
 }

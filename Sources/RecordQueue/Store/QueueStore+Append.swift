@@ -6,6 +6,8 @@ import WireModel
 /// What became of a record handed to the store.
 enum AppendOutcome: Equatable, Sendable {
     case number(UInt64)
+    /// It waits apart.
+    case apart
     /// The cap is reached and nothing may go in its favour; it was counted.
     case refused
 }
@@ -14,9 +16,12 @@ enum AppendOutcome: Equatable, Sendable {
 extension QueueStore {
     /// Commits records in one transaction, and the counts of those refused before it.
     ///
+    /// - Parameter apart: those are not numbered, they wait for consent.
     /// - Returns: an outcome for each record, in order.
     /// - Throws: `.diskFull` where neither the file nor the disk has room: nothing is committed then.
-    func append(_ records: [NewRecord], unnumbered: [StreamName: [DropReason: UInt64]] = [:]) throws -> [AppendOutcome] {
+    func append(
+        _ records: [NewRecord], apart: Set<Int> = [], unnumbered: [StreamName: [DropReason: UInt64]] = [:]
+    ) throws -> [AppendOutcome] {
         var needed = 0
         for attempt in 0... {
             let room = try makeRoom(for: records, estimateFactor: 1 << attempt)
@@ -30,6 +35,9 @@ extension QueueStore {
                         if room.refused.contains(index) {
                             next[record.stream].unnumbered[.byteCap, default: 0] += 1
                             outcomes.append(.refused)
+                        } else if apart.contains(index) {
+                            try insertApart(record, into: &next)
+                            outcomes.append(.apart)
                         } else {
                             outcomes.append(.number(try insert(record, into: &next)))
                         }
@@ -51,27 +59,53 @@ extension QueueStore {
         QueueError(.diskFull, "\(path): no room for \(needed) pages of \(QueueFile.pageBytes) bytes. Free space on the file system.")
     }
 
-    private func insert(_ record: NewRecord, into next: inout QueueState) throws -> UInt64 {
-        let number = next[record.stream].last + 1
-        guard number <= BatchPart.greatestNumber else { throw QueueError(.invalid, "stream \(record.stream) has used up its numbers") }
+    /// Numbers and chains a record in the current epoch.
+    /// - Parameter queuedAt: its time on the queue clock, where it was queued before.
+    func insert(_ record: NewRecord, queuedAt: Int64? = nil, into next: inout QueueState) throws -> UInt64 {
+        let stream = record.stream
+        let number = next[stream].last + 1
+        guard number <= BatchPart.greatestNumber else { throw QueueError(.invalid, "stream \(stream) has used up its numbers") }
         let bytes = record.serialized(number: number)
-        let link = next[record.stream].lastLink.appending(bytes)
-        let queueTime = max(next[record.stream].lastQueueTime, next.clock.time(of: record.stamp))
-        let statement = try connection.cached(Self.insertText[record.stream] ?? "")
+        let link = next[stream].lastLink.appending(bytes)
+        let queueTime = max(next[stream].lastQueueTime, queuedAt ?? next.clock.time(of: record.stamp))
+        try insertRow(
+            .current(stream), number: number, record: record, queueTime: queueTime, link: link.data, body: bytes,
+            chain: ChainCode(ordinal: next.ordinal, stream: stream))
+        next[stream].append(link: link, bytes: bytes.count, queueTime: queueTime)
+        return number
+    }
+
+    /// Sets a record apart until the person has decided: its envelope, which has no number yet.
+    private func insertApart(_ record: NewRecord, into next: inout QueueState) throws {
+        let stream = record.stream
+        let place = next.consent[stream].last + 1
+        let queueTime = max(next.consent[stream].lastQueueTime, next.clock.time(of: record.stamp))
+        try insertRow(
+            .consent(stream), number: place, record: record, queueTime: queueTime, link: Data(), body: record.envelope,
+            chain: ChainCode(ordinal: ChainCode.consent, stream: stream))
+        next.consent[stream].append(link: .zero, bytes: record.envelope.count, queueTime: queueTime)
+    }
+
+    private func insertRow(
+        _ shelf: Shelf, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data, chain: ChainCode
+    ) throws {
+        let statement = try connection.cached(Self.insertText[shelf] ?? "")
         try statement.bind(number, at: 1)
         try statement.bind(record.kind.rawValue, at: 2)
         try statement.bind(record.stamp.wallTime, at: 3)
         try statement.bind(queueTime, at: 4)
-        try statement.bind(bytes.count, at: 5)
-        try statement.bind(link.data, at: 6)
-        try bytes.withUnsafeBytes { (bytes) throws in try statement.run(bindingUncopied: bytes, at: 7) }
-        next[record.stream].append(link: link, bytes: bytes.count, queueTime: queueTime)
-        return number
+        try statement.bind(body.count, at: 5)
+        try statement.bind(link, at: 6)
+        try statement.bind(chain.rawValue, at: 8)
+        try body.withUnsafeBytes { (bytes) throws in try statement.run(bindingUncopied: bytes, at: 7) }
     }
 
     private static let insertText = Dictionary(
-        uniqueKeysWithValues: StreamName.allCases.map {
-            ($0, "INSERT INTO \(QueueFile.table($0)) (number, kind, wall_time, queue_time, size, link, body) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        uniqueKeysWithValues: StreamName.allCases.flatMap { [Shelf.current($0), .consent($0)] }.map {
+            (
+                $0,
+                "INSERT INTO \($0.table) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            )
         })
 
     // MARK: - Room
@@ -105,9 +139,9 @@ extension QueueStore {
 
     /// - Returns: `false` where the cap is reached and no class may give way.
     private func makeRoom(pages: Int, records: Int, bytes: Int, for newcomer: StreamName) throws -> Bool {
-        while Int(state[newcomer].rowCount) + records > configuration.maximumRecords, state[newcomer].rowCount > 0 {
-            let surplus = Int(state[newcomer].rowCount) + records - configuration.maximumRecords
-            try evict(from: newcomer, reason: .rowCap, records: surplus, bytes: QueueFile.transactionBytes)
+        while rows(of: newcomer) + records > configuration.maximumRecords, let shelf = oldestShelf(of: newcomer) {
+            let surplus = rows(of: newcomer) + records - configuration.maximumRecords
+            try evict(from: shelf, reason: .rowCap, records: surplus, bytes: QueueFile.transactionBytes)
         }
         while true {
             switch try roomPlan().step(needed: pages) {
@@ -131,21 +165,31 @@ extension QueueStore {
                 + "\(configuration.keepFreeInodesPercent) % of the inodes are to stay free on its file system. Free space there.")
     }
 
+    /// Of a stream, wherever they wait.
+    private func rows(of stream: StreamName) -> Int {
+        Int(state.shelves.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
+    }
+
+    private func oldestShelf(of stream: StreamName) -> Shelf? {
+        state.shelves.first { $0.stream == stream && state[$0].rowCount > 0 }
+    }
+
     /// Evicts the oldest of the least important class that may give way, and a margin with it, so that it is not done row by row.
     private func evictLeast(for newcomer: StreamName, bytes: Int) throws -> Bool {
-        let victims = StreamName.allCases.reversed().filter { $0 >= newcomer }
-        guard let victim = victims.first(where: { state[$0].rowCount > 0 }) else { return false }
+        // What is done with goes before anything that waits.
+        if try eraseSome() { return true }
+        guard let victim = state.shelves.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else { return false }
         let margin = configuration.maximumBytes / 64
         try evict(from: victim, reason: .byteCap, records: .max, bytes: min(bytes + margin, configuration.transactionBytes))
         return true
     }
 
-    private func evict(from stream: StreamName, reason: DropReason, records: Int, bytes: Int) throws {
-        guard let gap = try drop(oldest: records, bytes: bytes, of: stream, reason: reason, keepAside: false) else {
-            throw corrupt("stream \(stream) has no row where its ledger says \(state[stream].rowCount)")
+    private func evict(from shelf: Shelf, reason: DropReason, records: Int, bytes: Int) throws {
+        guard let gap = try drop(oldest: records, bytes: bytes, from: shelf, reason: reason, keepAside: false) else {
+            throw corrupt("\(shelf.table) has no row where its ledger says \(state[shelf].rowCount)")
         }
         logger.notice(
             "queue is full, oldest records dropped",
-            metadata: ["queue.stream": "\(stream)", "queue.dropped": "\(gap.count)", "queue.reason": "\(reason)"])
+            metadata: ["queue.stream": "\(shelf.stream)", "queue.dropped": "\(gap.count)", "queue.reason": "\(reason)"])
     }
 }

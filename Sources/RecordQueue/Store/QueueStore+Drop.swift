@@ -5,16 +5,26 @@ import WireModel
 
 /// Leaving at the front without acknowledgement.
 extension QueueStore {
+    func drop(oldest count: Int, bytes: Int, of stream: StreamName, reason: DropReason, keepAside: Bool) throws -> Gap? {
+        try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
+    }
+
     /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of them.
     ///
-    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap. `nil`: the stream is empty.
-    func drop(oldest count: Int, bytes: Int, of stream: StreamName, reason: DropReason, keepAside: Bool) throws -> Gap? {
-        guard count > 0, let prefix = try prefix(of: stream, records: count, bytes: bytes) else { return nil }
+    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only where records wait
+    ///   apart. `nil`: the shelf is empty.
+    func drop(oldest count: Int, bytes: Int, from shelf: Shelf, reason: DropReason, keepAside: Bool) throws -> Gap? {
+        guard count > 0, let prefix = try prefix(of: shelf, records: count, bytes: bytes) else { return nil }
         func run(keepingAside: Bool) throws -> Gap {
             try change { next in
-                if keepingAside { try setAside(through: prefix.last, of: stream, reason: reason, in: &next) }
-                try delete(through: prefix.last, of: stream)
-                return next[stream].drop(through: prefix.last, link: prefix.link, bytes: prefix.bytes, reason: reason)
+                if keepingAside { try setAside(through: prefix.last, of: shelf, reason: reason, in: &next) }
+                let removed = RemovedRows(count: try delete(through: prefix.last, of: shelf), bytes: prefix.bytes)
+                if next.isChained(shelf) {
+                    return next[shelf].drop(through: prefix.last, link: prefix.link, removed: removed, reason: reason)
+                }
+                next[shelf].passed(prefix.last, link: prefix.link, removed: removed)
+                next[shelf.stream].unnumbered[reason, default: 0] += removed.count
+                return Gap(first: prefix.first, last: prefix.last, reason: reason, link: prefix.link)
             }
         }
         guard keepAside, configuration.quarantineRecords > 0 else { return try run(keepingAside: false) }
@@ -30,76 +40,92 @@ extension QueueStore {
     /// Drops what is older than the cap allows.
     func dropOverAged() throws {
         let limit = queueClock.time - configuration.maximumAge.queueMicroseconds
-        for stream in StreamName.allCases {
-            while try oldestQueueTime(of: stream).map({ $0 <= limit }) ?? false {
+        for shelf in state.shelves {
+            while state[shelf].rowCount > 0, try oldestQueueTime(of: shelf).map({ $0 <= limit }) ?? false {
                 let statement = try connection.cached(
-                    "SELECT count(*) FROM (SELECT queue_time FROM \(QueueFile.table(stream)) ORDER BY number LIMIT ?) WHERE queue_time <= ?"
-                )
-                try statement.bind(QueueFile.transactionRecords, limit)
+                    """
+                    SELECT count(*) FROM (SELECT queue_time FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?)
+                    WHERE queue_time <= ?
+                    """)
+                try statement.bind(state[shelf].front, QueueFile.transactionRecords, limit)
                 let count = try statement.step() ? statement.int(0) : 0
                 statement.reset()
                 guard
                     let gap = try drop(
-                        oldest: count, bytes: QueueFile.transactionBytes, of: stream, reason: .ageCap, keepAside: false)
+                        oldest: count, bytes: QueueFile.transactionBytes, from: shelf, reason: .ageCap, keepAside: false)
                 else { break }
                 logger.notice(
-                    "queue dropped records past the age cap", metadata: ["queue.stream": "\(stream)", "queue.dropped": "\(gap.count)"])
+                    "queue dropped records past the age cap",
+                    metadata: ["queue.stream": "\(shelf.stream)", "queue.dropped": "\(gap.count)"])
             }
         }
     }
 
-    func oldestQueueTime(of stream: StreamName) throws -> Int64? {
-        let statement = try connection.cached("SELECT queue_time FROM \(QueueFile.table(stream)) ORDER BY number LIMIT 1")
+    /// Of the first row above the front.
+    func oldestQueueTime(of shelf: Shelf) throws -> Int64? {
+        let statement = try connection.cached("SELECT queue_time FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT 1")
+        try statement.bind(state[shelf].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : nil
     }
 
-    /// The sum of the sizes of the rows up to a number.
-    func bytes(through number: UInt64, of stream: StreamName) throws -> UInt64 {
-        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(QueueFile.table(stream)) WHERE number <= ?")
-        try statement.bind(number, at: 1)
+    /// The sum of the sizes of the rows above the front up to a number.
+    func bytes(through number: UInt64, of shelf: Shelf) throws -> UInt64 {
+        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
+        try statement.bind(state[shelf].front + 1, number)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
 
-    func delete(through number: UInt64, of stream: StreamName) throws {
-        let statement = try connection.cached("DELETE FROM \(QueueFile.table(stream)) WHERE number <= ?")
-        try statement.bind(number, at: 1)
+    /// Deletes the rows above the front up to a number.
+    /// - Returns: how many went.
+    func delete(through number: UInt64, of shelf: Shelf) throws -> UInt64 {
+        let statement = try connection.cached("DELETE FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
+        try statement.bind(state[shelf].front + 1, number)
         try statement.run()
+        return UInt64(connection.changes)
     }
 
-    private struct Prefix {
+    struct Prefix {
+        var first: UInt64
         var last: UInt64
         var link: ChainLink
         var bytes: UInt64
     }
 
-    private func prefix(of stream: StreamName, records: Int, bytes: Int) throws -> Prefix? {
-        let statement = try connection.cached("SELECT number, size, link FROM \(QueueFile.table(stream)) ORDER BY number LIMIT ?")
-        try statement.bind(records, at: 1)
+    /// The first rows above the front.
+    func prefix(of shelf: Shelf, records: Int, bytes: Int) throws -> Prefix? {
+        let ledger = state[shelf]
+        let statement = try connection.cached(
+            "SELECT number, size, link FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?")
+        try statement.bind(ledger.front, records)
         defer { statement.reset() }
         var prefix: Prefix?
         while try statement.step() {
-            guard let link = ChainLink(statement.data(2)) else { throw corrupt("a row of stream \(stream) has no link") }
-            let number = try statement.uint64(0)
-            guard number > state[stream].front, number <= state[stream].last, (0...Int64(Int32.max)).contains(statement.int64(1)) else {
-                throw corrupt("stream \(stream) has a row \(number) outside of its ledger")
+            // Records apart have no link.
+            guard let link = ChainLink(statement.data(2)) ?? (state.isChained(shelf) ? nil : .zero) else {
+                throw corrupt("a row of \(shelf.table) has no link")
             }
-            prefix = Prefix(last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
+            let number = try statement.uint64(0)
+            guard number <= ledger.last, (0...Int64(Int32.max)).contains(statement.int64(1)) else {
+                throw corrupt("\(shelf.table) has a row \(number) outside of its ledger")
+            }
+            prefix = Prefix(
+                first: prefix?.first ?? number, last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
         return prefix
     }
 
     /// Copies the records about to be dropped, and lets the oldest copies go where there are too many.
-    private func setAside(through number: UInt64, of stream: StreamName, reason: DropReason, in next: inout QueueState) throws {
+    private func setAside(through number: UInt64, of shelf: Shelf, reason: DropReason, in next: inout QueueState) throws {
         let copy = try connection.cached(
             """
             INSERT INTO quarantine (stream, number, reason, wall_time, queue_time, size, key_id, link, body)
-            SELECT ?, number, ?, wall_time, queue_time, size, key_id, link, body FROM \(QueueFile.table(stream))
+            SELECT ?, number, ?, wall_time, queue_time, size, key_id, link, body FROM \(shelf.table)
             WHERE number <= ? ORDER BY number DESC LIMIT ?
             """)
-        try copy.bind(stream.rawValue, reason.rawValue, number, configuration.quarantineRecords)
+        try copy.bind(shelf.stream.rawValue, reason.rawValue, number, configuration.quarantineRecords)
         try copy.run()
         let trim = try connection.cached(
             """

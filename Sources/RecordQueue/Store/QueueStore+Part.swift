@@ -38,7 +38,7 @@ extension QueueStore {
         if gaps.count == ledger.gaps.count {
             let dueTime = queueClock.time - hold.queueMicroseconds
             let rows = try connection.cached(
-                "SELECT number, queue_time, link, body FROM \(QueueFile.table(stream)) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
+                "SELECT number, queue_time, link, body FROM \(Shelf.current(stream).table) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
             )
             try rows.bind(position + 1, ledger.last, maximumRecords)
             defer { rows.reset() }
@@ -66,7 +66,7 @@ extension QueueStore {
         return .part(
             BatchPart(
                 epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position, priorLink: ledger.mark.link,
-                lastLink: running, gaps: gaps, totals: ledger.totals(waiting: try rowCount(of: stream)), records: records))
+                lastLink: running, gaps: gaps, totals: state.totals(stream), records: records))
     }
 
     /// A page that cannot be read ends the part before it; where there is nothing before it, it is an error.
@@ -79,9 +79,10 @@ extension QueueStore {
         }
     }
 
-    /// Rows, counted.
-    func rowCount(of stream: StreamName) throws -> UInt64 {
-        let statement = try connection.cached("SELECT count(*) FROM \(QueueFile.table(stream))")
+    /// Rows above the front, counted.
+    func countRows(of shelf: Shelf) throws -> UInt64 {
+        let statement = try connection.cached("SELECT count(*) FROM \(shelf.table) WHERE number > ?")
+        try statement.bind(state[shelf].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
@@ -91,9 +92,9 @@ extension QueueStore {
         let ledger = state[stream]
         let (through, link) = try confirmedLink(above: ledger.front, of: stream)
         try change { next in
-            let size = try bytes(through: through, of: stream)
-            try delete(through: through, of: stream)
-            _ = next[stream].drop(through: through, link: link, bytes: size, reason: .unreadable)
+            let size = try bytes(through: through, of: .current(stream))
+            let removed = RemovedRows(count: try delete(through: through, of: .current(stream)), bytes: size)
+            _ = next[stream].drop(through: through, link: link, removed: removed, reason: .unreadable)
         }
         logger.error(
             "queue dropped unreadable records",
@@ -103,7 +104,7 @@ extension QueueStore {
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
         let rows = try connection.cached(
-            "SELECT number, link, body FROM \(QueueFile.table(stream)) WHERE number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, link, body FROM \(Shelf.current(stream).table) WHERE number BETWEEN ? AND ? ORDER BY number")
         try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?

@@ -8,144 +8,246 @@ extension QueueStore {
     func load() throws -> QueueState {
         let meta = try connection.cached(
             """
-            SELECT epoch, queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector, organization,
-            device, quarantine_queue_time FROM meta WHERE id = 1
+            SELECT queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector, organization,
+            device, quarantine_queue_time, restored_queue_time FROM meta WHERE id = 1
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
         defer { meta.reset() }
-        guard let epoch = EpochID(meta.data(0)), (0...QueueClock.greatestTime).contains(meta.int64(1)) else {
-            throw corrupt("the epoch or the queue's clock is damaged")
-        }
+        guard (0...QueueClock.greatestTime).contains(meta.int64(0)) else { throw corrupt("the queue's clock is damaged") }
         let stamp = RecordStamp(
-            wallTime: meta.int64(2), bootID: meta.optionalData(3).flatMap { BootID($0) }, timeSinceBoot: try meta.uint64(4))
-        var state = QueueState(epoch: epoch, clock: QueueClock(time: meta.int64(1), stamp: stamp))
-        if let name = meta.optionalString(5) {
-            guard let reason = MarkDecision.Parting(rawValue: name), let stream = StreamName(rawValue: meta.int(6)) else {
+            wallTime: meta.int64(1), bootID: meta.optionalData(2).flatMap { BootID($0) }, timeSinceBoot: try meta.uint64(3))
+        let epochs = try loadEpochs()
+        guard let current = epochs.last, current.end == nil, epochs.dropLast().allSatisfy({ $0.end != nil }) else {
+            throw corrupt("the list of epochs is damaged")
+        }
+        var state = QueueState(epoch: current.id, clock: QueueClock(time: meta.int64(0), stamp: stamp))
+        state.ordinal = current.ordinal
+        if let name = meta.optionalString(4) {
+            guard let reason = MarkDecision.Parting(rawValue: name), let stream = StreamName(rawValue: meta.int(5)) else {
                 throw corrupt("the note of why the histories parted is damaged")
             }
-            state.parting = QueueParting(reason: reason, stream: stream, wallTime: meta.int64(7))
+            state.parting = QueueParting(reason: reason, stream: stream, wallTime: meta.int64(6))
         }
-        if let collector = meta.optionalData(8) {
-            guard let collector = CollectorID(collector), let device = DeviceID(meta.data(10)) else {
+        if let collector = meta.optionalData(7) {
+            guard let collector = CollectorID(collector), let device = DeviceID(meta.data(9)) else {
                 throw corrupt("the note of whom the queue is bound to is damaged")
             }
-            state.binding = QueueBinding(collector: collector, organization: meta.string(9), device: device)
+            state.binding = QueueBinding(collector: collector, organization: meta.string(8), device: device)
         }
-        state.quarantineTime = meta.optionalInt64(11)
-        for stream in StreamName.allCases {
-            state[stream] = try loadLedger(of: stream)
-            if let fault = state[stream].fault { throw corrupt("ledger of stream \(stream): \(fault)") }
-            guard state[stream].lastQueueTime <= state.clock.time else {
-                throw corrupt("stream \(stream) has a record made after the queue's clock")
-            }
+        state.quarantineTime = meta.optionalInt64(10)
+        state.restoredTime = meta.optionalInt64(11)
+        for row in epochs.dropLast() {
+            guard let end = row.end else { continue }
+            var epoch = EndedEpoch(
+                ordinal: row.ordinal, id: row.id, end: end, phase: row.phase, endedWallTime: row.endedWallTime, salvage: row.salvage,
+                streams: StreamLedgers())
+            if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
+            state.ended.append(epoch)
         }
+        state.streams = try loadLedgers(state.ordinal, clock: state.clock)
+        state.past = try loadLedgers(ChainCode.past, clock: state.clock)
+        state.consent = try loadLedgers(ChainCode.consent, clock: state.clock)
         return state
     }
 
     /// Writes what differs.
     func save(_ next: QueueState, over former: QueueState) throws {
         try updateMeta(next)
-        for stream in StreamName.allCases where next[stream] != former[stream] {
-            try updateLedger(next[stream], of: stream)
-            if next[stream].gaps != former[stream].gaps { try saveGaps(next[stream].gaps, over: former[stream].gaps, of: stream) }
-            let tally = Self.tally(next[stream])
-            if tally != Self.tally(former[stream]) { try saveTally(tally, of: stream) }
+        if next.epoch != former.epoch || next.ended != former.ended { try saveEpochs(next, over: former) }
+        let (chains, formerChains) = (next.chains, former.chains)
+        for (ordinal, ledgers) in chains where formerChains[ordinal] != ledgers {
+            for stream in StreamName.allCases {
+                let former = formerChains[ordinal]?[stream]
+                if former != ledgers[stream] { try saveLedger(ledgers[stream], over: former, ChainCode(ordinal: ordinal, stream: stream)) }
+            }
+        }
+        for ordinal in formerChains.keys where chains[ordinal] == nil {
+            for stream in StreamName.allCases { try forget(ChainCode(ordinal: ordinal, stream: stream)) }
         }
     }
 
-    func insertMeta(_ state: QueueState) throws {
-        let statement = try connection.prepare("INSERT INTO meta (id, epoch, queue_time, wall_time, since_boot) VALUES (1, ?, 0, 0, 0)")
-        try statement.bind(state.epoch.data, at: 1)
-        try statement.run()
+    /// Into empty tables.
+    func insert(_ state: QueueState) throws {
+        try connection.execute("INSERT INTO meta (id, queue_time, wall_time, since_boot) VALUES (1, 0, 0, 0)")
         try updateMeta(state)
-    }
-
-    func insertLedger(_ ledger: StreamLedger, of stream: StreamName) throws {
-        let zero = ChainLink.zero.data
-        let statement = try connection.prepare("INSERT INTO ledger VALUES (?, 0, ?, 0, 0, 0, ?, 0, 0)")
-        try statement.bind(stream.rawValue, zero, zero)
-        try statement.run()
+        try saveEpoch(state.ordinal, id: state.epoch, ended: nil)
+        for epoch in state.ended { try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch) }
+        for (ordinal, ledgers) in state.chains {
+            for stream in StreamName.allCases {
+                try saveLedger(ledgers[stream], over: nil, ChainCode(ordinal: ordinal, stream: stream))
+            }
+        }
     }
 
     private func updateMeta(_ state: QueueState) throws {
         let statement = try connection.cached(
             """
             UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, parting = ?, parted_stream = ?,
-            parted_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ? WHERE id = 1
+            parted_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?, restored_queue_time = ?
+            WHERE id = 1
             """)
         let stamp = state.clock.stamp
         try statement.bind(
             state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.parting?.reason.rawValue,
             state.parting?.stream.rawValue, state.parting?.wallTime, state.binding?.collector.data, state.binding?.organization,
-            state.binding?.device.data, state.quarantineTime)
+            state.binding?.device.data, state.quarantineTime, state.restoredTime)
         try statement.run()
     }
 
-    private func loadLedger(of stream: StreamName) throws -> StreamLedger {
+    // MARK: - Epochs
+
+    private struct EpochRow {
+        var ordinal: Int64
+        var id: EpochID
+        var end: EpochEnd?
+        var phase: EndedEpoch.Phase
+        var endedWallTime: Int64
+        var salvage: SalvageNote?
+    }
+
+    private func loadEpochs() throws -> [EpochRow] {
+        let statement = try connection.cached(
+            "SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal")
+        defer { statement.reset() }
+        var rows: [EpochRow] = []
+        while try statement.step() {
+            let name = statement.optionalString(2)
+            guard let id = EpochID(statement.data(1)), statement.int64(0) > 0,
+                let phase = EndedEpoch.Phase(rawValue: statement.int(3)), name == nil || EpochEnd(rawValue: name ?? "") != nil
+            else { throw corrupt("the note of epoch \(statement.int64(0)) is damaged") }
+            var row = EpochRow(
+                ordinal: statement.int64(0), id: id, end: name.flatMap { EpochEnd(rawValue: $0) }, phase: phase,
+                endedWallTime: statement.int64(4))
+            if let cause = statement.optionalString(5) {
+                row.salvage = SalvageNote(
+                    cause: cause, file: statement.string(6), salvaged: try statement.uint64(7), lost: try statement.uint64(8))
+            }
+            rows.append(row)
+        }
+        return rows
+    }
+
+    private func saveEpochs(_ next: QueueState, over former: QueueState) throws {
+        if next.epoch != former.epoch { try saveEpoch(next.ordinal, id: next.epoch, ended: nil) }
+        for epoch in next.ended where !former.ended.contains(epoch) { try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch) }
+        let kept = Set(next.ended.map(\.ordinal))
+        let delete = try connection.cached("DELETE FROM epoch WHERE ordinal = ?")
+        for epoch in former.ended where !kept.contains(epoch.ordinal) {
+            try delete.bind(epoch.ordinal, at: 1)
+            try delete.run()
+        }
+    }
+
+    private func saveEpoch(_ ordinal: Int64, id: EpochID, ended: EndedEpoch?) throws {
+        let statement = try connection.cached("INSERT OR REPLACE INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        try statement.bind(
+            ordinal, id.data, ended?.end.rawValue, (ended?.phase ?? .closing).rawValue, ended?.endedWallTime ?? 0, ended?.salvage?.cause,
+            ended?.salvage?.file, ended?.salvage?.salvaged ?? 0, ended?.salvage?.lost ?? 0)
+        try statement.run()
+    }
+
+    // MARK: - Ledgers
+
+    private func loadLedgers(_ ordinal: Int64, clock: QueueClock) throws -> StreamLedgers {
+        var ledgers = StreamLedgers()
+        for stream in StreamName.allCases {
+            ledgers[stream] = try loadLedger(ChainCode(ordinal: ordinal, stream: stream))
+            if let fault = ledgers[stream].fault { throw corrupt("ledger of stream \(stream), epoch \(ordinal): \(fault)") }
+            guard ledgers[stream].lastQueueTime <= clock.time else {
+                throw corrupt("stream \(stream) has a record made after the queue's clock")
+            }
+        }
+        return ledgers
+    }
+
+    private func loadLedger(_ chain: ChainCode) throws -> StreamLedger {
         let row = try connection.cached(
             """
-            SELECT last_number, last_link, last_queue_time, bytes, mark_number, mark_link, stored, lost_at_collector
-            FROM ledger WHERE stream = ?
+            SELECT last_number, last_link, last_queue_time, rows, bytes, mark_number, mark_link, stored, lost_at_collector,
+            close_matched, close_bound, close_unknown FROM ledger WHERE chain = ?
             """)
-        try row.bind(stream.rawValue, at: 1)
-        guard try row.step() else { throw corrupt("stream \(stream) has no ledger") }
+        try row.bind(chain.rawValue, at: 1)
+        guard try row.step() else { throw corrupt("stream \(chain.stream) of epoch \(chain.ordinal) has no ledger") }
         defer { row.reset() }
-        guard let lastLink = ChainLink(row.data(1)), let markLink = ChainLink(row.data(5)) else {
-            throw corrupt("ledger of stream \(stream): a link is not 16 bytes")
+        guard let lastLink = ChainLink(row.data(1)), let markLink = ChainLink(row.data(6)) else {
+            throw corrupt("ledger of stream \(chain.stream): a link is not 16 bytes")
         }
         var ledger = StreamLedger()
         ledger.last = try row.uint64(0)
         ledger.lastLink = lastLink
         ledger.lastQueueTime = row.int64(2)
-        ledger.bytes = try row.uint64(3)
-        ledger.mark = StreamMark(number: try row.uint64(4), link: markLink, stored: try row.uint64(6), lostAtCollector: try row.uint64(7))
-        let tally = try connection.cached("SELECT account, reason, count FROM tally WHERE stream = ?")
-        try tally.bind(stream.rawValue, at: 1)
-        while try tally.step() {
-            let count = try tally.uint64(2)
-            // So that no sum of counts can overflow.
-            guard count <= BatchPart.greatestNumber >> 8 else { throw corrupt("tally of stream \(stream): an impossible count") }
-            switch TallyAccount(rawValue: tally.string(0)) {
-            case .rejected: ledger.mark.rejected[RejectReason(rawValue: tally.int(1))] = count
-            case .dropped: ledger.mark.dropped[DropReason(rawValue: tally.int(1))] = count
-            case .unnumbered: ledger.unnumbered[DropReason(rawValue: tally.int(1))] = count
-            case nil: throw corrupt("tally of stream \(stream): an account that is not known")
-            }
-        }
-        let gap = try connection.cached("SELECT first, last, reason, link FROM gap WHERE stream = ? ORDER BY first")
-        try gap.bind(stream.rawValue, at: 1)
+        ledger.rowCount = try row.uint64(3)
+        ledger.bytes = try row.uint64(4)
+        ledger.mark = StreamMark(number: try row.uint64(5), link: markLink, stored: try row.uint64(7), lostAtCollector: try row.uint64(8))
+        ledger.closing = CloseSearch(
+            matched: try row.optionalUInt64(9), bound: try row.optionalUInt64(10), isUnknown: row.bool(11))
+        try loadTally(chain, into: &ledger)
+        let gap = try connection.cached("SELECT first, last, reason, link FROM gap WHERE chain = ? ORDER BY first")
+        try gap.bind(chain.rawValue, at: 1)
         while try gap.step() {
-            guard let link = ChainLink(gap.data(3)) else { throw corrupt("a gap of stream \(stream) has no link") }
+            guard let link = ChainLink(gap.data(3)) else { throw corrupt("a gap of stream \(chain.stream) has no link") }
             ledger.gaps.append(
                 Gap(first: try gap.uint64(0), last: try gap.uint64(1), reason: DropReason(rawValue: gap.int(2)), link: link))
         }
         return ledger
     }
 
-    private func updateLedger(_ ledger: StreamLedger, of stream: StreamName) throws {
+    private func loadTally(_ chain: ChainCode, into ledger: inout StreamLedger) throws {
+        let tally = try connection.cached("SELECT account, reason, count FROM tally WHERE chain = ?")
+        try tally.bind(chain.rawValue, at: 1)
+        while try tally.step() {
+            let count = try tally.uint64(2)
+            // So that no sum of counts can overflow.
+            guard count <= BatchPart.greatestNumber >> 8 else { throw corrupt("tally of stream \(chain.stream): an impossible count") }
+            switch TallyAccount(rawValue: tally.string(0)) {
+            case .rejected: ledger.mark.rejected[RejectReason(rawValue: tally.int(1))] = count
+            case .dropped: ledger.mark.dropped[DropReason(rawValue: tally.int(1))] = count
+            case .unnumbered: ledger.unnumbered[DropReason(rawValue: tally.int(1))] = count
+            case nil: throw corrupt("tally of stream \(chain.stream): an account that is not known")
+            }
+        }
+    }
+
+    private func saveLedger(_ ledger: StreamLedger, over former: StreamLedger?, _ chain: ChainCode) throws {
         let statement = try connection.cached(
-            """
-            UPDATE ledger SET last_number = ?, last_link = ?, last_queue_time = ?, bytes = ?, mark_number = ?, mark_link = ?,
-            stored = ?, lost_at_collector = ? WHERE stream = ?
-            """)
+            former == nil
+                ? "INSERT INTO ledger VALUES (?13, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                : """
+                UPDATE ledger SET last_number = ?1, last_link = ?2, last_queue_time = ?3, rows = ?4, bytes = ?5, mark_number = ?6,
+                mark_link = ?7, stored = ?8, lost_at_collector = ?9, close_matched = ?10, close_bound = ?11, close_unknown = ?12
+                WHERE chain = ?13
+                """)
         try statement.bind(
-            ledger.last, ledger.lastLink.data, ledger.lastQueueTime, ledger.bytes, ledger.mark.number, ledger.mark.link.data,
-            ledger.mark.stored, ledger.mark.lostAtCollector, stream.rawValue)
+            ledger.last, ledger.lastLink.data, ledger.lastQueueTime, ledger.rowCount, ledger.bytes, ledger.mark.number,
+            ledger.mark.link.data, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched, ledger.closing.bound,
+            ledger.closing.isUnknown ? 1 : 0, chain.rawValue)
         try statement.run()
+        let former = former ?? StreamLedger()
+        if ledger.gaps != former.gaps { try saveGaps(ledger.gaps, over: former.gaps, chain) }
+        let tally = Self.tally(ledger)
+        if tally != Self.tally(former) { try saveTally(tally, chain) }
+    }
+
+    private func forget(_ chain: ChainCode) throws {
+        for table in ["ledger", "tally", "gap"] {
+            let statement = try connection.cached("DELETE FROM \(table) WHERE chain = ?")
+            try statement.bind(chain.rawValue, at: 1)
+            try statement.run()
+        }
     }
 
     /// Gaps change only at both ends of their run: those that are the same stay untouched.
-    private func saveGaps(_ gaps: [Gap], over former: [Gap], of stream: StreamName) throws {
+    private func saveGaps(_ gaps: [Gap], over former: [Gap], _ chain: ChainCode) throws {
         let kept = Set(gaps)
-        let delete = try connection.cached("DELETE FROM gap WHERE stream = ? AND first = ?")
+        let delete = try connection.cached("DELETE FROM gap WHERE chain = ? AND first = ?")
         for gap in former where !kept.contains(gap) {
-            try delete.bind(stream.rawValue, gap.first)
+            try delete.bind(chain.rawValue, gap.first)
             try delete.run()
         }
         let known = Set(former)
-        let insert = try connection.cached("INSERT INTO gap (stream, first, last, reason, link) VALUES (?, ?, ?, ?, ?)")
+        let insert = try connection.cached("INSERT INTO gap VALUES (?, ?, ?, ?, ?)")
         for gap in gaps where !known.contains(gap) {
-            try insert.bind(stream.rawValue, gap.first, gap.last, gap.reason.rawValue, gap.link.data)
+            try insert.bind(chain.rawValue, gap.first, gap.last, gap.reason.rawValue, gap.link.data)
             try insert.run()
         }
     }
@@ -163,13 +265,13 @@ extension QueueStore {
         return tally
     }
 
-    private func saveTally(_ tally: [TallyKey: UInt64], of stream: StreamName) throws {
-        let delete = try connection.cached("DELETE FROM tally WHERE stream = ?")
-        try delete.bind(stream.rawValue, at: 1)
+    private func saveTally(_ tally: [TallyKey: UInt64], _ chain: ChainCode) throws {
+        let delete = try connection.cached("DELETE FROM tally WHERE chain = ?")
+        try delete.bind(chain.rawValue, at: 1)
         try delete.run()
-        let insert = try connection.cached("INSERT INTO tally (stream, account, reason, count) VALUES (?, ?, ?, ?)")
+        let insert = try connection.cached("INSERT INTO tally VALUES (?, ?, ?, ?)")
         for (key, count) in tally {
-            try insert.bind(stream.rawValue, key.account.rawValue, key.reason, count)
+            try insert.bind(chain.rawValue, key.account.rawValue, key.reason, count)
             try insert.run()
         }
     }

@@ -22,27 +22,32 @@ final class QueueStore {
 
     var path: String { connection.path }
 
-    init(directory: String, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger) throws {
+    /// Opens the file, or makes it.
+    /// - Parameters:
+    ///   - name: of the file in the directory.
+    ///   - initial: what a new file begins with; `nil`: an empty queue.
+    init(
+        directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil, configuration: RecordQueue.Configuration,
+        clock: any RecordClock, logger: Logger
+    ) throws {
         self.directory = directory
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
         let now = clock.now()
-        connection = try Connection(path: "\(directory)/\(QueueFile.databaseName)", options: QueueFile.options())
+        connection = try Connection(path: "\(directory)/\(name)", options: QueueFile.options())
         // Replaced by what the file holds before anything reads it.
-        state = QueueState(epoch: .random(), clock: QueueClock(stamp: now))
+        state = initial ?? QueueState(epoch: .random(), clock: QueueClock(stamp: now))
         // Checkpoints are made here, on purpose: a file that turns out to be damaged is closed as it was found.
         try connection.setCheckpointOnClose(false)
-        if try connection.userVersion == 0 {
-            try create()
-            try checkSchema()
-            state = try load()
-        } else {
-            try checkSchema()
-            state = try load()
-            try allocate()
-        }
+        let version = try connection.userVersion
+        if version == 0 { try create(state) }
+        if version == 1 { try migrateFromVersion1() }
+        try checkSchema(ended: try endedOrdinals())
+        state = try load()
+        if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
+        if name == QueueFile.databaseName { writeMarker() }
     }
 
     /// The queue clock now.
@@ -70,6 +75,13 @@ final class QueueStore {
                 state.clock = clock
             }
             throw error
+        }
+    }
+
+    /// Names the current epoch beside the file. Not an error where it fails: the file is the truth, and the next opening tries again.
+    func writeMarker() {
+        do { try EpochMarker(epoch: state.epoch, ordinal: state.ordinal).write(to: directory) } catch {
+            logger.warning("the epoch could not be noted beside the queue", metadata: ["queue.error": "\(error)"])
         }
     }
 

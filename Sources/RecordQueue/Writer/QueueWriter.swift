@@ -9,6 +9,8 @@ import WireModel
 final class QueueWriter: @unchecked Sendable {
     private let queue = DispatchQueue(label: "ws1.record-queue", qos: .utility)
     private let buffer: Mutex<WriteBuffer>
+    /// As of the last call on `queue`.
+    private let glance: Mutex<Glance>
     private let lossWindow: Duration
     private let transactionBytes: Int
     private let logger: Logger
@@ -21,12 +23,34 @@ final class QueueWriter: @unchecked Sendable {
         self.store = store
         self.lock = lock
         buffer = Mutex(WriteBuffer(capacity: configuration.bufferBytes))
+        glance = Mutex(Glance(store.state))
         lossWindow = configuration.lossWindow
         transactionBytes = configuration.transactionBytes
         self.logger = logger
     }
 
+    private struct Glance {
+        var epoch: EpochID
+        var hasEpochToClose: Bool
+
+        init(_ state: QueueState) {
+            epoch = state.epoch
+            hasEpochToClose = state.ended.contains { $0.phase == .closing }
+        }
+    }
+
     // MARK: - Callers
+
+    var epoch: EpochID { glance.withLock { $0.epoch } }
+    var hasEpochToClose: Bool { glance.withLock { $0.hasEpochToClose } }
+
+    func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64) {
+        perform(buffer.withLock { $0.countDropped(reason, of: stream, count) })
+    }
+
+    func enqueueApart(_ record: NewRecord) async throws(QueueError) {
+        _ = try await enqueueDurably(record, isApart: true)
+    }
 
     func enqueue(_ record: NewRecord) throws(QueueError) {
         guard lossWindow == .zero else { return perform(try add(WriteBuffer.Entry(record: record, waiter: nil))) }
@@ -40,10 +64,10 @@ final class QueueWriter: @unchecked Sendable {
         let result = Mutex<Result<UInt64, QueueError>?>(nil)
     }
 
-    func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
+    func enqueueDurably(_ record: NewRecord, isApart: Bool = false) async throws(QueueError) -> UInt64 {
         let result: Result<UInt64, QueueError> = await withCheckedContinuation { waiter in
             do throws(QueueError) {
-                perform(try add(WriteBuffer.Entry(record: record) { waiter.resume(returning: $0) }))
+                perform(try add(WriteBuffer.Entry(record: record, isApart: isApart) { waiter.resume(returning: $0) }))
             } catch {
                 waiter.resume(returning: .failure(error))
             }
@@ -61,6 +85,8 @@ final class QueueWriter: @unchecked Sendable {
                 guard let store else { return waiter.resume(returning: .failure(.closed)) }
                 let result: Result<T, QueueError>
                 do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
+                let seen = Glance(store.state)
+                glance.withLock { $0 = seen }
                 waiter.resume(returning: result)
                 store.checkpointIfDue()
             }
@@ -139,7 +165,9 @@ final class QueueWriter: @unchecked Sendable {
     private func commit(
         _ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore
     ) throws {
-        let outcomes = try store.append(entries.map(\.record), unnumbered: unnumbered)
+        var apart: Set<Int> = []
+        for (index, entry) in entries.enumerated() where entry.isApart { apart.insert(index) }
+        let outcomes = try store.append(entries.map(\.record), apart: apart, unnumbered: unnumbered)
         buffer.withLock { $0.settle(entries) }
         for (entry, outcome) in zip(entries, outcomes) { entry.waiter?(outcome.result(for: entry.record)) }
         store.checkpointIfDue()
@@ -184,6 +212,7 @@ extension AppendOutcome {
     fileprivate func result(for record: NewRecord) -> Result<UInt64, QueueError> {
         switch self {
         case .number(let number): .success(number)
+        case .apart: .success(0)
         case .refused:
             .failure(
                 QueueError(

@@ -4,6 +4,8 @@ import WireModel
 struct WriteBuffer {
     struct Entry {
         let record: NewRecord
+        /// It is not numbered but waits for consent.
+        var isApart = false
         /// Told the number after the commit; `nil` for an ordinary record.
         let waiter: (@Sendable (Result<UInt64, QueueError>) -> Void)?
     }
@@ -54,6 +56,15 @@ struct WriteBuffer {
         entries.append(entry)
         bytes += record.byteCount
         if entry.waiter != nil || (bytes > capacity / 2 && failure == nil) { return askForCommit() }
+        guard !isCommitAsked, !isTimerSet else { return .none }
+        isTimerSet = true
+        return .later
+    }
+
+    /// Counts what was refused elsewhere, to be written with the next commit.
+    mutating func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64) -> Wake {
+        guard count > 0, !isClosed else { return .none }
+        unnumbered[stream, default: [:]][reason, default: 0] += count
         guard !isCommitAsked, !isTimerSet else { return .none }
         isTimerSet = true
         return .later

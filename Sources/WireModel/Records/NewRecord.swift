@@ -32,6 +32,35 @@ package struct NewRecord: Equatable, Sendable {
         envelope = Data(writer.written)
     }
 
+    /// A record that was queued before, to be queued anew under another number: the same body and times.
+    ///
+    /// - Parameter number: the one it had.
+    /// - Returns: `nil` unless the bytes are such a record.
+    package init?(requeueing record: Data, stream: StreamName, number: UInt64) {
+        // The number is the first field (`serialized`).
+        var position = record.startIndex
+        guard let header = RecordHeader(scanning: record), header.number == number, record.first == UInt8(RecordField.number << 3) else {
+            return nil
+        }
+        repeat { position += 1 } while position < record.endIndex && record[position] >= 0x80
+        guard position < record.endIndex else { return nil }
+        self.init(header: header, stream: stream, envelope: Data(record[(position + 1)...]))
+    }
+
+    /// A record that waited without a number.
+    /// - Returns: `nil` unless the bytes are an envelope.
+    package init?(envelope: Data, stream: StreamName) {
+        guard let header = RecordHeader(scanning: Data([UInt8(RecordField.number << 3), 1]) + envelope) else { return nil }
+        self.init(header: header, stream: stream, envelope: envelope)
+    }
+
+    private init(header: RecordHeader, stream: StreamName, envelope: Data) {
+        self.stream = stream
+        kind = WireRecordKind(rawValue: header.kind) ?? .unspecified
+        stamp = RecordStamp(wallTime: header.wallTime, bootID: header.bootID, timeSinceBoot: header.timeSinceBoot)
+        self.envelope = envelope
+    }
+
     /// The most a number adds to the envelope.
     package static let numberBytes = 11
 

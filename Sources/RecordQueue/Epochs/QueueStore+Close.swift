@@ -1,0 +1,207 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Closing ended epochs with the collector.
+extension QueueStore {
+    /// The ended epoch that is to be closed next: the oldest.
+    private var closing: EndedEpoch? { state.ended.first { $0.phase == .closing } }
+
+    /// The close to send; the same until its answer is taken over. `nil`: nothing is to be closed.
+    func nextClose() throws -> WireCloseRequest? {
+        guard let epoch = closing else { return nil }
+        var request = WireCloseRequest()
+        request.epoch = epoch.id.data
+        for stream in StreamName.allCases {
+            var close = WireCloseStream()
+            close.stream = stream.wire
+            close.last = epoch.streams[stream].last
+            close.reason = WireDropReason(rawValue: epoch.end.reason.rawValue) ?? .unspecified
+            close.points = try points(of: epoch, stream).map { number, link in
+                var point = WireChainPoint()
+                point.number = number
+                point.link = link.data
+                return point
+            }
+            request.streams.append(close)
+        }
+        return request
+    }
+
+    /// Takes an answer to `nextClose` over.
+    /// - Throws: `.invalid` for an answer that cannot be; nothing changes then.
+    func applyClose(_ answer: WireCloseAnswer) throws -> CloseProgress {
+        guard let epoch = closing else { return .settled }
+        guard answer.epoch == epoch.id.data else { return .again }
+        var answers: [StreamName: ClosePlan.Answer] = [:]
+        var searches: [StreamName: CloseSearch] = [:]
+        for stream in StreamName.allCases {
+            guard let wire = answer.streams.first(where: { $0.stream == stream.wire }) else {
+                throw QueueError(.invalid, "the answer to a close says nothing of stream \(stream); not taken over")
+            }
+            let answer = try Self.answer(wire)
+            let offered = try points(of: epoch, stream)
+            if let matched = answer.matched {
+                guard offered.contains(where: { $0.number == matched && $0.link.data == wire.matched.link }) else {
+                    throw QueueError(.invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
+                }
+            }
+            answers[stream] = answer
+            searches[stream] = ClosePlan.next(epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
+        }
+        var searched = epoch
+        for (stream, search) in searches { searched.streams[stream].closing = search }
+        let areExact = try StreamName.allCases.allSatisfy { stream in
+            try !epoch.end.keepsRecords || isExact(searched, stream, former: epoch.streams[stream].closing)
+        }
+        guard areExact else {
+            let notes = searches
+            try change { next in
+                for (stream, search) in notes { next[.ended(epoch.ordinal, stream)].closing = search }
+            }
+            return .again
+        }
+        try settle(searched, answers)
+        return closing == nil ? .settled : .again
+    }
+
+    private static func answer(_ wire: WireClosedStream) throws -> ClosePlan.Answer {
+        do {
+            return ClosePlan.Answer(
+                mark: try StreamMark(wire.mark), matched: wire.hasMatched ? wire.matched.number : nil, isUnknown: wire.unknown)
+        } catch {
+            throw QueueError(.invalid, "the answer to a close is malformed: \(error)", cause: error)
+        }
+    }
+
+    /// Whether no number is left that could be the greatest match. Where the collector cannot tell, the newest numbers up to its mark are
+    /// asked once more before that is believed.
+    private func isExact(_ epoch: EndedEpoch, _ stream: StreamName, former: CloseSearch) throws -> Bool {
+        let search = epoch.streams[stream].closing
+        if search.isUnknown { return former.isUnknown }
+        return try !hasCandidate(ClosePlan.open(epoch.streams[stream]), of: epoch, stream)
+    }
+
+    private func hasCandidate(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {
+        let ledger = epoch.streams[stream]
+        if fixedPoints(ledger).contains(where: { range.contains($0.number) }) { return true }
+        guard range.upperBound > ledger.front + 1, !range.isEmpty else { return false }
+        return try candidate(from: max(range.lowerBound, ledger.front + 1), below: range.upperBound, of: epoch, stream) != nil
+    }
+
+    // MARK: - Points
+
+    private typealias Point = (number: UInt64, link: ChainLink)
+
+    /// The numbers to ask for, ascending: the greatest known to match, and some of those that may.
+    private func points(of epoch: EndedEpoch, _ stream: StreamName) throws -> [Point] {
+        guard epoch.end.keepsRecords else { return [] }
+        let ledger = epoch.streams[stream]
+        let range = ClosePlan.open(ledger)
+        var points: [Point]
+        if ledger.closing.isUnknown {
+            let least = range.upperBound - min(range.upperBound - range.lowerBound, UInt64(QueueFile.closePoints))
+            points = try candidates(least..<range.upperBound, of: epoch, stream, limit: QueueFile.closePoints)
+        } else {
+            points = try candidates(range, of: epoch, stream, limit: QueueFile.closePoints)
+        }
+        if let matched = ledger.closing.matched, let link = try link(at: matched, of: epoch, stream) {
+            points.insert((matched, link), at: 0)
+        }
+        return points
+    }
+
+    /// Numbers in a range that have a link: the own mark, ends of gaps, rows, the last. Evenly spread, where there are more than `limit`.
+    private func candidates(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName, limit: Int) throws -> [Point] {
+        let ledger = epoch.streams[stream]
+        var points: [UInt64: ChainLink] = [:]
+        let fixed = fixedPoints(ledger).filter { range.contains($0.number) }
+        // Half of the places at least are for rows, where there are many gaps.
+        let places = max(limit / 2, limit - fixed.count) - 1
+        let rows = max(range.lowerBound, ledger.front + 1)..<max(range.upperBound, ledger.front + 1)
+        for target in ClosePlan.targets(rows, points: places) where points[target] == nil {
+            guard let point = try candidate(from: target, below: rows.upperBound, of: epoch, stream) else { break }
+            points[point.number] = point.link
+        }
+        for index in ClosePlan.targets(0..<UInt64(fixed.count), points: max(1, limit - places - 2)) {
+            points[fixed[Int(index)].number] = fixed[Int(index)].link
+        }
+        return points.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// Numbers whose link the ledger knows, ascending.
+    private func fixedPoints(_ ledger: StreamLedger) -> [Point] {
+        var fixed: [Point] = ledger.mark.number > 0 ? [(ledger.mark.number, ledger.mark.link)] : []
+        fixed += ledger.gaps.map { ($0.last, $0.link) }
+        if ledger.last > ledger.front { fixed.append((ledger.last, ledger.lastLink)) }
+        return fixed
+    }
+
+    /// The first row from a number on that has a link.
+    private func candidate(
+        from number: UInt64, below bound: UInt64, of epoch: EndedEpoch, _ stream: StreamName
+    ) throws -> Point? {
+        let row = try connection.cached(
+            """
+            SELECT number, link FROM \(Shelf.ended(epoch.ordinal, stream).table)
+            WHERE number BETWEEN ? AND ? AND length(link) = \(ChainLink.byteCount) ORDER BY number LIMIT 1
+            """)
+        try row.bind(number, bound - 1)
+        defer { row.reset() }
+        guard try row.step(), let link = ChainLink(row.data(1)) else { return nil }
+        return (try row.uint64(0), link)
+    }
+
+    private func link(at number: UInt64, of epoch: EndedEpoch, _ stream: StreamName) throws -> ChainLink? {
+        let ledger = epoch.streams[stream]
+        if number == ledger.mark.number { return ledger.mark.link }
+        if number == ledger.last { return ledger.lastLink }
+        if number <= ledger.front { return ledger.gaps.first { $0.last == number }?.link }
+        let row = try connection.cached("SELECT link FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number = ?")
+        try row.bind(number, at: 1)
+        defer { row.reset() }
+        return try row.step() ? ChainLink(row.data(0)) : nil
+    }
+
+    // MARK: - Settling
+
+    /// The common numbers are known: the final balance is taken, and what the collector lacks is on its way. One transaction.
+    private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
+        var settlements: [(StreamName, CloseSettlement, UInt64, ChainLink)] = []
+        for stream in StreamName.allCases {
+            guard let answer = answers[stream] else { continue }
+            let ledger = epoch.streams[stream]
+            let rows = { (number: UInt64) throws -> UInt64 in try self.countRows(of: epoch, stream, above: number) }
+            let settlement = try CloseSettlement(
+                ledger, end: epoch.end, mark: answer.mark, matched: ledger.closing.matched,
+                isUnknown: ledger.closing.isUnknown && ledger.closing.matched == nil, rowsAbove: rows)
+            let kept = epoch.end.keepsRecords ? try rows(settlement.keptAbove) : 0
+            let link = try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero
+            settlements.append((stream, settlement, kept, link))
+        }
+        try change { next in
+            guard let index = next.ended.firstIndex(where: { $0.ordinal == epoch.ordinal }) else { return }
+            for (stream, settlement, kept, link) in settlements {
+                let ledger = next.ended[index].streams[stream]
+                next.past[stream].fold(settlement.final, unnumbered: ledger.unnumbered)
+                next.streams[stream].unnumbered.merge(settlement.carried, uniquingKeysWith: +)
+                next.ended[index].streams[stream] = ledger.moving(above: settlement.keptAbove, link: link, rows: kept)
+            }
+            next.ended[index].phase = .moving
+        }
+        logger.notice(
+            "queue closed an epoch",
+            metadata: [
+                "queue.epoch": "\(epoch.id)", "queue.end": "\(epoch.end.rawValue)",
+                "queue.moved": "\(settlements.reduce(0) { $0 + $1.2 })",
+            ])
+    }
+
+    private func countRows(of epoch: EndedEpoch, _ stream: StreamName, above number: UInt64) throws -> UInt64 {
+        let statement = try connection.cached("SELECT count(*) FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number > ?")
+        try statement.bind(max(number, epoch.streams[stream].front), at: 1)
+        defer { statement.reset() }
+        return try statement.step() ? try statement.uint64(0) : 0
+    }
+}

@@ -1,0 +1,206 @@
+import Logging
+import SQLite
+import WireModel
+
+/// Ending the current epoch.
+extension QueueStore {
+    /// One new epoch an hour where histories part: a collector that always says so must not make the device start over and over.
+    static let leastTimeBetweenPartings: Int64 = 3600 * 1_000_000
+
+    /// Ends the epoch and begins another, in one small transaction whatever waits.
+    /// - Throws: `.tooSoon` for `.restored` less than an hour, on the queue clock, after the last one.
+    func endEpoch(_ end: EpochEnd) throws {
+        guard end != .salvaged else { throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file") }
+        if end == .restored, let last = state.restoredTime {
+            let left = Self.leastTimeBetweenPartings - (queueClock.time - last)
+            guard left <= 0 else {
+                throw QueueError(
+                    .tooSoon,
+                    "the last epoch was ended less than an hour ago because histories had parted; the next may end in "
+                        + "\((left + 999_999) / 1_000_000) s. Look why they part so often: two devices with one identity do.")
+            }
+        }
+        let former = state.epoch
+        try change { next in
+            let ordinal = next.ordinal
+            next.end(end)
+            for stream in StreamName.allCases {
+                try connection.execute("ALTER TABLE \(stream) RENAME TO \(Shelf.ended(ordinal, stream).table)")
+                try connection.execute(QueueFile.records(stream.description, stream))
+            }
+            if end == .wiped { try connection.execute("DELETE FROM quarantine") }
+        }
+        writeMarker()
+        logger.notice(
+            "queue began a new epoch",
+            metadata: ["queue.epoch": "\(state.epoch)", "queue.former": "\(former)", "queue.end": "\(end.rawValue)"])
+    }
+
+    /// Deletes, or brings into the current epoch, about so much as fits into one transaction.
+    /// - Returns: `false` where nothing is left to do.
+    func advanceEnded() throws -> Bool {
+        if try eraseSome() { return true }
+        if try moveSome() { return true }
+        return try settleFinished()
+    }
+
+    /// Erases rows that are done with: those of ended and consent shelves at or below their front.
+    /// - Returns: `false` where there are none.
+    func eraseSome() throws -> Bool {
+        for shelf in state.shelves where shelf.table != Shelf.current(shelf.stream).table {
+            let ledger = state[shelf]
+            // The sizes of all rows include those that only wait to be erased.
+            guard ledger.bytes > 0, let last = try lastErasable(of: shelf, front: ledger.front) else { continue }
+            let isWiped = state.ended.contains { .ended($0.ordinal, shelf.stream) == shelf && $0.end == .wiped }
+            if isWiped { try connection.setPragma("secure_delete", to: 1) }
+            defer { if isWiped { try? connection.setPragma("secure_delete", to: 0) } }
+            try change { next in
+                let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number <= ?")
+                try delete.bind(last.number, at: 1)
+                try delete.run()
+                next[shelf].bytes -= min(next[shelf].bytes, last.bytes)
+            }
+            checkpointIfDue()
+            return true
+        }
+        return false
+    }
+
+    private func lastErasable(of shelf: Shelf, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {
+        let rows = try connection.cached("SELECT number, size FROM \(shelf.table) WHERE number <= ? ORDER BY number LIMIT ?")
+        try rows.bind(front, QueueFile.transactionRecords)
+        defer { rows.reset() }
+        var last: (number: UInt64, bytes: UInt64)?
+        while try rows.step() {
+            last = (try rows.uint64(0), (last?.bytes ?? 0) + UInt64(max(0, rows.int64(1))))
+            if let last, last.bytes >= UInt64(QueueFile.transactionBytes) { break }
+        }
+        return last
+    }
+
+    /// Drops the tables of epochs of which nothing is left.
+    private func settleFinished() throws -> Bool {
+        guard
+            let epoch = state.ended.first(where: { epoch in
+                epoch.phase == .moving && StreamName.allCases.allSatisfy { epoch.streams[$0].rowCount == 0 }
+            })
+        else { return false }
+        try change { next in
+            for stream in StreamName.allCases { try connection.execute("DROP TABLE \(Shelf.ended(epoch.ordinal, stream).table)") }
+            next.settle(epoch.ordinal)
+        }
+        return true
+    }
+}
+
+extension QueueState {
+    /// Ends the current epoch and begins another.
+    mutating func end(_ end: EpochEnd) {
+        var over = EndedEpoch(
+            ordinal: ordinal, id: epoch, end: end, phase: .closing, endedWallTime: clock.stamp.wallTime, streams: streams)
+        epoch = .random()
+        ordinal += 1
+        streams = StreamLedgers()
+        parting = nil
+        if end == .restored { restoredTime = clock.time }
+        if !end.keepsRecords {
+            for stream in StreamName.allCases { over.streams[stream].forfeit(end.reason) }
+            forfeitApart(end)
+        }
+        ended.append(over)
+        giveUpOldest()
+        // Whoever comes next has never heard of this epoch: there is nothing to compare, and nothing to close.
+        if end == .reboundSend { moveUnasked(ended.count - 1) }
+    }
+
+    /// What waits apart goes with the epoch; it never had a number in this one.
+    private mutating func forfeitApart(_ end: EpochEnd) {
+        for stream in StreamName.allCases {
+            forfeit(.consent(stream), end.reason)
+            for index in ended.indices where ended[index].phase == .moving { forfeit(.ended(ended[index].ordinal, stream), end.reason) }
+        }
+        for index in ended.indices where ended[index].phase == .closing && ended[index].end.keepsRecords {
+            ended[index].end = end
+            for stream in StreamName.allCases { ended[index].streams[stream].forfeit(end.reason) }
+        }
+    }
+
+    private mutating func forfeit(_ shelf: Shelf, _ reason: DropReason) {
+        let count = self[shelf].rowCount
+        guard count > 0 else { return }
+        streams[shelf.stream].unnumbered[reason, default: 0] += count
+        let bytes = self[shelf].bytes
+        self[shelf].passed(self[shelf].last, link: self[shelf].lastLink, removed: RemovedRows(count: count, bytes: 0))
+        self[shelf].bytes = bytes
+    }
+
+    /// No more than so many epochs wait for a collector: of the oldest nobody will tell what became of it.
+    private mutating func giveUpOldest() {
+        let closing = ended.indices.filter { ended[$0].phase == .closing }
+        guard closing.count > QueueFile.closingEpochs, let index = closing.first else { return }
+        for stream in StreamName.allCases {
+            ended[index].streams[stream].forfeit(.unverifiable)
+            let ledger = ended[index].streams[stream]
+            var final = ledger.mark
+            final.number = ledger.last
+            final.dropped.merge(ledger.droppedAboveMark, uniquingKeysWith: +)
+            past[stream].fold(final, unnumbered: ledger.unnumbered)
+            ended[index].streams[stream] = ledger.moving(above: ledger.last, link: ledger.lastLink, rows: 0)
+        }
+        ended[index].phase = .moving
+    }
+
+    /// An epoch that is not compared with anybody's: its balance is final as the device has it, and what waits is queued anew.
+    private mutating func moveUnasked(_ index: Int) {
+        for stream in StreamName.allCases {
+            let ledger = ended[index].streams[stream]
+            var final = ledger.mark
+            final.number = ledger.last
+            final.dropped.merge(ledger.droppedAboveMark, uniquingKeysWith: +)
+            final.dropped.add(ledger.rowCount, .moved)
+            final.dropped.add(ledger.missing, .unreadable)
+            past[stream].fold(final, unnumbered: ledger.unnumbered)
+            ended[index].streams[stream] = ledger.moving(above: ledger.front, link: ledger.frontLink, rows: ledger.rowCount)
+        }
+        ended[index].phase = .moving
+    }
+
+    mutating func settle(_ ordinal: Int64) {
+        guard let index = ended.firstIndex(where: { $0.ordinal == ordinal }) else { return }
+        ended[index].phase = .settled
+        ended[index].streams = StreamLedgers()
+        let settled = ended.filter { $0.phase == .settled }
+        for epoch in settled.dropLast(QueueFile.keptSettledEpochs) { ended.removeAll { $0.ordinal == epoch.ordinal } }
+    }
+}
+
+extension StreamLedger {
+    /// Adds a settled epoch's final balance.
+    mutating func fold(_ final: StreamMark, unnumbered counts: [DropReason: UInt64]) {
+        mark.number += final.number
+        mark.stored += final.stored
+        mark.lostAtCollector += final.lostAtCollector
+        mark.rejected.merge(final.rejected, uniquingKeysWith: +)
+        mark.dropped.merge(final.dropped, uniquingKeysWith: +)
+        unnumbered.merge(counts, uniquingKeysWith: +)
+        last = mark.number
+    }
+
+    /// The ledger of rows on their way: those up to `number` are done with.
+    func moving(above number: UInt64, link: ChainLink, rows: UInt64) -> StreamLedger {
+        var ledger = StreamLedger()
+        ledger.last = last
+        ledger.lastLink = number == last ? link : lastLink
+        ledger.lastQueueTime = lastQueueTime
+        ledger.mark = StreamMark(number: number, link: link, stored: number)
+        ledger.rowCount = rows
+        ledger.bytes = bytes
+        return ledger
+    }
+}
+
+extension [DropReason: UInt64] {
+    mutating func add(_ count: UInt64, _ reason: DropReason) {
+        if count > 0 { self[reason, default: 0] += count }
+    }
+}

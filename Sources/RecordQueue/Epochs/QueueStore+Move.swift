@@ -1,0 +1,91 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// Bringing rows into the current epoch: those of a closed epoch, and those for which consent was given.
+extension QueueStore {
+    /// Moves some rows of an epoch that was closed.
+    /// - Returns: `false` where there are none.
+    func moveSome() throws -> Bool {
+        for epoch in state.ended where epoch.phase == .moving {
+            for stream in StreamName.allCases where epoch.streams[stream].rowCount > 0 {
+                _ = try moveSome(from: .ended(epoch.ordinal, stream))
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Moves the first rows of a shelf to the end of their stream, in one transaction: each is in one place or in the other.
+    ///
+    /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is dropped, counted as
+    /// unreadable.
+    /// - Returns: how many rows left the shelf.
+    func moveSome(from shelf: Shelf) throws -> Int {
+        let ledger = state[shelf]
+        let rows = try movable(of: shelf)
+        guard let last = rows.last else {
+            // The ledger says there are rows, and there is none.
+            try change { next in
+                next[shelf.stream].unnumbered.add(ledger.rowCount, .unreadable)
+                next[shelf].passed(ledger.last, link: ledger.lastLink, removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
+            }
+            return 0
+        }
+        let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
+        checkpointBefore(removing: bytes)
+        try change { next in
+            let count = try delete(through: last.number, of: shelf)
+            next[shelf].passed(last.number, link: last.link ?? .zero, removed: RemovedRows(count: count, bytes: bytes))
+            for row in rows {
+                if let record = row.record {
+                    _ = try insert(record, queuedAt: row.queueTime, into: &next)
+                } else {
+                    next[shelf.stream].unnumbered.add(1, .unreadable)
+                }
+            }
+        }
+        checkpointIfDue()
+        return rows.count
+    }
+
+    private struct MovableRow {
+        var number: UInt64
+        var queueTime: Int64
+        var size: UInt64
+        var link: ChainLink?
+        /// `nil`: damaged.
+        var record: NewRecord?
+    }
+
+    private func movable(of shelf: Shelf) throws -> [MovableRow] {
+        let ledger = state[shelf]
+        let isNumbered = shelf != .consent(shelf.stream)
+        let statement = try connection.cached(
+            "SELECT number, queue_time, size, link, body FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?")
+        try statement.bind(ledger.front, QueueFile.transactionRecords / 4)
+        defer { statement.reset() }
+        var rows: [MovableRow] = []
+        var bytes = 0
+        // The link before the next row, where it is known.
+        var running: (number: UInt64, link: ChainLink)? = isNumbered && ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
+        while try statement.step() {
+            let body = statement.data(4)
+            var row = MovableRow(
+                number: try statement.uint64(0), queueTime: statement.int64(1), size: UInt64(max(0, statement.int64(2))),
+                link: ChainLink(statement.data(3)))
+            if isNumbered {
+                let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
+                let fits = prior.map { $0.appending(body) == row.link } ?? true
+                row.record = fits ? NewRecord(requeueing: body, stream: shelf.stream, number: row.number) : nil
+            } else {
+                row.record = NewRecord(envelope: body, stream: shelf.stream)
+            }
+            running = row.link.map { (row.number, $0) }
+            rows.append(row)
+            bytes += body.count
+            if bytes >= QueueFile.transactionBytes / 4 { break }
+        }
+        return rows
+    }
+}

@@ -1,0 +1,49 @@
+import SQLite
+import WireModel
+
+/// From version 1, which had one epoch and counted its rows when asked.
+///
+/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are
+/// copied. Only the rows are counted, once.
+extension QueueStore {
+    func migrateFromVersion1() throws {
+        let found = try tables()
+        let expected = [
+            "status", "event", "sample", "ledger", "tally", "gap", "quarantine", "meta",
+        ]
+        guard Set(found.keys) == Set(expected) else { throw corrupt("it is not a queue of version 1") }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            for stream in StreamName.allCases {
+                try connection.execute("ALTER TABLE \(stream) ADD COLUMN \(QueueFile.chainColumn(stream))")
+            }
+            for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)") }
+            for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key }) where try tables()[name] == nil {
+                try connection.execute(sql)
+            }
+            try copyFromVersion1()
+            for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("DROP TABLE former_\(table)") }
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    private func copyFromVersion1() throws {
+        for stream in StreamName.allCases {
+            let raw = stream.rawValue
+            try connection.execute(
+                """
+                INSERT INTO ledger SELECT 4 + stream, last_number, last_link, last_queue_time, (SELECT count(*) FROM \(stream)), bytes,
+                mark_number, mark_link, stored, lost_at_collector, NULL, NULL, 0 FROM former_ledger WHERE stream = \(raw);
+                INSERT INTO ledger SELECT \(raw), 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
+                INSERT INTO ledger SELECT \(raw) - 4, 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
+                """)
+        }
+        try connection.execute(
+            """
+            INSERT INTO tally SELECT 4 + stream, account, reason, count FROM former_tally;
+            INSERT INTO gap SELECT 4 + stream, first, last, reason, link FROM former_gap;
+            INSERT INTO epoch SELECT 1, epoch, NULL, 1, 0, NULL, NULL, 0, 0 FROM former_meta;
+            INSERT INTO meta SELECT 1, queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector,
+            organization, device, quarantine_queue_time, NULL FROM former_meta;
+            """)
+    }
+}
