@@ -28,16 +28,21 @@ package final class RecordQueue: Sendable {
 
     /// Opens the queue of a directory, which is made if it is missing. The time it takes does not depend on the backlog.
     ///
-    /// - Throws: `.inUse` while another process or queue holds it, `.newerVersion`, `.corrupt` (the file stays as it is), `.diskFull`,
-    ///   `.io`, `.invalid` for a setting out of range.
+    /// A corrupt file is moved aside and what is readable of it goes into a new one, in a new epoch (Salvage.swift); `status` reports it.
+    /// - Throws: `.inUse` while another process or queue holds it, `.newerVersion`, `.diskFull`, `.io`, `.invalid` for a setting out of
+    ///   range.
     package static func open(
         directory: String, configuration: Configuration, clock: any RecordClock, logger: Logger
     ) throws(QueueError) -> RecordQueue {
         try configuration.validate()
         let lock = try DirectoryLock(directory: directory)
         do {
-            let store = try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
-            let writer = QueueWriter(store: store, lock: lock, configuration: configuration, logger: logger)
+            let store = try Salvage.open(directory: directory, configuration: configuration, clock: clock, logger: logger)
+            let writer = QueueWriter(store: store, lock: lock, configuration: configuration, logger: logger) { error in
+                try Salvage.replace(
+                    error.message, files: SalvageFiles(directory: directory), configuration: configuration, clock: clock, logger: logger)
+                return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
+            }
             return RecordQueue(writer: writer)
         } catch {
             throw QueueError(error)

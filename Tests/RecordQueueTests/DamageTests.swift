@@ -61,6 +61,7 @@ struct DamageTests {
             var result = "whole"
             do {
                 var collector = ModelCollector()
+                _ = try await collector.closeAll(queue)
                 _ = try await collector.drain(queue)
                 for balance in try await queue.balance().values { #expect(balance.closes, "\(balance)") }
                 _ = try await queue.status()
@@ -88,7 +89,7 @@ struct DamageTests {
     }
 
     @Test(
-        "Truncated anywhere, the file gives an error or a queue whose chain and balance hold",
+        "Truncated anywhere, there is a queue whose chain and balance hold",
         arguments: ["queue.sqlite", "queue.sqlite-wal"])
     func truncated(_ name: String) async throws {
         let fixture = try QueueFixture()
@@ -106,7 +107,7 @@ struct DamageTests {
             results.insert(try await survives(fixture, target))
             try FileManager.default.removeItem(atPath: fixture.directory + target)
         }
-        #expect(results.isSubset(of: ["whole", "corrupt", "io"]), "\(results)")
+        #expect(results.isSubset(of: ["whole", "io"]), "\(results)")
         #expect(results.contains("whole"))
     }
 
@@ -134,7 +135,7 @@ struct DamageTests {
             results[try await survives(fixture, target), default: 0] += 1
             try FileManager.default.removeItem(atPath: fixture.directory + target)
         }
-        #expect(Set(results.keys).isSubset(of: ["whole", "corrupt", "io", "newer-version"]), "\(results)")
+        #expect(Set(results.keys).isSubset(of: ["whole", "io", "newer-version"]), "\(results)")
         #expect((results["whole"] ?? 0) > 10, "\(results)")
     }
 }

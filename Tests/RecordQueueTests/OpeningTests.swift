@@ -86,7 +86,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "What is no queue is refused as corrupt, with its name and the remedy, and not touched",
+        "What is no queue is moved aside as it is, the device goes on, and the status says so",
         arguments: [
             "garbage", "other", "missing-table", "changed-table", "bad-ledger", "future-hold",
         ])
@@ -111,10 +111,19 @@ struct OpeningTests {
             try connection.close()
         }
         let before = try Data(contentsOf: URL(fileURLWithPath: fixture.database))
-        let error = try #require(code { () throws(QueueError) in try fixture.open() })
-        #expect(error.code == .corrupt)
-        #expect(error.message.contains("queue.sqlite") && error.message.contains("move it"), "\(error)")
-        #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)) == before)
+        let queue = try fixture.open()
+        let salvage = try #require(try await queue.status().ended.last?.salvage)
+        #expect(salvage.cause.contains("queue.sqlite"), "\(salvage)")
+        let aside = URL(fileURLWithPath: "\(fixture.directory)/\(salvage.file)/queue.sqlite")
+        #expect(try Data(contentsOf: aside) == before)
+        #expect(salvage.salvaged == (kind == "garbage" || kind == "other" ? 0 : 1) && salvage.lost == 0)
+        var collector = ModelCollector()
+        _ = try await collector.closeAll(queue)
+        _ = try await queue.enqueueDurably(fixture.record())
+        _ = try await collector.drain(queue)
+        #expect(collector.stored[.sample]?.count == Int(salvage.salvaged) + 1)
+        #expect(try await queue.balance()[.sample]?.closes == true)
+        await queue.close()
     }
 
     @Test("Settings out of range are refused by name")

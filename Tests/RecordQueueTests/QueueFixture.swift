@@ -158,12 +158,22 @@ struct ModelCollector {
     /// - Returns: how many parts were sent.
     mutating func drain(_ queue: RecordQueue, maximumBytes: Int = WireLimits.partBytes) async throws -> Int {
         var parts = 0
-        for stream in StreamName.allCases {
-            while let part = try await queue.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: 10_000, hold: .zero) {
-                let answer = post(part)
-                guard answer.outcome == .stored || answer.outcome == .already else { throw Refused(answer: answer) }
-                guard try await queue.apply(answer) == .remove else { throw Refused(answer: answer) }
-                parts += 1
+        var former = -1
+        while former != parts {
+            former = parts
+            for stream in StreamName.allCases {
+                while let part = try await queue.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: 10_000, hold: .zero) {
+                    let answer = post(part)
+                    guard answer.outcome == .stored || answer.outcome == .already else { throw Refused(answer: answer) }
+                    let decision = try await queue.apply(answer)
+                    // A file that turned out to be corrupt was replaced meanwhile.
+                    if queue.epoch != part.epoch {
+                        _ = try await closeAll(queue)
+                    } else if decision != .remove {
+                        throw Refused(answer: answer)
+                    }
+                    parts += 1
+                }
             }
         }
         return parts

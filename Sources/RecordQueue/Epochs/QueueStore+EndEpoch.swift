@@ -21,6 +21,8 @@ extension QueueStore {
             }
         }
         let former = state.epoch
+        if end == .wiped { try connection.setPragma("secure_delete", to: 1) }
+        defer { if end == .wiped { try? connection.setPragma("secure_delete", to: 0) } }
         try change { next in
             let ordinal = next.ordinal
             next.end(end)
@@ -51,7 +53,7 @@ extension QueueStore {
             let ledger = state[shelf]
             // The sizes of all rows include those that only wait to be erased.
             guard ledger.bytes > 0, let last = try lastErasable(of: shelf, front: ledger.front) else { continue }
-            let isWiped = state.ended.contains { .ended($0.ordinal, shelf.stream) == shelf && $0.end == .wiped }
+            let isWiped = hasWipedEpoch
             if isWiped { try connection.setPragma("secure_delete", to: 1) }
             defer { if isWiped { try? connection.setPragma("secure_delete", to: 0) } }
             try change { next in
@@ -64,6 +66,19 @@ extension QueueStore {
             return true
         }
         return false
+    }
+
+    /// Content of what was wiped is still to leave the disk.
+    var hasWipedEpoch: Bool { state.ended.contains { $0.end == .wiped && $0.phase != .settled } }
+
+    /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still hold what was erased, and
+    /// what was acknowledged before. The file is written anew, with what little is in it now, and both are cut and allocated anew.
+    func scrub() throws {
+        try connection.execute("VACUUM")
+        try connection.setChunkSize(bytes: QueueFile.pageBytes)
+        guard try !connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(path) could not be cut after a wipe") }
+        isWALAllocated = false
+        try allocate()
     }
 
     private func lastErasable(of shelf: Shelf, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {

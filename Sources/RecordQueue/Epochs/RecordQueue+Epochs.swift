@@ -5,11 +5,13 @@ extension RecordQueue {
     /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new epoch begins at once.
     ///
     /// One transaction, whatever waits; on disk when this returns. What is to be erased is erased before it returns, too; a crash in between
-    /// leaves that to the next call of `nextPart`.
+    /// leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of what was in it, free pages included; where this
+    /// throws after the epoch has changed, say so again.
     /// - Throws: `.tooSoon` for `.restored` less than an hour after the last one; `.invalid` for `.salvaged`.
     package func endEpoch(_ end: EpochEnd) async throws(QueueError) {
         try await run(committingFirst: true) { try $0.endEpoch(end) }
         try await advanceEnded()
+        if end == .wiped { try await run { try $0.scrub() } }
     }
 
     /// The next `POST /api/v1/streams/close` for an ended epoch, finer each time; `nil`: nothing is to be closed. Survives restarts.

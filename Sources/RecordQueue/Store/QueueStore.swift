@@ -97,6 +97,9 @@ final class QueueStore {
         try connection.close()
     }
 
+    /// Closes the file as it is, without another write.
+    func abandon() throws { try connection.close() }
+
     /// Moves the WAL into the file when it has grown to its measure. Never an error: the next commit tries again.
     func checkpointIfDue() {
         if connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }

@@ -14,12 +14,20 @@ final class QueueWriter: @unchecked Sendable {
     private let lossWindow: Duration
     private let transactionBytes: Int
     private let logger: Logger
+    /// Replaces a corrupt file, whose store is closed, by what is readable of it.
+    private let replaceFile: @Sendable (QueueError) throws -> QueueStore
+    /// Only on `queue`.
+    private var replacements = 0
     /// Only on `queue`; `nil` once closed.
     private var store: QueueStore?
     /// Only on `queue`; released after the store is closed.
     private var lock: DirectoryLock?
 
-    init(store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger) {
+    init(
+        store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger,
+        replaceFile: @escaping @Sendable (QueueError) throws -> QueueStore
+    ) {
+        self.replaceFile = replaceFile
         self.store = store
         self.lock = lock
         buffer = Mutex(WriteBuffer(capacity: configuration.bufferBytes))
@@ -82,13 +90,14 @@ final class QueueWriter: @unchecked Sendable {
         let result: Result<T, QueueError> = await withCheckedContinuation { waiter in
             queue.async { [self] in
                 if committingFirst { commitGathered() }
-                guard let store else { return waiter.resume(returning: .failure(.closed)) }
-                let result: Result<T, QueueError>
-                do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
-                let seen = Glance(store.state)
-                glance.withLock { $0 = seen }
+                var result: Result<T, QueueError> = .failure(.closed)
+                while let store {
+                    do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
+                    guard case .failure(let error) = result, replaceCorrupt(after: error) else { break }
+                }
+                look()
                 waiter.resume(returning: result)
-                store.checkpointIfDue()
+                store?.checkpointIfDue()
             }
         }
         return try result.get()
@@ -143,21 +152,53 @@ final class QueueWriter: @unchecked Sendable {
         }
     }
 
+    /// On `queue`: after the state may have changed in what others look at.
+    private func look() {
+        guard let store else { return }
+        let seen = Glance(store.state)
+        glance.withLock { $0 = seen }
+    }
+
+    /// A disk that damages every file is not worked against for ever.
+    private static let greatestReplacements = 8
+
+    /// On `queue`: the device goes on with a new file.
+    /// - Returns: whether there is one, and what failed is worth another try.
+    private func replaceCorrupt(after error: QueueError) -> Bool {
+        guard error.code == .corrupt, replacements < Self.greatestReplacements, let former = store else { return false }
+        replacements += 1
+        store = nil
+        do {
+            try former.abandon()
+            store = try replaceFile(error)
+            look()
+            return true
+        } catch {
+            logger.critical("corrupt queue could not be replaced", metadata: ["queue.error": "\(error)"])
+            // As before: calls fail with what is wrong with it, until it is opened anew.
+            store = former
+            return false
+        }
+    }
+
     /// On `queue`: commits all that has gathered, in transactions of bounded size.
     private func commitGathered() {
-        guard let store else { return }
         let taken = buffer.withLock { $0.take() }
         var rest = taken.entries[...]
         var unnumbered = taken.unnumbered
         while !rest.isEmpty || !unnumbered.isEmpty {
             let chunk = rest.prefix(fittingBytes: transactionBytes, records: QueueFile.transactionRecords)
             do {
+                guard let store else { throw QueueError.closed }
                 try commit(Array(chunk), unnumbered: unnumbered, into: store)
                 unnumbered = [:]
                 rest.removeFirst(chunk.count)
                 buffer.withLock { $0.committed() }
             } catch {
-                return commitLess(of: Array(rest), unnumbered: unnumbered, into: store, after: QueueError(error))
+                let failure = QueueError(error)
+                if replaceCorrupt(after: failure) { continue }
+                guard let store else { return fail(Array(rest), unnumbered: unnumbered, with: failure) }
+                return commitLess(of: Array(rest), unnumbered: unnumbered, into: store, after: failure)
             }
         }
     }

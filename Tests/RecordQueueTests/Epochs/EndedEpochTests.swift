@@ -115,7 +115,7 @@ struct EndedEpochTests {
         try await queue.endEpoch(.wiped)
         await queue.close()
         for name in [fixture.database, fixture.database + "-wal"] {
-            #expect(try Data(contentsOf: URL(fileURLWithPath: name)).range(of: secret) == nil, "\(name)")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: name)).range(of: secret) == nil, "\(name.suffix(12))")
         }
     }
 

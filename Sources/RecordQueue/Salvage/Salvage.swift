@@ -1,0 +1,259 @@
+import Logging
+import SQLite
+import WireModel
+
+/// Going on after a queue's file turned out to be corrupt, or gone.
+///
+/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is looked at, for rows of
+/// our shape: what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go into a new file, in which a new epoch
+/// begins at once and the old one is an ended epoch that waits to be closed with the collector: so what had arrived is found out by the chain
+/// and not sent again, and what had not is queued anew. Numbers without a readable row count as `salvage`. The new file takes its place, and the
+/// old one is kept aside as `queue.corrupt-<n>-<time>/`, `QueueFile.keptCorruptFiles` of them at most. `status` reports all of it.
+///
+/// **The steps, and a crash between them.** Whatever happens, the next opening finds one of: `queue.salvaging/` without a queue in it (move
+/// on), with one and none outside (begin anew: nothing was queued since), or with one and the new one outside (only rename it). Nothing of the old
+/// file is ever written to.
+///
+/// **Which rows are believed.** One whose columns and envelope say the same, and whose link follows from the row before it where that is
+/// there. Its `chain` column says to which epoch it belongs, so that a stale copy on a page that is no longer in use is neither taken for
+/// another epoch's record nor, being at or below the front, queued anew.
+///
+/// **When the epoch is not known any more** - its row in `epoch` lost, and `queue.epoch` too - nobody can be asked what has arrived. The
+/// records are then not queued anew, because that could double them unnoticed; they are counted as `unverifiable` and stay in the file
+/// kept aside. *Against:* it loses records that in all likelihood were never sent. But it loses them counted, and two places have to be
+/// damaged at once for it.
+enum Salvage {
+    /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first.
+    static func open(
+        directory: String, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+    ) throws -> QueueStore {
+        let files = SalvageFiles(directory: directory)
+        if let cause = try files.unfinished() ?? files.missing() {
+            try replace(cause, files: files, configuration: configuration, clock: clock, logger: logger)
+        }
+        do {
+            return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
+        } catch {
+            let error = QueueError(error)
+            guard error.code == .corrupt || (error.code == .newerVersion && !files.isVersionPlausible) else { throw error }
+            try replace(error.message, files: files, configuration: configuration, clock: clock, logger: logger)
+            return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
+        }
+    }
+
+    /// Nobody has the file open.
+    static func replace(
+        _ cause: String, files: SalvageFiles, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+    ) throws {
+        let aside = try files.moveAside(at: clock.now().wallTime)
+        let note = SalvageNote(cause: String(cause.prefix(500)), file: aside, salvaged: 0, lost: 0)
+        let outcome = try fill(files, note: note, configuration: configuration, clock: clock, logger: logger)
+        try files.publish(as: aside)
+        logger.error(
+            "queue file was corrupt and was replaced",
+            metadata: [
+                "queue.cause": "\(cause)", "queue.file": "\(aside)", "queue.salvaged": "\(outcome.salvaged)",
+                "queue.lost": "\(outcome.lost)",
+            ])
+    }
+
+    /// Makes the new file from what the old one still says.
+    private static func fill(
+        _ files: SalvageFiles, note: SalvageNote, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+    ) throws -> SalvageNote {
+        let pages = RawPages(database: files.corruptDatabase, wal: files.corruptDatabase + "-wal")
+        var found = SalvagedState()
+        var rows = RawRows(pages)
+        rows.forEach { id, row in
+            if let row = SalvageRow(id: id, row) { found.add(row) }
+        }
+        let state = found.state(marker: EpochMarker(in: files.directory), now: clock.now())
+        let store = try QueueStore(
+            directory: files.salvaging, name: SalvageFiles.newName, initial: state, configuration: configuration, clock: clock,
+            logger: logger)
+        let outcome = try store.fill(from: pages, found: found, note: note)
+        // Its WAL stays behind.
+        guard try !store.connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(store.path) could not be completed") }
+        try store.connection.close()
+        return outcome
+    }
+}
+
+extension QueueStore {
+    /// Takes over the records of a corrupt file.
+    fileprivate func fill(from pages: RawPages, found: SalvagedState, note: SalvageNote) throws -> SalvageNote {
+        var unknown: [StreamName: UInt64] = [:]
+        var batch: [SalvageRow.Record] = []
+        var bytes = 0
+        var isFull = false
+        func flush() throws {
+            guard !batch.isEmpty else { return }
+            defer {
+                batch.removeAll(keepingCapacity: true)
+                bytes = 0
+            }
+            guard !isFull else { return }
+            do { try insert(salvaged: batch, bytes: bytes) } catch {
+                // What has no room stays in the file that is kept aside, counted as lost.
+                guard QueueError(error).code == .diskFull else { throw error }
+                isFull = true
+                logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(error)"])
+            }
+        }
+        var rows = RawRows(pages)
+        try rows.forEach { id, row in
+            guard case .record(var record)? = SalvageRow(id: id, row) else { return }
+            guard let shelf = state.shelf(of: record.chain) else {
+                if !found.isStale(record.chain) { unknown[record.chain.stream, default: 0] += 1 }
+                return
+            }
+            guard record.number > state[shelf].front else { return }
+            // Nothing confirms this column, and one that is far ahead would age all others.
+            record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
+            batch.append(record)
+            bytes += record.body.count
+            if bytes >= configuration.transactionBytes || batch.count >= QueueFile.transactionRecords { try flush() }
+        }
+        try flush()
+        return try count(unknown, note)
+    }
+
+    private func insert(salvaged records: [SalvageRow.Record], bytes: Int) throws {
+        let pages = RoomPlan.pages(records: records.count, bytes: bytes) * 2
+        if case .grow(let target) = try roomPlan().step(needed: pages) { try grow(toPages: target) }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            for record in records {
+                guard let shelf = state.shelf(of: record.chain) else { continue }
+                // Copies of one row are alike.
+                let statement = try connection.cached(
+                    """
+                    INSERT OR IGNORE INTO \(shelf.table) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """)
+                try statement.bind(
+                    record.number, record.kind, record.wallTime, record.queueTime, record.body.count, record.keyID, record.link,
+                    record.body, record.chain.rawValue)
+                try statement.run()
+            }
+        }
+        checkpointIfDue()
+    }
+
+    /// Deletes what does not follow from the row before it, and brings the ledgers in line with the rows.
+    private func count(_ unknown: [StreamName: UInt64], _ note: SalvageNote) throws -> SalvageNote {
+        let shelves = state.shelves.filter { $0 != .current($0.stream) }
+        for shelf in shelves {
+            for chunk in try unchained(shelf).chunked(1000) {
+                try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+                    let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number = ?")
+                    for number in chunk {
+                        try delete.bind(number, at: 1)
+                        try delete.run()
+                    }
+                }
+                checkpointIfDue()
+            }
+        }
+        var figures: [Shelf: ShelfFigures] = [:]
+        for shelf in shelves { figures[shelf] = try self.figures(of: shelf) }
+        let counted = figures
+        return try change { next in
+            var note = note
+            var greatestTime = next.clock.time
+            for (shelf, figures) in counted {
+                if !next.isChained(shelf) {
+                    let lost = next[shelf].rowCount - min(next[shelf].rowCount, figures.removed.count)
+                    next[shelf.stream].unnumbered.add(lost, .salvage)
+                    note.lost += lost
+                }
+                next[shelf].adopt(figures)
+                greatestTime = max(greatestTime, figures.queueTime)
+                note.salvaged += figures.removed.count
+                if case .ended(let ordinal, _) = shelf, next.ended.last?.ordinal == ordinal { note.lost += next[shelf].missing }
+            }
+            for (stream, count) in unknown {
+                next[stream].unnumbered.add(count, .unverifiable)
+                note.lost += count
+            }
+            next.clock = QueueClock(time: greatestTime, stamp: next.clock.stamp)
+            if next.ended.last?.phase == .closing {
+                next.ended[next.ended.count - 1].salvage = note
+            } else {
+                // Its epoch is not known: the note stands for itself.
+                next.ended.append(
+                    EndedEpoch(
+                        ordinal: next.ordinal - 1, id: .random(), end: .salvaged, phase: .settled,
+                        endedWallTime: next.clock.stamp.wallTime, salvage: note, streams: StreamLedgers()))
+            }
+            return note
+        }
+    }
+
+    /// Numbers of rows whose link does not follow from that of the row before.
+    private func unchained(_ shelf: Shelf) throws -> [UInt64] {
+        guard shelf != .consent(shelf.stream) else { return [] }
+        let rows = try connection.cached("SELECT number, link, body FROM \(shelf.table) ORDER BY number")
+        defer { rows.reset() }
+        var running = (number: state[shelf].front, link: state[shelf].frontLink)
+        var unchained: [UInt64] = []
+        while try rows.step() {
+            let number = try rows.uint64(0)
+            let link = ChainLink(rows.data(1)) ?? .zero
+            if number == running.number + 1 {
+                let expected = rows.withBlob(2) { running.link.appending($0) }
+                if expected != link { unchained.append(number) }
+            }
+            running = (number, link)
+        }
+        return unchained
+    }
+
+    struct ShelfFigures {
+        var removed: RemovedRows
+        var last: UInt64
+        var lastLink: ChainLink
+        var queueTime: Int64
+    }
+
+    private func figures(of shelf: Shelf) throws -> ShelfFigures {
+        let sums = try connection.cached("SELECT count(*), coalesce(sum(size), 0), coalesce(max(queue_time), 0) FROM \(shelf.table)")
+        defer { sums.reset() }
+        guard try sums.step() else { throw corrupt("\(shelf.table) cannot be counted") }
+        var figures = ShelfFigures(
+            removed: RemovedRows(count: try sums.uint64(0), bytes: try sums.uint64(1)), last: 0, lastLink: .zero, queueTime: sums.int64(2))
+        let last = try connection.cached("SELECT number, link FROM \(shelf.table) ORDER BY number DESC LIMIT 1")
+        defer { last.reset() }
+        if try last.step() {
+            figures.last = try last.uint64(0)
+            figures.lastLink = ChainLink(last.data(1)) ?? .zero
+        }
+        return figures
+    }
+}
+
+extension StreamLedger {
+    /// Rows were found, perhaps beyond what the ledger knew of.
+    fileprivate mutating func adopt(_ figures: QueueStore.ShelfFigures) {
+        rowCount = figures.removed.count
+        bytes = figures.removed.bytes
+        lastQueueTime = max(lastQueueTime, figures.queueTime)
+        if figures.last > last {
+            last = figures.last
+            lastLink = figures.lastLink
+        }
+    }
+}
+
+extension QueueState {
+    /// Where a row found in a corrupt file belongs; `nil`: nowhere any more.
+    fileprivate func shelf(of chain: ChainCode) -> Shelf? {
+        if chain.ordinal == ChainCode.consent { return .consent(chain.stream) }
+        return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled } ? .ended(chain.ordinal, chain.stream) : nil
+    }
+}
+
+extension Array {
+    fileprivate func chunked(_ size: Int) -> [ArraySlice<Element>] {
+        stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+    }
+}

@@ -1,0 +1,165 @@
+import FoundationEssentials
+import WireModel
+
+/// What a row of a queue's file is, by its columns alone.
+enum SalvageRow {
+    struct Record {
+        var chain: ChainCode
+        var number: UInt64
+        var kind: Int64
+        var wallTime: Int64
+        var queueTime: Int64
+        var keyID: Int64
+        /// Empty for a record without a number.
+        var link: Data
+        var body: Data
+    }
+
+    struct Epoch {
+        var ordinal: Int64
+        var id: EpochID
+        var end: EpochEnd?
+        var phase: EndedEpoch.Phase
+        var endedWallTime: Int64
+        var note: SalvageNote?
+    }
+
+    struct Meta {
+        var clock: QueueClock
+        var binding: QueueBinding?
+        /// Of version 1, which kept it here.
+        var epoch: EpochID?
+    }
+
+    case record(Record)
+    case ledger(ChainCode, StreamLedger)
+    case gap(ChainCode, Gap)
+    case tally(ChainCode, TallyAccount, Int, UInt64)
+    case epoch(Epoch)
+    case meta(Meta)
+
+    /// `nil`: nothing of ours, or damaged.
+    init?(id: Int64, _ row: RawRow) {
+        switch row.columns.count {
+        case 4: self.init(tally: row)
+        case 5: self.init(gap: row)
+        case 8, 9:
+            if row.isNull(0), row.bytes(1)?.count == 16 {
+                self.init(epoch: id, row)
+            } else if row.columns.count == 9, row.bytes(2) != nil {
+                self.init(formerLedger: id, row)
+            } else {
+                self.init(record: id, row)
+            }
+        case 13:
+            if row.bytes(2)?.count == 16 { self.init(ledger: id, row) } else { self.init(meta: id, row) }
+        default: return nil
+        }
+    }
+
+    private init?(record id: Int64, _ row: RawRow) {
+        guard let number = UInt64(exactly: id), number > 0, row.isNull(0), let kind = row.integer(1), let wallTime = row.integer(2),
+            let queueTime = row.integer(3), (0...QueueClock.greatestTime).contains(queueTime), let size = row.integer(4),
+            let keyID = row.integer(5), let link = row.bytes(6), let body = row.bytes(7), body.count == size
+        else { return nil }
+        let data = Data(body)
+        // Rows of before the chain was in them are of the first epoch; their stream is that of their kind.
+        let chain = row.columns.count == 9 ? row.integer(8).flatMap { ChainCode(rawValue: $0) } : Self.formerChain(kind)
+        guard let chain else { return nil }
+        // The envelope says the same once more.
+        let header: RecordHeader?
+        if chain.ordinal == ChainCode.consent {
+            header = link.isEmpty ? RecordHeader(scanning: Data([8, 1]) + data) : nil
+        } else {
+            header = link.count == ChainLink.byteCount ? RecordHeader(scanning: data).flatMap { $0.number == number ? $0 : nil } : nil
+        }
+        guard let header, header.kind == kind, header.wallTime == wallTime else { return nil }
+        self = .record(
+            Record(
+                chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID, link: Data(link),
+                body: data))
+    }
+
+    private static func formerChain(_ kind: Int64) -> ChainCode? {
+        switch kind {
+        case 1...9: ChainCode(ordinal: 1, stream: .status)
+        case 10...19: ChainCode(ordinal: 1, stream: .event)
+        default: ChainCode(ordinal: 1, stream: .sample)
+        }
+    }
+
+    private init?(ledger id: Int64, _ row: RawRow) {
+        guard let chain = ChainCode(rawValue: id), let last = row.count(1), let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
+            let lastQueueTime = row.integer(3), let rows = row.count(4), let bytes = row.count(5), let mark = row.count(6),
+            let markLink = row.bytes(7).flatMap({ ChainLink($0) }), let stored = row.count(8), let lost = row.count(9)
+        else { return nil }
+        var ledger = StreamLedger()
+        ledger.last = last
+        ledger.lastLink = lastLink
+        ledger.lastQueueTime = lastQueueTime
+        ledger.rowCount = rows
+        ledger.bytes = bytes
+        ledger.mark = StreamMark(number: mark, link: markLink, stored: stored, lostAtCollector: lost)
+        self = .ledger(chain, ledger)
+    }
+
+    /// Of version 1.
+    private init?(formerLedger id: Int64, _ row: RawRow) {
+        guard let stream = StreamName(rawValue: Int(clamping: id)), let last = row.count(1),
+            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3), let bytes = row.count(4),
+            let mark = row.count(5), let markLink = row.bytes(6).flatMap({ ChainLink($0) }), let stored = row.count(7),
+            let lost = row.count(8)
+        else { return nil }
+        var ledger = StreamLedger()
+        ledger.last = last
+        ledger.lastLink = lastLink
+        ledger.lastQueueTime = lastQueueTime
+        ledger.bytes = bytes
+        ledger.mark = StreamMark(number: mark, link: markLink, stored: stored, lostAtCollector: lost)
+        self = .ledger(ChainCode(ordinal: 1, stream: stream), ledger)
+    }
+
+    private init?(gap row: RawRow) {
+        guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }), let first = row.count(1), let last = row.count(2),
+            first > 0, last >= first, let reason = row.integer(3), let link = row.bytes(4).flatMap({ ChainLink($0) })
+        else { return nil }
+        self = .gap(chain, Gap(first: first, last: last, reason: DropReason(rawValue: Int(clamping: reason)), link: link))
+    }
+
+    private init?(tally row: RawRow) {
+        guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }),
+            let account = row.text(1).flatMap({ TallyAccount(rawValue: $0) }),
+            let reason = row.integer(2), let count = row.count(3), count <= BatchPart.greatestNumber >> 8
+        else { return nil }
+        self = .tally(chain, account, Int(clamping: reason), count)
+    }
+
+    private init?(epoch id: Int64, _ row: RawRow) {
+        guard row.columns.count == 9, id > 0, let identifier = row.bytes(1).flatMap({ EpochID($0) }),
+            let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }), let ended = row.integer(4),
+            let salvaged = row.count(7), let lost = row.count(8)
+        else { return nil }
+        let end = row.text(2).flatMap { EpochEnd(rawValue: $0) }
+        guard end != nil || row.isNull(2) else { return nil }
+        let note = row.text(5).map { SalvageNote(cause: $0, file: row.text(6) ?? "", salvaged: salvaged, lost: lost) }
+        self = .epoch(Epoch(ordinal: id, id: identifier, end: end, phase: phase, endedWallTime: ended, note: note))
+    }
+
+    private init?(meta id: Int64, _ row: RawRow) {
+        // Version 1 has the epoch in front.
+        let epoch = row.bytes(1).flatMap { EpochID($0) }
+        let first = epoch == nil ? 1 : 2
+        guard id == 1, row.isNull(0), let time = row.integer(first), (0...QueueClock.greatestTime).contains(time),
+            let wallTime = row.integer(first + 1), let sinceBoot = row.count(first + 3)
+        else { return nil }
+        let stamp = RecordStamp(
+            wallTime: wallTime, bootID: row.bytes(first + 2).flatMap { BootID($0) }, timeSinceBoot: sinceBoot)
+        var meta = Meta(clock: QueueClock(time: time, stamp: stamp), epoch: epoch)
+        if let collector = row.bytes(first + 7).flatMap({ CollectorID($0) }), let organization = row.text(first + 8),
+            let device = row.bytes(first + 9).flatMap({ DeviceID($0) })
+        {
+            meta.binding = QueueBinding(collector: collector, organization: organization, device: device)
+        }
+        self = .meta(meta)
+    }
+}

@@ -1,0 +1,107 @@
+import WireModel
+
+/// What a corrupt file still says of itself, gathered row by row, and the state a new file begins with. Pure.
+struct SalvagedState {
+    private var meta: SalvageRow.Meta?
+    private var epochs: [Int64: SalvageRow.Epoch] = [:]
+    private var ledgers: [ChainCode: StreamLedger] = [:]
+    private var gaps: [ChainCode: Set<Gap>] = [:]
+    private var tallies: [ChainCode: [TallyAccount: [Int: UInt64]]] = [:]
+    private var greatestOrdinal: Int64 = 0
+
+    /// Stale copies on pages that are no longer in use lose against newer ones.
+    mutating func add(_ row: SalvageRow) {
+        switch row {
+        case .meta(let found): if found.clock.time >= meta?.clock.time ?? 0 { meta = found }
+        case .epoch(let found):
+            greatestOrdinal = max(greatestOrdinal, found.ordinal)
+            let former = epochs[found.ordinal]
+            if former == nil || former?.end == nil || found.phase.rawValue > former?.phase.rawValue ?? 0 { epochs[found.ordinal] = found }
+        case .ledger(let chain, let found):
+            greatestOrdinal = max(greatestOrdinal, chain.ordinal)
+            let former = ledgers[chain]
+            if former == nil || (found.last, found.mark.number) >= (former?.last ?? 0, former?.mark.number ?? 0) { ledgers[chain] = found }
+        case .gap(let chain, let gap): gaps[chain, default: []].insert(gap)
+        case .tally(let chain, let account, let reason, let count):
+            let former = tallies[chain]?[account]?[reason] ?? 0
+            tallies[chain, default: [:]][account, default: [:]][reason] = max(former, count)
+        case .record(let record): greatestOrdinal = max(greatestOrdinal, record.chain.ordinal)
+        }
+    }
+
+    /// The newest time on the queue clock that the file knew of; `nil`: it knows none any more.
+    var greatestQueueTime: Int64? {
+        meta?.clock.time ?? ledgers.values.map(\.lastQueueTime).filter { (0...QueueClock.greatestTime).contains($0) }.max()
+    }
+
+    /// Whether a row of an epoch that has no tables is only a copy left on a page: the list of epochs is there, and this one is over.
+    func isStale(_ chain: ChainCode) -> Bool {
+        epochs.values.contains { $0.end == nil && $0.ordinal > chain.ordinal }
+    }
+
+    /// The state of the file that takes its place: a new epoch, and what was there as ended ones. Rows are counted later.
+    ///
+    /// - Parameter marker: what `queue.epoch` says: where the file does not know its epoch any more, this does.
+    func state(marker: EpochMarker?, now: RecordStamp) -> QueueState {
+        var state = QueueState(epoch: .random(), clock: meta?.clock ?? QueueClock(time: greatestQueueTime ?? 0, stamp: now))
+        state.binding = meta?.binding
+        var known = epochs
+        if let marker, known[marker.ordinal] == nil, known.values.allSatisfy({ $0.ordinal < marker.ordinal }) {
+            known[marker.ordinal] = SalvageRow.Epoch(
+                ordinal: marker.ordinal, id: marker.epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
+        }
+        if let epoch = meta?.epoch, known.isEmpty {
+            known[1] = SalvageRow.Epoch(ordinal: 1, id: epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
+        }
+        // One stays free, for a note where the epoch is not known.
+        state.ordinal = max(greatestOrdinal, known.keys.max() ?? 0) + 2
+        for epoch in known.values.sorted(by: { $0.ordinal < $1.ordinal }) {
+            var ended = EndedEpoch(
+                ordinal: epoch.ordinal, id: epoch.id, end: epoch.end ?? .salvaged, phase: epoch.end == nil ? .closing : epoch.phase,
+                endedWallTime: epoch.end == nil ? now.wallTime : epoch.endedWallTime, salvage: epoch.note, streams: StreamLedgers())
+            if ended.phase != .settled {
+                for stream in StreamName.allCases {
+                    ended.streams[stream] = ledger(ChainCode(ordinal: epoch.ordinal, stream: stream))
+                    if ended.phase == .closing { ended.streams[stream].rowCount = 0 }
+                }
+            }
+            state.ended.append(ended)
+        }
+        for stream in StreamName.allCases {
+            state.past[stream] = ledger(ChainCode(ordinal: ChainCode.past, stream: stream))
+            state.consent[stream] = ledger(ChainCode(ordinal: ChainCode.consent, stream: stream))
+        }
+        return state
+    }
+
+    /// A ledger that cannot be wrong: what contradicts itself is left out, and then counts as lost.
+    private func ledger(_ chain: ChainCode) -> StreamLedger {
+        guard var ledger = ledgers[chain] else { return StreamLedger() }
+        ledger.bytes = 0
+        ledger.lastQueueTime = min(max(0, ledger.lastQueueTime), greatestQueueTime ?? 0)
+        ledger.last = min(ledger.last, BatchPart.greatestNumber)
+        for (account, counts) in tallies[chain] ?? [:] {
+            for (reason, count) in counts where count > 0 {
+                switch account {
+                case .rejected: ledger.mark.rejected[RejectReason(rawValue: reason)] = count
+                case .dropped: ledger.mark.dropped[DropReason(rawValue: reason)] = count
+                case .unnumbered: ledger.unnumbered[DropReason(rawValue: reason)] = count
+                }
+            }
+        }
+        if !ledger.mark.addsUp {
+            // The collector's own counts come with its answer to the close; until then nobody knows why.
+            ledger.mark.rejected = [:]
+            ledger.mark.lostAtCollector = 0
+            ledger.mark.stored = min(ledger.mark.stored, ledger.mark.number)
+            ledger.mark.dropped = [:]
+            ledger.mark.dropped.add(ledger.mark.number - ledger.mark.stored, .unverifiable)
+        }
+        guard ledger.mark.number <= ledger.last else { return StreamLedger() }
+        for gap in (gaps[chain] ?? []).sorted(by: { ($0.first, $1.last) < ($1.first, $0.last) })
+        where gap.first == ledger.front + 1 && gap.last <= ledger.last { ledger.gaps.append(gap) }
+        if ledger.front == ledger.last { ledger.lastLink = ledger.frontLink }
+        ledger.rowCount = min(ledger.rowCount, ledger.last - ledger.front)
+        return ledger
+    }
+}
