@@ -46,6 +46,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "DataSampler", targets: ["DataSampler"]),
+        .library(name: "DataSamplerMetrics", targets: ["DataSamplerMetrics"]),
         .executable(name: "ws1agent", targets: ["ws1agent"]),
         .executable(name: "ws1collector", targets: ["ws1collector"]),
     ],
@@ -83,6 +84,7 @@ let package = Package(
         target(
             "DataSampler",
             ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
+        target("DataSamplerMetrics", ["DataSampler", metrics]),
         target(
             "AgentCommands",
             ["DataSampler", "WireModel", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
@@ -113,6 +115,7 @@ let package = Package(
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
         tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", logging, metrics]),
+        tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests(

@@ -1,0 +1,179 @@
+import CoreMetrics
+import DataSampler
+import Synchronization
+
+/// Records what a program counts and times with swift-metrics as samples of a custom module.
+///
+/// ```swift
+/// import DataSampler
+/// import DataSamplerMetrics
+/// import Metrics
+///
+/// let metrics = SampledMetrics(name: "shop", sampleInterval: 60)
+/// MetricsSystem.bootstrap(metrics)
+/// let sampler = try DataSampler(configuration: configuration)
+/// try sampler.register(metrics)
+/// try await sampler.start()
+///
+/// Counter(label: "http.server.requests", dimensions: [("method", "GET")]).increment()
+/// Timer(label: "http.server.request.duration").recordMilliseconds(12)
+/// ```
+///
+/// Each sample holds one set of measurements per label and dimensions, named and typed as OpenTelemetry would: dimensions become attributes,
+/// times are in seconds, and a unit is taken from the label's last word where it says one (`..._bytes`).
+///
+/// | made with | measurements |
+/// |---|---|
+/// | `Counter`, `FloatingPointCounter` | `<label>`: the total since the program started; `<label>.delta`: the growth since the last sample. A lost sample loses growth, never the total |
+/// | `Gauge`, `Meter` | `<label>`: the last value; none before the first |
+/// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the quantiles asked for (`.p95`), within 5 %; none where nothing was recorded |
+///
+/// A sample has at most ``maximumMeasurements``. Labels and dimensions that would need more are not recorded; how many there are is the
+/// measurement `ws1.metrics.dropped`. Making a handler takes a lock and a look-up, recording with one a lock of its own: keep handlers in hot
+/// places. Safe from any thread.
+public final class SampledMetrics: MetricsFactory, CustomSampleModule {
+    /// Of one sample, `ws1.metrics.dropped` included.
+    public static let maximumMeasurements = 512
+
+    private struct State {
+        var series: [SeriesKey: Registered] = [:]
+        /// Measurements that all series together can give.
+        var weight = 0
+        var dropped: Set<Int> = []
+        var droppedCount: UInt64 = 0
+    }
+
+    private struct Registered {
+        var series: any Series
+        /// Handlers made and not destroyed.
+        var handlers: Int
+    }
+
+    /// Of dropped series so many are told apart, by the hash of their key; further ones count each time they are asked for.
+    private static let rememberedDrops = 4_096
+    private static let droppedName = "ws1.metrics.dropped"
+
+    /// The custom module's name.
+    public let name: String
+    /// Seconds between two samples; `nil`: the sampler's default.
+    public let sampleInterval: Double?
+    private let quantiles: [Double]
+    private let state = Mutex(State())
+
+    /// Touches nothing until it is made the metrics system's factory, or handed to handlers.
+    ///
+    /// - Parameters:
+    ///   - name: the custom module's name: see ``CustomSampleModule/name``.
+    ///   - sampleInterval: seconds, 1 to 86,400; `nil`: the sampler's default.
+    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are left out.
+    public init(name: String, sampleInterval: Double? = nil, quantiles: [Double] = []) {
+        self.name = name
+        self.sampleInterval = sampleInterval
+        self.quantiles = Array(quantiles.filter { $0 > 0 && $0 < 1 }.prefix(8))
+    }
+
+    /// The measurements since the last call; the sampler calls it.
+    public func sample() async throws -> [SampleMeasurement] { takeMeasurements() }
+
+    func takeMeasurements() -> [SampleMeasurement] {
+        state.withLock { state in
+            var measurements: [SampleMeasurement] = []
+            for (key, registered) in state.series {
+                measurements += registered.series.takeMeasurements(key)
+                // Its last growth has been told now.
+                if registered.handlers == 0 { remove(key, &state) }
+            }
+            if state.droppedCount > 0 {
+                measurements.append(
+                    SampleMeasurement(name: Self.droppedName, unit: "{series}", value: .integer(Int64(clamping: state.droppedCount))))
+            }
+            return measurements
+        }
+    }
+
+    // MARK: MetricsFactory
+
+    /// A handler whose total and growth are sampled.
+    public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        make(.counter, label, dimensions, unit: "1") { CounterSeries() } ?? CounterSeries()
+    }
+
+    /// A handler whose total and growth are sampled.
+    public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
+        make(.floatingPointCounter, label, dimensions, unit: "1") { FloatingPointCounterSeries() } ?? FloatingPointCounterSeries()
+    }
+
+    /// A handler whose last value is sampled.
+    public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        make(.meter, label, dimensions, unit: "") { GaugeSeries() } ?? GaugeSeries()
+    }
+
+    /// A handler whose distribution is sampled; its last value only, where it does not aggregate.
+    public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        guard aggregate else { return make(.gauge, label, dimensions, unit: "") { GaugeSeries() } ?? GaugeSeries() }
+        let quantiles = quantiles
+        return make(.recorder, label, dimensions, unit: "") { DistributionSeries(quantiles: quantiles) } ?? DistributionSeries(quantiles: [])
+    }
+
+    /// A handler whose distribution is sampled, in seconds.
+    public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        let quantiles = quantiles
+        return make(.timer, label, dimensions, unit: "s") { DistributionSeries(quantiles: quantiles) } ?? DistributionSeries(quantiles: [])
+    }
+
+    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    public func destroyCounter(_ handler: any CounterHandler) { destroy(handler) }
+
+    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { destroy(handler) }
+
+    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    public func destroyMeter(_ handler: any MeterHandler) { destroy(handler) }
+
+    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    public func destroyRecorder(_ handler: any RecorderHandler) { destroy(handler) }
+
+    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    public func destroyTimer(_ handler: any TimerHandler) { destroy(handler) }
+
+    // MARK: Series
+
+    /// - Returns: `nil` where there is no room, or the dimensions are too many: what is recorded with it goes nowhere, and is counted.
+    private func make<S: Series>(
+        _ kind: SeriesKey.Kind, _ label: String, _ dimensions: [(String, String)], unit: String, _ new: () -> S
+    ) -> S? {
+        let key = SeriesKey(kind, label: label, dimensions: dimensions, unit: unit)
+        return state.withLock { state in
+            guard let key else {
+                state.droppedCount += 1
+                return nil
+            }
+            if let registered = state.series[key], let series = registered.series as? S {
+                state.series[key]?.handlers += 1
+                return series
+            }
+            let series = new()
+            // One place is the dropped ones' own.
+            guard state.weight + series.weight < Self.maximumMeasurements else {
+                if state.dropped.count >= Self.rememberedDrops || state.dropped.insert(key.hashValue).inserted { state.droppedCount += 1 }
+                return nil
+            }
+            state.weight += series.weight
+            state.series[key] = Registered(series: series, handlers: 1)
+            return series
+        }
+    }
+
+    private func destroy(_ handler: AnyObject) {
+        state.withLock { state in
+            // Destroying is rare; finding the key costs a walk instead of a key in every handler.
+            guard let key = state.series.first(where: { $0.value.series === handler })?.key else { return }
+            state.series[key]?.handlers -= 1
+        }
+    }
+
+    private func remove(_ key: SeriesKey, _ state: inout State) {
+        guard let registered = state.series.removeValue(forKey: key) else { return }
+        state.weight -= registered.series.weight
+    }
+}

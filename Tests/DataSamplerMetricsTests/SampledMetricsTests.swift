@@ -1,0 +1,188 @@
+import CoreMetrics
+import DataSampler
+import Dispatch
+import Testing
+
+@testable import DataSamplerMetrics
+
+@Suite struct SampledMetricsTests {
+    /// By name and attributes, as text.
+    private static func told(_ metrics: SampledMetrics) -> [String: EventValue] {
+        Dictionary(
+            uniqueKeysWithValues: metrics.takeMeasurements().map { measurement in
+                let attributes = measurement.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
+                return (attributes.isEmpty ? measurement.name : "\(measurement.name){\(attributes)}", measurement.value)
+            })
+    }
+
+    @Test func countersTellTheirTotalAndTheirGrowthPerSetOfDimensions() {
+        let metrics = SampledMetrics(name: "app")
+        let get = Counter(label: "http.requests", dimensions: [("method", "GET")], factory: metrics)
+        let put = Counter(label: "http.requests", dimensions: [("method", "PUT")], factory: metrics)
+        get.increment(by: 3)
+        put.increment()
+        #expect(
+            Self.told(metrics) == [
+                "http.requests{method=GET}": .integer(3), "http.requests.delta{method=GET}": .integer(3),
+                "http.requests{method=PUT}": .integer(1), "http.requests.delta{method=PUT}": .integer(1),
+            ])
+        // The same label and dimensions made again are the same series.
+        Counter(label: "http.requests", dimensions: [("method", "GET")], factory: metrics).increment(by: 2)
+        let second = Self.told(metrics)
+        #expect(second["http.requests{method=GET}"] == .integer(5))
+        #expect(second["http.requests.delta{method=GET}"] == .integer(2))
+        #expect(second["http.requests.delta{method=PUT}"] == .integer(0))
+    }
+
+    @Test func aCounterNeitherWrapsNorForgetsItsResetNorTakesWhatIsNoNumber() {
+        let metrics = SampledMetrics(name: "app")
+        let counter = Counter(label: "a", factory: metrics)
+        counter.increment(by: Int64.max)
+        counter.increment(by: 5)
+        let seconds = FloatingPointCounter(label: "b", factory: metrics)
+        seconds.increment(by: 0.25)
+        seconds.increment(by: Double.nan)
+        seconds.increment(by: Double.infinity)
+        let first = Self.told(metrics)
+        #expect(first["a"] == .integer(.max) && first["b"] == .double(0.25) && first["b.delta"] == .double(0.25))
+        counter.reset()
+        counter.increment()
+        #expect(Self.told(metrics)["a"] == .integer(1))
+    }
+
+    @Test func gaugesAndMetersTellTheirLastValueAndNoneBeforeTheFirst() {
+        let metrics = SampledMetrics(name: "app")
+        let gauge = Gauge(label: "depth", factory: metrics)
+        let meter = Meter(label: "level", factory: metrics)
+        #expect(Self.told(metrics).isEmpty)
+        gauge.record(3)
+        gauge.record(7)
+        gauge.record(Double.nan)
+        meter.set(10.5)
+        meter.decrement(by: 0.5)
+        meter.increment()
+        #expect(Self.told(metrics) == ["depth": .double(7), "level": .double(11)])
+        #expect(Self.told(metrics) == ["depth": .double(7), "level": .double(11)], "a gauge stands until it changes")
+    }
+
+    @Test func timersTellCountSumLeastAndGreatestOfTheIntervalInSeconds() {
+        let metrics = SampledMetrics(name: "app")
+        let timer = Timer(label: "request.duration", dimensions: [("route", "/")], factory: metrics)
+        timer.recordMilliseconds(250)
+        timer.recordSeconds(2)
+        let measurements = metrics.takeMeasurements()
+        #expect(measurements.allSatisfy { $0.attributes == ["route": "/"] })
+        #expect(
+            Dictionary(uniqueKeysWithValues: measurements.map { ($0.name, $0.value) }) == [
+                "request.duration.count": .integer(2), "request.duration.sum": .double(2.25), "request.duration.min": .double(0.25),
+                "request.duration.max": .double(2),
+            ])
+        #expect(measurements.first { $0.name.hasSuffix(".sum") }?.unit == "s")
+        #expect(metrics.takeMeasurements().isEmpty, "nothing was timed since")
+    }
+
+    @Test func quantilesAreRightWithinFivePerCent() throws {
+        let metrics = SampledMetrics(name: "app", quantiles: [0.5, 0.99, 1.5])
+        let recorder = Recorder(label: "size_bytes", factory: metrics)
+        for value in 1...10_000 { recorder.record(value) }
+        let told = Self.told(metrics)
+        #expect(Set(told.keys) == ["size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50", "size_bytes.p99"])
+        guard case .double(let median)? = told["size_bytes.p50"], case .double(let high)? = told["size_bytes.p99"] else {
+            Issue.record("no quantiles")
+            return
+        }
+        #expect(abs(median / 5_000 - 1) < 0.05 && abs(high / 9_900 - 1) < 0.05)
+        #expect(told["size_bytes.sum"] == .double(50_005_000))
+    }
+
+    @Test(arguments: [
+        ("http_response_bytes", "By"), ("queue.bytes_total", "By"), ("wait_seconds", "s"), ("requests", "1"), ("cache-ratio", "1"),
+    ])
+    func aUnitIsTakenFromTheLabelsLastWord(label: String, unit: String) {
+        let metrics = SampledMetrics(name: "app")
+        Counter(label: label, factory: metrics).increment()
+        #expect(metrics.takeMeasurements().map(\.unit) == [unit, unit])
+    }
+
+    @Test func whatIsOutOfBoundsIsCutSoThatEverySampleCanBeRecorded() throws {
+        let metrics = SampledMetrics(name: "app")
+        let long = String(repeating: "ä", count: 200)
+        Counter(label: "my counter \(long)", dimensions: [(long, long), ("", "x"), ("a", "1"), ("a", "2")], factory: metrics).increment()
+        for measurement in metrics.takeMeasurements() {
+            #expect(measurement.name.utf8.count <= 128 && measurement.name.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+            #expect(measurement.attributes.count == 2 && measurement.attributes["a"] == "2")
+            for (name, value) in measurement.attributes {
+                #expect((1...64).contains(name.utf8.count) && value.utf8.count <= 256)
+            }
+        }
+        Counter(label: "many", dimensions: (0..<17).map { ("d\($0)", "x") }, factory: metrics).increment()
+        #expect(Self.told(metrics)["ws1.metrics.dropped"] == .integer(1))
+    }
+
+    @Test func seriesBeyondTheBoundAreNotRecordedAndCountedOnce() {
+        let metrics = SampledMetrics(name: "app")
+        for _ in 0..<2 {
+            for user in 0..<1_000 { Counter(label: "logins", dimensions: [("user", "\(user)")], factory: metrics).increment() }
+        }
+        let measurements = metrics.takeMeasurements()
+        #expect(measurements.count <= SampledMetrics.maximumMeasurements)
+        #expect(measurements.count(where: { $0.name == "logins" }) == 255)
+        #expect(measurements.filter { $0.name == "logins" }.allSatisfy { $0.value == .integer(2) })
+        #expect(measurements.last?.name == "ws1.metrics.dropped" && measurements.last?.value == .integer(745))
+    }
+
+    @Test func aDestroyedSeriesIsToldOnceMoreAndMakesRoom() {
+        let metrics = SampledMetrics(name: "app")
+        for round in 0..<400 {
+            let counter = Counter(label: "job", dimensions: [("id", "\(round)")], factory: metrics)
+            counter.increment()
+            counter.destroy()
+            let told = Self.told(metrics)
+            #expect(told == ["job{id=\(round)}": .integer(1), "job.delta{id=\(round)}": .integer(1)])
+        }
+        #expect(metrics.takeMeasurements().isEmpty)
+        // Two handlers of one series: the first destroyed takes nothing away.
+        let one = Counter(label: "job", factory: metrics)
+        let two = Counter(label: "job", factory: metrics)
+        one.destroy()
+        _ = metrics.takeMeasurements()
+        two.increment()
+        #expect(Self.told(metrics)["job"] == .integer(1))
+    }
+
+    @Test func nothingIsLostOrDoubledWhenThreadsCountWhileSamplesAreTaken() {
+        let metrics = SampledMetrics(name: "app")
+        let counter = Counter(label: "hits", factory: metrics)
+        let timer = Timer(label: "time", factory: metrics)
+        var deltas: Int64 = 0
+        var timed: Int64 = 0
+        func take() {
+            for measurement in metrics.takeMeasurements() {
+                guard case .integer(let value) = measurement.value else { continue }
+                if measurement.name == "hits.delta" { deltas += value }
+                if measurement.name == "time.count" { timed += value }
+            }
+        }
+        let group = DispatchGroup()
+        for _ in 0..<4 {
+            DispatchQueue.global().async(group: group) {
+                for _ in 0..<20_000 {
+                    counter.increment()
+                    timer.recordNanoseconds(5)
+                }
+            }
+        }
+        while group.wait(timeout: .now()) == .timedOut { take() }
+        take()
+        #expect(deltas == 80_000 && timed == 80_000)
+        #expect(Self.told(metrics)["hits"] == .integer(80_000))
+    }
+
+    @Test func itIsACustomModuleOfTheSampler() async throws {
+        let metrics = SampledMetrics(name: "shop", sampleInterval: 30)
+        let module: any CustomSampleModule = metrics
+        Counter(label: "sales", factory: metrics).increment()
+        #expect(module.name == "shop" && module.sampleInterval == 30)
+        #expect(try await module.sample().map(\.name) == ["sales", "sales.delta"])
+    }
+}
