@@ -1,0 +1,86 @@
+import Foundation
+import SwiftProtobuf
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct ConsentGateTests {
+    @Test(arguments: [
+        (.granted, false, .event, .queue), (.granted, false, .sample, .queue), (.granted, true, .event, .apart),
+        (.pending, false, .event, .apart), (.pending, false, .sample, .apart), (.denied, false, .event, .refuse),
+        (.denied, true, .sample, .refuse), (.granted, true, .status, .queue), (.pending, false, .status, .queue),
+        (.denied, true, .status, .queue),
+    ] as [(DataSamplerConsent, Bool, StreamName, ConsentGate.Decision)])
+    func whatPeopleDoWaitsForConsentAndThatTheDeviceLivesDoesNot(
+        consent: DataSamplerConsent, isSettling: Bool, stream: StreamName, decision: ConsentGate.Decision
+    ) {
+        #expect(ConsentGate.decide(consent, isSettling: isSettling, stream: stream) == decision)
+    }
+
+    @Test func aBeaconWithoutConsentTellsOfTheProgramOnly() throws {
+        var expected = WireBeacon()
+        expected.trigger = .schedule
+        expected.organizationGroup = "acme"
+        expected.application = "com.example"
+        expected.applicationVersion = "2"
+        expected.libraryVersion = "1"
+        expected.enrollment = .enrolled
+        expected.managed = .yes
+        expected.pushToken.token = "t"
+        expected.profileRevision = 4
+        expected.nextBeaconSeconds = 900
+        expected.queue = [WireStreamStatus.with { $0.waiting = 3 }]
+        expected.self_p.residentBytes = 9
+        expected.processStartTime = 7
+        expected.beaconSequence = 2
+        expected.consent = .denied
+        expected.slowdown.budget = "cpu"
+        expected.telemetryDisabled = false
+
+        var beacon = expected
+        beacon.deviceName = "annas-laptop"
+        beacon.operatingSystem.name = "linux"
+        beacon.userEmail = "anna@example.org"
+        beacon.userFullName = "Anna"
+        beacon.userDisplayName = "A"
+        beacon.deviceCompliance = .compliant
+        beacon.applicationCompliance = .compliant
+        beacon.compromised = .yes
+        beacon.findings = [WireFinding.with { $0.detector = "x" }]
+        beacon.doNotDisturb = .yes
+        beacon.location.latitude = 1
+        beacon.power.batteryLevel = 5
+        beacon.network = .wifi
+        beacon.rules = [WireRuleResult.with { $0.rule = "r" }]
+        beacon.model = "m"
+        beacon.uptimeSeconds = 8
+        beacon.metered = true
+        beacon.roaming = true
+        beacon.modules = ["system"]
+        #expect(try WireBeacon.decode(ConsentGate.reduced(beacon.encoded, kind: .beacon)) == expected)
+    }
+
+    @Test func aCommandsResultWithoutConsentTellsItsStateOnly() throws {
+        let result = WireCommandResult.with {
+            $0.commandID = Data(repeating: 1, count: 16)
+            $0.state = .done
+            $0.progress = 10_000
+            $0.detail = "logs of anna"
+            $0.deviceInformation.identity.hostName = "annas-laptop"
+        }
+        let reduced = try WireCommandResult.decode(ConsentGate.reduced(result.encoded, kind: .commandResult))
+        #expect(
+            reduced
+                == WireCommandResult.with {
+                    $0.commandID = result.commandID
+                    $0.state = .done
+                    $0.progress = 10_000
+                })
+    }
+
+    @Test func whatIsNoStatusRecordOrNoMessageIsReducedToNothing() {
+        #expect(ConsentGate.reduced(Data([1, 2, 3]), kind: .sampleSystem).isEmpty)
+        #expect(ConsentGate.reduced(Data([0xFF]), kind: .beacon).isEmpty)
+    }
+}

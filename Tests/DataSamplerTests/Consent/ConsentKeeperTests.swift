@@ -1,0 +1,156 @@
+import Foundation
+import Logging
+import Synchronization
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct ConsentKeeperTests {
+    private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func keeper(
+        _ directory: String, _ queue: ScriptedConsentQueue, initial: DataSamplerConsent = .granted
+    ) throws -> ConsentKeeper {
+        try ConsentKeeper(store: ConsentStore(directory: directory), queue: queue, initial: initial, logger: quiet)
+    }
+
+    private static func event(_ name: String, stream: StreamName = .event) -> NewRecord {
+        NewRecord(stream: stream, kind: .event, stamp: ManualRecordClock().now(), body: Data(name.utf8))
+    }
+
+    /// As the sampler does it.
+    private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue) async throws {
+        switch keeper.decision(for: record.stream) {
+        case .queue: queue.enqueue(record)
+        case .apart: try await keeper.keepApart(record)
+        case .refuse: throw keeper.refused(record.stream)
+        }
+    }
+
+    @Test func consentIsGrantedUnlessConfiguredPending() throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        #expect(try keeper(directory.path, queue).consent == .granted)
+        #expect(try keeper(directory.path, queue, initial: .pending).consent == .pending)
+        #expect(!FileManager.default.fileExists(atPath: directory.path + "/consent.json"), "nobody decided anything")
+    }
+
+    @Test func whatWaitedForConsentGoesInTheOrderOfItsMakingBeforeWhatIsNewer() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper(directory.path, queue, initial: .pending)
+        for name in ["1", "2", "3"] { try await Self.record(Self.event(name), keeper, queue) }
+        #expect(queue.now.queued.isEmpty)
+        // While the first of them is on its way, another event is recorded.
+        queue.whileReleasing { release in
+            if release == 1 { try? await Self.record(Self.event("4"), keeper, queue) }
+        }
+        try await keeper.set(.granted, wallTime: 1)
+        try await Self.record(Self.event("5"), keeper, queue)
+        #expect(queue.now.queued == ["1", "2", "3", "4", "5"].map { Self.event($0) })
+        #expect(queue.now.kept.isEmpty)
+    }
+
+    @Test func aDenialDeletesWhatWaitsAndRefusesAndCountsWhatComes() async throws {
+        let directory = try TemporaryDirectory()
+        let beacon = Self.event("beacon", stream: .status)
+        let queue = ScriptedConsentQueue(queued: [Self.event("waiting"), beacon])
+        let keeper = try keeper(directory.path, queue, initial: .pending)
+        try await Self.record(Self.event("kept"), keeper, queue)
+        try await keeper.set(.denied, wallTime: 1)
+        #expect(queue.now.kept.isEmpty && queue.now.queued == [beacon] && queue.now.deleted == 2)
+        await #expect {
+            try await Self.record(Self.event("late"), keeper, queue)
+        } throws: {
+            ($0 as? DataSamplerError)?.code == .consentDenied
+        }
+        try await Self.record(Self.event("another beacon", stream: .status), keeper, queue)
+        #expect(queue.now.refused == [.event: 1])
+        #expect(queue.now.queued.count == 2)
+        // A changed mind counts from then on.
+        try await keeper.set(.granted, wallTime: 2)
+        try await Self.record(Self.event("again"), keeper, queue)
+        #expect(queue.now.queued.last == Self.event("again"))
+    }
+
+    @Test func aDecisionSurvivesACrashBeforeAnythingMovedAndIsCarriedOutAtTheNextStart() async throws {
+        for (consent, left) in [(DataSamplerConsent.granted, 2), (.denied, 0)] {
+            let directory = try TemporaryDirectory()
+            let queue = ScriptedConsentQueue()
+            let first = try keeper(directory.path, queue, initial: .pending)
+            for name in ["1", "2"] { try await Self.record(Self.event(name), first, queue) }
+            // The queue fails where a crash would have come.
+            queue.change { $0.failures = 1 }
+            await #expect(throws: DataSamplerError.self) { try await first.set(consent, wallTime: 1) }
+            #expect(queue.now.kept.count == 2)
+
+            let second = try keeper(directory.path, queue, initial: .pending)
+            #expect(second.consent == consent)
+            try await second.settle()
+            #expect(queue.now.kept.isEmpty && queue.now.queued.count == left)
+        }
+    }
+
+    @Test func aFailedMoveIsMadeUpForWithTheNextRecordAndKeepsTheOrder() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper(directory.path, queue, initial: .pending)
+        try await Self.record(Self.event("1"), keeper, queue)
+        queue.change { $0.failures = 1 }
+        await #expect(throws: DataSamplerError.self) { try await keeper.set(.granted, wallTime: 1) }
+        try await Self.record(Self.event("2"), keeper, queue)
+        #expect(queue.now.queued == [Self.event("1"), Self.event("2")])
+        #expect(keeper.decision(for: .event) == .queue)
+    }
+
+    @Test func aDenialThatComesWhileRecordsAreReleasedWins() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper(directory.path, queue, initial: .pending)
+        for name in ["1", "2", "3"] { try await Self.record(Self.event(name), keeper, queue) }
+        queue.whileReleasing { release in
+            if release == 1 { try? await keeper.set(.denied, wallTime: 2) }
+        }
+        try await keeper.set(.granted, wallTime: 1)
+        #expect(keeper.consent == .denied)
+        #expect(queue.now.kept.isEmpty && queue.now.queued.isEmpty && queue.now.deleted == 3)
+    }
+
+    @Test func aProducerThatNeverPausesDoesNotKeepAReleaseFromEnding() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper(directory.path, queue, initial: .pending)
+        try await Self.record(Self.event("1"), keeper, queue)
+        queue.whileReleasing { release in
+            // During every release comes another record.
+            try? await Self.record(Self.event("\(release)"), keeper, queue)
+        }
+        try await keeper.set(.granted, wallTime: 1)
+        #expect(queue.now.kept.isEmpty)
+        #expect(keeper.decision(for: .event) == .queue)
+    }
+
+    @Test func aDamagedDecisionIsNoConsent() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        try await keeper(directory.path, queue).set(.denied, wallTime: 1)
+        try Data("{}".utf8).write(to: URL(filePath: directory.path + "/consent.json"))
+        let told = Mutex<DataSamplerError?>(nil)
+        let store = ConsentStore(directory: directory.path)
+        let damaged = try ConsentKeeper(store: store, queue: queue, initial: .granted, logger: quiet) { error in
+            told.withLock { $0 = error }
+        }
+        #expect(damaged.consent == .pending)
+        #expect(told.withLock { $0?.code } == .storageDamaged)
+        #expect(try keeper(directory.path, queue).consent == .pending, "and so it stays until somebody decides")
+    }
+
+    @Test func aDecisionThatCannotBeWrittenChangesNothing() async throws {
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper("/proc/nowhere", queue, initial: .pending)
+        await #expect(throws: DataSamplerError.self) { try await keeper.set(.granted, wallTime: 1) }
+        #expect(keeper.consent == .pending)
+    }
+}
