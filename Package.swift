@@ -114,7 +114,8 @@ let package = Package(
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
-        tests("DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
+        tests(
+            "DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),

@@ -112,7 +112,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         guard aggregate else { return make(.gauge, label, dimensions, unit: "") { GaugeSeries() } ?? GaugeSeries() }
         let quantiles = quantiles
-        return make(.recorder, label, dimensions, unit: "") { DistributionSeries(quantiles: quantiles) } ?? DistributionSeries(quantiles: [])
+        return make(.recorder, label, dimensions, unit: "") { DistributionSeries(quantiles: quantiles) }
+            ?? DistributionSeries(quantiles: [])
     }
 
     /// A handler whose distribution is sampled, in seconds.

@@ -86,7 +86,10 @@ import Testing
         let recorder = Recorder(label: "size_bytes", factory: metrics)
         for value in 1...10_000 { recorder.record(value) }
         let told = Self.told(metrics)
-        #expect(Set(told.keys) == ["size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50", "size_bytes.p99"])
+        #expect(
+            Set(told.keys) == [
+                "size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50", "size_bytes.p99",
+            ])
         guard case .double(let median)? = told["size_bytes.p50"], case .double(let high)? = told["size_bytes.p99"] else {
             Issue.record("no quantiles")
             return

@@ -6,7 +6,7 @@ import Testing
 struct SampleScheduleTests {
     private static let second: UInt64 = 1_000_000
 
-    private static func schedule(_ intervals: [SampleModuleName: Double], at now: UInt64) throws -> SampleSchedule {
+    private static func schedule(_ intervals: [SampleModuleName: Double], at now: UInt64) throws -> SampleSchedule<SampleModuleName> {
         SampleSchedule(intervals: try intervals.mapValues { try SampleInterval(seconds: $0) }, now: now)
     }
 

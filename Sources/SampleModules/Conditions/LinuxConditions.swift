@@ -33,10 +33,15 @@ package final class LinuxConditions: ConditionsSource {
     private let network: @Sendable (any HostSource) -> WireNetworkClass
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - bus: the network services, such as those on the system bus.
-    ///   - network: the class of the interface that the default route leaves by; `offline` where there is none.
-    package init(
+    /// - Parameter bus: the network services; `nil`: those on the system bus.
+    package convenience init(host: any HostSource, bus: (any BusFactsSource)? = nil, logger: Logger) {
+        self.init(host: host, bus: bus ?? SystemBusFacts(logger: logger), logger: logger) { host in
+            DefaultRoute.interface(host: host).map { InterfaceClass.classify($0, host: host) } ?? .offline
+        }
+    }
+
+    /// - Parameter network: the class of the interface that the default route leaves by.
+    init(
         host: any HostSource, bus: any BusFactsSource, logger: Logger, network: @escaping @Sendable (any HostSource) -> WireNetworkClass
     ) {
         self.host = host

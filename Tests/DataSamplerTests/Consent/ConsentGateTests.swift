@@ -6,12 +6,13 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct ConsentGateTests {
-    @Test(arguments: [
-        (.granted, false, .event, .queue), (.granted, false, .sample, .queue), (.granted, true, .event, .apart),
-        (.pending, false, .event, .apart), (.pending, false, .sample, .apart), (.denied, false, .event, .refuse),
-        (.denied, true, .sample, .refuse), (.granted, true, .status, .queue), (.pending, false, .status, .queue),
-        (.denied, true, .status, .queue),
-    ] as [(DataSamplerConsent, Bool, StreamName, ConsentGate.Decision)])
+    @Test(
+        arguments: [
+            (.granted, false, .event, .queue), (.granted, false, .sample, .queue), (.granted, true, .event, .apart),
+            (.pending, false, .event, .apart), (.pending, false, .sample, .apart), (.denied, false, .event, .refuse),
+            (.denied, true, .sample, .refuse), (.granted, true, .status, .queue), (.pending, false, .status, .queue),
+            (.denied, true, .status, .queue),
+        ] as [(DataSamplerConsent, Bool, StreamName, ConsentGate.Decision)])
     func whatPeopleDoWaitsForConsentAndThatTheDeviceLivesDoesNot(
         consent: DataSamplerConsent, isSettling: Bool, stream: StreamName, decision: ConsentGate.Decision
     ) {

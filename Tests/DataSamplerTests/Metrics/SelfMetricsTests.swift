@@ -85,7 +85,11 @@ import WireModel
         metrics.update(slowdown: BudgetVerdict(factor: 2.5, reason: .cpu, used: 60, allowed: 50))
         var cost = WireSelfCost()
         cost.add(metrics.selfFigures())
-        #expect(cost.slowdown == WireSlowdown.with { $0.budget = "cpu"; $0.factor = 250; $0.used = 60; $0.allowed = 50 })
+        #expect(
+            cost.slowdown
+                == WireSlowdown.with {
+                    $0.budget = "cpu"; $0.factor = 250; $0.used = 60; $0.allowed = 50
+                })
         #expect(cost.hasRecordsMade && cost.recordsMade == 0)
         metrics.update(slowdown: BudgetVerdict())
         #expect(recorded["ws1_sampler_slowdown_factor"]?.all == [2.5, 1])

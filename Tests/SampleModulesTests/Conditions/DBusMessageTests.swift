@@ -77,18 +77,20 @@ import Testing
         var reader = DBusReader([UInt8](repeating: 0, count: 64)[...], isLittleEndian: true)
         #expect(reader.values(String(repeating: "a", count: 64) + "y") == nil)
         // Variants in variants, without end.
-        var variants = DBusReader([UInt8](repeating: 0, count: 0)[...] + Array(repeating: [1, UInt8(ascii: "v"), 0], count: 99).joined(), isLittleEndian: true)
+        var variants = DBusReader(
+            [UInt8](repeating: 0, count: 0)[...] + Array(repeating: [1, UInt8(ascii: "v"), 0], count: 99).joined(), isLittleEndian: true)
         #expect(variants.values("v") == nil)
         var empty = DBusReader([0, 0, 0, 0, 0, 0, 0, 0][...], isLittleEndian: true)
         #expect(empty.values("()") == nil)
     }
 
-    @Test(arguments: [
-        ("unix:path=/run/dbus/system_bus_socket", .path("/run/dbus/system_bus_socket")),
-        ("tcp:host=localhost;unix:guid=1,path=/tmp/a%20b", .path("/tmp/a b")),
-        ("unix:abstract=bus", .abstract("bus")),
-        ("tcp:host=localhost", nil), ("", nil), ("unix:path=%", nil),
-    ] as [(String, DBusAddress?)])
+    @Test(
+        arguments: [
+            ("unix:path=/run/dbus/system_bus_socket", .path("/run/dbus/system_bus_socket")),
+            ("tcp:host=localhost;unix:guid=1,path=/tmp/a%20b", .path("/tmp/a b")),
+            ("unix:abstract=bus", .abstract("bus")),
+            ("tcp:host=localhost", nil), ("", nil), ("unix:path=%", nil),
+        ] as [(String, DBusAddress?)])
     func onlySocketsOfThisMachineAreTaken(list: String, address: DBusAddress?) {
         #expect(DBusAddress(list) == address)
     }

@@ -33,7 +33,9 @@ import WireModel
     }
 
     private static func advance(_ host: CapturedHostSource, seconds: UInt64) {
-        host.change { $0.time.sinceBootMicroseconds += seconds * 1_000_000 }
+        host.change {
+            $0.time = SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: $0.time.sinceBootMicroseconds + seconds * 1_000_000)
+        }
     }
 
     private static func battery(_ status: String, capacity: Int) -> String {
@@ -53,7 +55,9 @@ import WireModel
         #expect(server.network == .ethernet)
     }
 
-    @Test(arguments: [("Discharging", false), ("Charging", true), ("Full", true), ("Not charging", true), ("Unknown", nil)] as [(String, Bool?)])
+    @Test(
+        arguments: [("Discharging", false), ("Charging", true), ("Full", true), ("Not charging", true), ("Unknown", nil)]
+            as [(String, Bool?)])
     func aBatteryWithoutALineSupplyBesideItTellsByWhatHappensToIt(status: String, power: Bool?) {
         let host = CapturedHostSource()
         host.set("/sys/class/power_supply/BAT0/uevent", Self.battery(status, capacity: 64))
@@ -84,11 +88,13 @@ import WireModel
         var detector = StallDetector()
         #expect(detector.stalled(processor: nil, memory: nil, disk: nil) == nil)
         func file(_ some: UInt32, _ full: UInt32) -> PressureFile {
-            let text = "some avg10=\(some / 100).00 avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full / 100).00 avg60=0.00 avg300=0.00 total=1\n"
+            let text =
+                "some avg10=\(some / 100).00 avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full / 100).00 avg60=0.00 avg300=0.00 total=1\n"
             return Array(text.utf8).withUnsafeBytes { PressureFile($0) }
         }
         #expect(detector.stalled(processor: file(90_00, 0), memory: nil, disk: nil) == true)
-        #expect(detector.stalled(processor: file(10_00, 0), memory: file(90_00, 0), disk: file(90_00, 49_00)) == true, "half of it holds on")
+        #expect(
+            detector.stalled(processor: file(10_00, 0), memory: file(90_00, 0), disk: file(90_00, 49_00)) == true, "half of it holds on")
         #expect(detector.stalled(processor: file(10_00, 0), memory: file(90_00, 0), disk: file(90_00, 24_00)) == false)
         #expect(detector.stalled(processor: file(0, 0), memory: nil, disk: file(0, 50_00)) == true)
     }
@@ -134,9 +140,9 @@ import WireModel
         let host = CapturedHostSource()
         let bus = ScriptedBusFacts(BusFacts())
         let conditions = conditions(host, bus)
-        host.change { $0.time.sinceBootMicroseconds = 1_000_000_000 }
+        host.change { $0.time = SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: 1_000_000_000) }
         _ = conditions.current()
-        host.change { $0.time.sinceBootMicroseconds = 5 }
+        host.change { $0.time = SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: 5) }
         _ = conditions.current()
         #expect(bus.asked.count == 2)
     }
