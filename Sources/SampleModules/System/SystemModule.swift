@@ -34,9 +34,12 @@ package struct SystemModule: SampleModule {
     private var power: WirePower?
     private var temperatures: [WireTemperature] = []
     private var processStart: UInt64?
+    private let program: (any SelfFiguresSource)?
 
-    package init(host: any HostSource, logger: Logger) {
+    /// - Parameter program: tells what only the program knows of its own cost; `nil`: nothing does.
+    package init(host: any HostSource, logger: Logger, program: (any SelfFiguresSource)? = nil) {
         reader = FileReader(host: host, logger: logger)
+        self.program = program
     }
 
     package mutating func sample(at time: SampleTime) -> SampleResult {
@@ -201,6 +204,7 @@ package struct SystemModule: SampleModule {
         cost.uptimeMicroseconds = now - processStart
         if let io { cost.writtenBytes = io.writtenBytes }
         if let openFiles = figures.openFiles { cost.openFiles = openFiles }
+        if let program { cost.add(program.selfFigures()) }
         sample.self_p = cost
     }
 }
