@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -6,7 +8,7 @@ import WireModel
 @testable import RecordQueue
 
 @Suite struct BeaconComposerTests {
-    private static func inputs() -> BeaconInputs {
+    private static func inputs() async throws -> BeaconInputs {
         var inputs = BeaconInputs(
             trigger: .command, sequence: 7, stamp: RecordStamp(wallTime: 5_000_000_000, bootID: nil, timeSinceBoot: 1))
         inputs.nextBeaconSeconds = 900
@@ -47,27 +49,37 @@ import WireModel
         slowdown.factor = 200
         inputs.slowdown = slowdown
         inputs.modules = ["system"]
-        inputs.queue = queue()
+        inputs.queue = try await queue()
         return inputs
     }
 
-    private static func queue() -> QueueStatus {
+    /// A new queue's, with figures of its events.
+    private static func queue() async throws -> QueueStatus {
+        let directory = try TemporaryDirectory()
+        let queue = try RecordQueue.open(
+            directory: directory.path, configuration: RecordQueue.Configuration(), clock: ManualRecordClock(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        var status = try await queue.status()
+        await queue.close()
         var mark = StreamMark(number: 40, link: .zero, stored: 36)
         mark.rejected = [.policy: 1, .recordTooLarge: 2]
-        let stream = QueueStatus.Stream(
-            waiting: 3, waitingBytes: 300, oldestAgeSeconds: 12.9, due: 1, lastNumber: 43, mark: mark, gaps: [],
-            dropped: [.consent: 2, .byteCap: 5, .ageCap: 0])
-        return QueueStatus(
-            epoch: .random(), streams: [.event: stream], parting: nil, binding: nil, fileBytes: 0, walBytes: 0, freeBytes: nil,
-            quarantinedRecords: 0, quarantinedBytes: 0, secondsSinceQuarantine: nil, buffered: 0, commits: 0, pagesWritten: 0, failure: nil)
+        var stream = try #require(status.streams[.event])
+        stream.waiting = 3
+        stream.waitingBytes = 300
+        stream.oldestAgeSeconds = 12.9
+        stream.mark = mark
+        stream.dropped = [.consent: 2, .byteCap: 5, .ageCap: 0]
+        status.streams = [.event: stream]
+        return status
     }
 
-    @Test func `Every field of the wire's beacon is told where it is known`() throws {
-        let beacon = BeaconComposer.beacon(Self.inputs())
+    @Test func `Every field of the wire's beacon is told where it is known`() async throws {
+        let beacon = try await BeaconComposer.beacon(Self.inputs())
         #expect(beacon.trigger == .command && beacon.beaconSequence == 7 && beacon.nextBeaconSeconds == 900)
         #expect(beacon.deviceName == "kiosk-1" && beacon.model == "Board" && beacon.operatingSystem.version == "12")
         #expect(beacon.organizationGroup == "default" && beacon.enrollment == .enrolled && beacon.managed == .yes)
-        #expect(beacon.application == "com.example.app" && beacon.applicationVersion == "2.1" && beacon.libraryVersion == DataSampler.version)
+        #expect(
+            beacon.application == "com.example.app" && beacon.applicationVersion == "2.1" && beacon.libraryVersion == DataSampler.version)
         #expect(beacon.userEmail == "a@example.org" && beacon.userFullName == "A B" && beacon.userDisplayName == "a")
         #expect(beacon.deviceCompliance == .nonCompliant && beacon.applicationCompliance == .compliant && beacon.rules.count == 1)
         #expect(beacon.compromised == .yes && beacon.findings.map(\.detector) == ["tracer-attached"])
@@ -84,12 +96,12 @@ import WireModel
     }
 
     /// Fails when the schema gets a field that the composer does not know.
-    @Test func `No field of the wire's beacon is left out`() throws {
+    @Test func `No field of the wire's beacon is left out`() async throws {
         let proto = try String(contentsOfFile: "\(Self.root)/Schemas/wire/v1/telemetry.proto", encoding: .utf8)
         let message = try #require(proto.components(separatedBy: "message Beacon {").last?.components(separatedBy: "\n}").first)
         let declared = Set(message.matches(of: /= (\d+);/).compactMap { Int($0.output.1) })
         #expect(declared.isSuperset(of: 1...36))
-        let told = BeaconComposer.beacon(Self.inputs()).encoded.withUnsafeBytes { bytes in
+        let told = try await BeaconComposer.beacon(Self.inputs()).encoded.withUnsafeBytes { bytes in
             var scanner = ProtobufScanner(bytes)
             var numbers: Set<Int> = []
             while let field = scanner.next() { numbers.insert(field.number) }
@@ -110,8 +122,8 @@ import WireModel
         #expect(!beacon.hasMetered && !beacon.hasRoaming && !beacon.hasSelf_p && beacon.processStartTime == 0)
     }
 
-    @Test func `Under do-not-disturb a beacon tells device, enrollment and that, and nothing else`() {
-        var inputs = Self.inputs()
+    @Test func `Under do-not-disturb a beacon tells device, enrollment and that, and nothing else`() async throws {
+        var inputs = try await Self.inputs()
         inputs.doNotDisturb = true
         let beacon = BeaconComposer.beacon(inputs)
         var expected = WireBeacon()
@@ -143,15 +155,15 @@ import WireModel
         ] as [(EnrollmentStanding, WireEnrollmentState, WireVerdict, String)])
     func `Enrollment and being managed follow from how the device stands`(
         standing: EnrollmentStanding, state: WireEnrollmentState, managed: WireVerdict, organization: String
-    ) {
-        var inputs = Self.inputs()
+    ) async throws {
+        var inputs = try await Self.inputs()
         inputs.standing = standing
         let beacon = BeaconComposer.beacon(inputs)
         #expect(beacon.enrollment == state && beacon.managed == managed && beacon.organizationGroup == organization)
     }
 
-    @Test func `Long names are cut at a character`() {
-        var inputs = Self.inputs()
+    @Test func `Long names are cut at a character`() async throws {
+        var inputs = try await Self.inputs()
         inputs.user = DeviceUser(fullName: String(repeating: "é", count: 400))
         let beacon = BeaconComposer.beacon(inputs)
         #expect(beacon.userFullName == String(repeating: "é", count: 160))

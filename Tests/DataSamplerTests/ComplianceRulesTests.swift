@@ -35,7 +35,8 @@ import WireModel
         arguments: [
             ("application-version", ">=", "2.0", .unknown, .compliant), ("application-version", "<", "2.1", .unknown, .nonCompliant),
             ("application-version", "=", "2.1.0", .unknown, .compliant), ("application-version", "!=", "2.1", .unknown, .nonCompliant),
-            ("operating-system-version", "<=", "12", .compliant, .unknown), ("operating-system-version", ">", "12", .nonCompliant, .unknown),
+            ("operating-system-version", "<=", "12", .compliant, .unknown),
+            ("operating-system-version", ">", "12", .nonCompliant, .unknown),
             // What nobody here understands is not judged.
             ("operating-system-version", "~>", "12", .unknown, .unknown), ("operating-system-version", ">", "x", .unknown, .unknown),
             ("patch-level", ">", "1", .unknown, .unknown),

@@ -26,7 +26,8 @@ import Testing
             (FileStatus(mode: 0o040755), .no, ""), (FileStatus(mode: 0o100640, group: 42), .no, ""),
             (FileStatus(mode: 0o040777), .yes, "/etc may be written by everybody (mode 777)"),
             (FileStatus(mode: 0o100666), .yes, "/etc may be written by everybody (mode 666)"),
-            (FileStatus(mode: 0o041777), .no, ""), (FileStatus(mode: 0o040755, owner: 1000), .yes, "/etc belongs to user 1000, not to root"),
+            (FileStatus(mode: 0o041777), .no, ""),
+            (FileStatus(mode: 0o040755, owner: 1000), .yes, "/etc belongs to user 1000, not to root"),
             (FileStatus(mode: 0o042775, group: 50), .yes, "/etc may be written by group 50 (mode 2775)"),
             (FileStatus(mode: 0o040775), .no, ""), (FileStatus(mode: 0o040755, owner: 65_534), .unknown, "/etc"),
             (FileStatus(mode: 0o040775, group: 65_534), .unknown, "/etc"), (FileStatus(mode: 0o040777, owner: 65_534), .yes, "everybody"),
@@ -248,6 +249,6 @@ import Testing
             if let finding = detector.examine() { #expect(!finding.evidence.isEmpty, "\(detector.name)") }
         }
         let own = LinuxHostSource().fileStatus(directory.path)
-        #expect(own?.owner == getuid() && own?.mode ?? 0 & 0o170000 == 0o040000)
+        #expect(own?.owner == getuid() && (own?.mode ?? 0) & 0o170000 == 0o040000)
     }
 }

@@ -18,7 +18,8 @@ import WireModel
         _ directory: String, _ collector: LoopbackCollector, hold: Double = 7200,
         _ body: (DataSampler) async throws -> Void = { _ in }
     ) async throws -> [String] {
-        var configuration = DataSamplerConfiguration(directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+        var configuration = DataSamplerConfiguration(
+            directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = hold
         configuration.sampleModules = []
         configuration.traceLevel = .off
@@ -34,7 +35,8 @@ import WireModel
         try await sampler.start()
         try await body(sampler)
         await sampler.stop()
-        let records = try await store.records(of: collector.device, stream: .event, kind: nil, module: nil, before: nil, limit: 1000).records
+        let records = try await store.records(of: collector.device, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
+            .records
         return try records.sorted { $0.header.number < $1.header.number }.map { try WireEvent.decode($0.header.body(of: $0.bytes)).name }
             .filter { $0 != "launch" }
     }

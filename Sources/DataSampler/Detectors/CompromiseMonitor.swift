@@ -1,7 +1,6 @@
 import Logging
 import RecordQueue
 import Synchronization
-import Transmitter
 import WireModel
 
 /// Keeps what the detectors have seen, so that a beacon does not wait for them.
@@ -18,7 +17,6 @@ actor CompromiseMonitor {
     private let detectors: [any CompromiseDetector]
     private let clock: any RecordClock
     private let logger: Logger
-    private let wake = WakeSignal()
     private nonisolated let kept = Mutex<CompromiseReport?>(nil)
 
     /// - Parameter detectors: the first 64 are asked.
@@ -45,7 +43,8 @@ actor CompromiseMonitor {
     func run(sleeper: any Clock<Duration>, changed: @Sendable (CompromiseReport) async -> Void) async {
         while !Task.isCancelled {
             if let report = examineIfDue() { await changed(report) }
-            await wake.wait(for: Self.interval, clock: sleeper)
+            // Cancelled: the loop ends.
+            try? await sleeper.sleep(for: Self.interval)
         }
     }
 

@@ -1,0 +1,134 @@
+import CollectorStore
+import Foundation
+import Logging
+import Synchronization
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+/// Push token, user, findings and usage, from the public calls to what the collector has.
+@Suite(.timeLimit(.minutes(1))) struct DataSamplerDeviceStatusTests {
+    private struct SwitchedDetector: CompromiseDetector {
+        let name = "switched"
+        let isOn: SharedFlag
+
+        func examine() -> CompromiseFinding? { CompromiseFinding(isOn.value ? .yes : .no, evidence: "the test's switch") }
+    }
+
+    private final class SharedFlag: Sendable {
+        private let flag = Mutex(false)
+
+        var value: Bool { flag.withLock { $0 } }
+
+        func raise() { flag.withLock { $0 = true } }
+    }
+
+    private let store = InMemoryRecordStore()
+    private let compromised = SharedFlag()
+
+    private func run(
+        _ directory: String, _ transport: any Transport, modules: DataSamplerModules = [], _ body: (DataSampler) async throws -> Void
+    ) async throws {
+        var configuration = DataSamplerConfiguration(
+            directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+        configuration.eventHold = 0
+        configuration.sampleModules = modules
+        configuration.defaultSampleInterval = 1
+        configuration.traceLevel = .off
+        configuration.lossWindow = 0
+        configuration.builtInDetectors = []
+        configuration.detectors = [SwitchedDetector(isOn: compromised)]
+        var environment = SamplerEnvironment()
+        environment.slot = ProcessSlot()
+        environment.lockWait = .zero
+        environment.machineHash = "machine"
+        environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
+        let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
+        try await sampler.start()
+        try await body(sampler)
+        await sampler.stop()
+    }
+
+    private func bodies(_ collector: LoopbackCollector, _ stream: StreamName) async throws -> [Data] {
+        let records = try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
+            .records
+        return records.sorted { $0.header.number < $1.header.number }.map { $0.header.body(of: $0.bytes) }
+    }
+
+    private func beacons(_ collector: LoopbackCollector) async throws -> [WireBeacon] {
+        try await bodies(collector, .status).map { try WireBeacon.decode($0) }
+    }
+
+    @Test func `A push token stays in every beacon until one is acknowledged, over a restart, and then in none`() async throws {
+        let directory = try TemporaryDirectory()
+        let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        try await run(directory.path, unreachable) { sampler in
+            try await sampler.setPushToken("token")
+            try await sampler.setPushToken("token")
+            try await sampler.sendBeacon()
+        }
+        try await run(directory.path, unreachable) { try await $0.sendBeacon() }
+        let collector = LoopbackCollector(store: store)
+        // Sends what waits.
+        try await run(directory.path, collector) { _ in }
+        try await run(directory.path, collector) { sampler in
+            try await sampler.sendBeacon()
+            try await sampler.setPushToken("token")
+        }
+        let told = try await beacons(collector)
+        #expect(told.map(\.pushToken.token) == ["token", "token", "token", ""])
+        #expect(told.map(\.hasPushToken) == [true, true, true, false])
+        #expect(told.first?.trigger == .change)
+        try await run(directory.path, collector) { try await $0.setPushToken(nil) }
+        let last = try #require(try await beacons(collector).last)
+        #expect(last.pushToken.cleared && last.trigger == .change)
+    }
+
+    @Test func `The user and a changed verdict go at once, and what is unchanged does not`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        try await run(directory.path, collector) { sampler in
+            for _ in 1...2 { try await sampler.setUser(DeviceUser(displayName: "A")) }
+            #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .no)
+            compromised.raise()
+            let status = try await sampler.refreshDeviceCompromisedStatus()
+            #expect(status.verdict == .yes && status.findings["switched"]?.evidence == "the test's switch")
+            _ = try await sampler.refreshDeviceCompromisedStatus()
+        }
+        let told = try await beacons(collector)
+        #expect(told.map(\.trigger) == [.change, .change])
+        #expect(told.map(\.compromised) == [.no, .yes])
+        #expect(told.allSatisfy { $0.userDisplayName == "A" && !$0.hasUserEmail })
+        #expect(told.last?.findings.map(\.detector) == ["switched"])
+    }
+
+    @Test func `Usage, sessions and their sample arrive`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        try await run(directory.path, collector, modules: .analytics) { sampler in
+            try sampler.beginSession()
+            try await sampler.recordUsage(.sdkAction("logs.send", .failed, duration: .seconds(2)))
+            try sampler.endSession()
+            try await sampler.recordEvent(eventName: "outside", eventValue: .integer(1))
+        }
+        // The second run's first sample tells what the first run's had not told yet.
+        try await run(directory.path, collector, modules: .analytics) { sampler in
+            // Made after the sample that is due at the start: the loop does one after the other.
+            try await sampler.sendBeacon()
+            try await sampler.sendBeacon()
+        }
+        let events = try await bodies(collector, .event).map { try WireEvent.decode($0) }
+        #expect(events.map(\.type) == [.launch, .sdkAction, .custom, .launch])
+        let action = events[1]
+        #expect(action.hasSucceeded && !action.succeeded && action.durationMicroseconds == 2_000_000)
+        #expect(events[0].sessionID == events[2].sessionID && events[1].sessionID != events[0].sessionID)
+        #expect(events[3].sessionID != events[0].sessionID)
+        let samples = try await bodies(collector, .sample).map { try WireAnalyticsSample.decode($0) }
+        #expect(samples.reduce(0) { $0 + $1.launches } == 2)
+        #expect(samples.reduce(0) { $0 + $1.sessions } == 1)
+        #expect(samples.reduce(0) { $0 + $1.eventsRecorded } == 4)
+    }
+}
