@@ -70,6 +70,8 @@ let package = Package(
         // System libraries.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        // glibc's <malloc.h>, which the Glibc module leaves out.
+        .systemLibrary(name: "CMalloc"),
 
         // Both ends.
         target("WireModel", [swiftProtobuf, crypto]),
@@ -87,7 +89,7 @@ let package = Package(
         target("DataSamplerMetrics", ["DataSampler", metrics]),
         target(
             "AgentCommands",
-            ["DataSampler", "WireModel", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
+            ["DataSampler", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.

@@ -1,3 +1,4 @@
 import AgentCommands
 
+MemoryFootprint.prepare()
 await AgentCommand.runAndExit()

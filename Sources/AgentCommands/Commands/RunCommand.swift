@@ -28,7 +28,10 @@ struct RunCommand: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent")],
+                services: [
+                    .init(service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent"),
+                    .init(service: FootprintService(), successTerminationBehavior: .ignore, serviceName: "footprint"),
+                ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }

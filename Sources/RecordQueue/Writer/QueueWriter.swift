@@ -22,6 +22,9 @@ final class QueueWriter: @unchecked Sendable {
     private var store: QueueStore?
     /// Only on `queue`; released after the store is closed.
     private var lock: DirectoryLock?
+    /// The end of the loss window. One source that is set anew, and void once a commit for another reason has taken what it was set for: so
+    /// a commit for sending is not followed by one for the few records that came since.
+    private let timer: any DispatchSourceTimer
 
     init(
         store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger,
@@ -35,7 +38,12 @@ final class QueueWriter: @unchecked Sendable {
         lossWindow = configuration.lossWindow
         transactionBytes = configuration.transactionBytes
         self.logger = logger
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler { [weak self] in self?.timerFired() }
+        timer.activate()
     }
+
+    deinit { timer.cancel() }
 
     private struct Glance {
         var epoch: EpochID
@@ -146,10 +154,11 @@ final class QueueWriter: @unchecked Sendable {
     }
 
     private func commitAfter(_ delay: Duration) {
-        queue.asyncAfter(deadline: .now() + .microseconds(Int(delay.queueMicroseconds))) { [self] in
-            buffer.withLock { $0.timerFired() }
-            commitGathered()
-        }
+        timer.schedule(deadline: .now() + .microseconds(Int(delay.queueMicroseconds)))
+    }
+
+    private func timerFired() {
+        if buffer.withLock({ $0.timerFired() }) { commitGathered() }
     }
 
     /// On `queue`: after the state may have changed in what others look at.

@@ -76,7 +76,11 @@ struct WriteBuffer {
         return .now
     }
 
-    mutating func timerFired() { isTimerSet = false }
+    /// Whether there is still anything it was set for.
+    mutating func timerFired() -> Bool {
+        defer { isTimerSet = false }
+        return isTimerSet
+    }
 
     /// The timer for a repeated attempt; `.none` where one is set.
     mutating func askForRetry() -> Wake {
@@ -85,9 +89,10 @@ struct WriteBuffer {
         return .later
     }
 
-    /// Everything gathered, to be committed; it stays in `bytes` until `settle`.
+    /// Everything gathered, to be committed; it stays in `bytes` until `settle`. The timer is void: what comes next has its own window.
     mutating func take() -> (entries: [Entry], unnumbered: [StreamName: [DropReason: UInt64]]) {
         isCommitAsked = false
+        isTimerSet = false
         defer {
             entries.removeAll(keepingCapacity: true)
             unnumbered.removeAll()

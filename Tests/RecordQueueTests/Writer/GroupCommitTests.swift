@@ -59,6 +59,19 @@ struct GroupCommitTests {
         await queue.close()
     }
 
+    @Test("A commit for another reason voids the timer; the next record has a loss window of its own")
+    func timerVoided() throws {
+        let fixture = try QueueFixture()
+        var buffer = WriteBuffer(capacity: 300_000)
+        #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .later)
+        #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .none)
+        buffer.settle(buffer.take().entries)
+        #expect(!buffer.timerFired(), "nothing waits that it was set for")
+        #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .later)
+        #expect(buffer.timerFired())
+        #expect(!buffer.timerFired())
+    }
+
     @Test("Too large and too many are refused, typed and counted, and the counts outlive the process")
     func refusals() async throws {
         let fixture = try QueueFixture()

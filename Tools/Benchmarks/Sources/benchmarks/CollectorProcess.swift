@@ -7,7 +7,7 @@ final class CollectorProcess {
     let port: UInt16
     private let process = Process()
     private let work: WorkDirectory
-    private let enrollmentToken: String
+    let enrollmentToken: String
 
     /// Returns when it is ready to take records.
     init(binary: String, directory: String) throws {
