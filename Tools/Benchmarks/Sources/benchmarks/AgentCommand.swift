@@ -99,7 +99,8 @@ struct AgentCommand: AsyncParsableCommand {
         results[1].baseline = names[0]
         results[1].ratio = Figures(zip(values[1], values[0]).map { $0 / $1 })
         let own = results[1].figures.median
-        let reached = own <= measure.goal ? "the goal is reached" : own <= measure.floor ? "the floor is reached" : "the floor is NOT reached"
+        let reached =
+            own <= measure.goal ? "the goal is reached" : own <= measure.floor ? "the floor is reached" : "the floor is NOT reached"
         var comparison = Comparison(name: measure.name, unit: measure.unit, results: results)
         comparison.notes.append("at most \(measure.floor), better \(measure.goal): \(reached)")
         return comparison

@@ -3,10 +3,10 @@ import ArgumentParser
 /// Which agent runs beside which collectd, and for how long.
 struct AgentOptions: ParsableArguments {
     @Option(help: "The release build of ws1agent.")
-    var agent = "../../.build/release/ws1agent"
+    var agent = "../../.build/shipped/ws1agent"
 
     @Option(help: "The modules it samples, as of its --modules.")
-    var modules = "system"
+    var modules = "system,networkData,networkAdapter,wlan2"
 
     @Option(help: "collectd's program.")
     var collectd = "/usr/sbin/collectd"
@@ -18,7 +18,7 @@ struct AgentOptions: ParsableArguments {
     var seconds = 60
 
     @Option(help: "Seconds both run before the first round.")
-    var warmUp = 15
+    var warmUp = 45
 
     func validate() throws {
         guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds \(seconds): a number from 1 to 86,400 is needed") }
