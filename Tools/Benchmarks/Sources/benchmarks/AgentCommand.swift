@@ -19,12 +19,12 @@ struct AgentCommand: AsyncParsableCommand {
     }
 
     /// What the agent may cost, and what it should.
-    private struct Measure {
+    private struct Measure: Sendable {
         var name: String
         var unit: String
         var floor: Double
         var goal: Double
-        var value: (_ before: ProcessFigures, _ after: ProcessFigures, _ minutes: Double) -> Double
+        var value: @Sendable (_ before: ProcessFigures, _ after: ProcessFigures, _ minutes: Double) -> Double
     }
 
     private static let measures = [

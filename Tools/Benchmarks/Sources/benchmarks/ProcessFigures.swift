@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 
 /// What a running process has used so far, as the kernel counts it.
-struct ProcessFigures {
+struct ProcessFigures: Sendable {
     /// Seconds of processor time, user and system, of all its threads, those that have ended included.
     var processorSeconds: Double
     /// Bytes of its mappings that are in memory, files it shares with the page cache included.
