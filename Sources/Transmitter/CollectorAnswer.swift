@@ -3,14 +3,24 @@ import WireModel
 
 /// What an HTTP answer means to the device. Total: every status and every body has a meaning, and unknown is never success.
 package enum CollectorAnswer: Equatable, Sendable {
-    /// 200 from our collector; the body is still to be decoded.
-    case success(Data)
+    /// 200 from our collector; the body is still to be decoded. The entity tag is as the header says it, quotes included.
+    case success(Data, etag: String? = nil)
+    /// 204 from our collector: done, and nothing to say.
+    case empty
+    /// 304: what was asked for has not changed.
+    case notModified
+    /// 404, 405, 410: the collector has no such thing, or does not offer what was asked.
+    case notFound(String)
+    /// 409: what was asked contradicts what the collector knows.
+    case conflict(String)
     /// A part, or the whole body, is over a limit: send less.
     case tooLarge(String)
     /// The request's form was refused: find the record that is to blame.
     case refused(String)
-    /// Try again later.
+    /// Try again later: too many requests, or a proxy's word.
     case retry(after: Duration?, String)
+    /// 5xx: the collector failed, because of what was sent or for reasons of its own.
+    case failing(after: Duration?, String)
     /// 401: the credential is not, or no longer, known.
     case credentialRefused(String)
     /// 403: this device is not wanted.
@@ -21,6 +31,8 @@ package enum CollectorAnswer: Equatable, Sendable {
     case incompatible(String)
     /// Another collector than the one the queue is bound to.
     case otherCollector(CollectorID)
+    /// Nothing was asked: the device is not enrolled, for this reason.
+    case notEnrolled(String)
 
     /// Names a collector and its incarnation, as every answer does.
     package struct Source: Equatable, Sendable {
@@ -48,14 +60,19 @@ package enum CollectorAnswer: Equatable, Sendable {
         let problem = response.problem
         let said = problem.map { "HTTP \(status) \($0.code): \($0.detail ?? $0.title)" } ?? "HTTP \(status)"
         switch status {
-        case 200: return .success(response.body)
+        case 200: return .success(response.body, etag: response.headers["etag"])
+        case 204: return .empty
+        case 304: return .notModified
         case 401: return .credentialRefused(said)
         case 403: return .forbidden(said)
         case 413: return .tooLarge(said)
         case 400, 422: return .refused(said)
-        case 408, 429, 500...599: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
+        case 404, 405, 410: return .notFound(said)
+        case 409: return .conflict(said)
+        case 408, 429: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
+        case 500...599: return .failing(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         default:
-            // 404, 405, 415 and what else: this collector does not offer what we ask. Nothing about a record; wait for an upgrade of either.
+            // 415 and what else: this collector does not understand what we ask. Nothing about a record; wait for an upgrade of either.
             return .retry(after: retryAfter, said)
         }
     }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// What a device got when it enrolled: who it is, and whom it speaks to.
@@ -5,29 +6,25 @@ package struct Enrollment: Equatable, Sendable {
     package var deviceID: DeviceID
     /// The device's secret. Never logged.
     package var credential: String
+    /// The secret before the last rotation, kept until the new one was taken once: a collector restored from a backup may know only this one.
+    package var formerCredential: String?
     package var organization: String
     package var collectorID: CollectorID
+    /// As last heard: a collector restored from a backup has another one.
     package var incarnationID: IncarnationID
+    /// 16 bytes, another at every enrollment that is not a repeat; empty where the collector gave none. Commands belong to it.
+    package var enrollmentID: Data
 
     package init(
-        deviceID: DeviceID, credential: String, organization: String, collectorID: CollectorID, incarnationID: IncarnationID
+        deviceID: DeviceID, credential: String, formerCredential: String? = nil, organization: String, collectorID: CollectorID,
+        incarnationID: IncarnationID, enrollmentID: Data = Data()
     ) {
         self.deviceID = deviceID
         self.credential = credential
+        self.formerCredential = formerCredential
         self.organization = organization
         self.collectorID = collectorID
         self.incarnationID = incarnationID
+        self.enrollmentID = enrollmentID
     }
-}
-
-/// Keeps the enrollment on disk and knows what an enrollment request says of this device.
-package protocol EnrollmentStore: Sendable {
-    /// `nil` before the first enrollment.
-    func load() throws -> Enrollment?
-    /// Returns once it is on synced disk.
-    func save(_ enrollment: Enrollment) throws
-    /// From flag, file or environment; `nil` where none was given.
-    var enrollmentToken: String? { get }
-    /// - Parameter previous: proves the device id to keep on re-enrollment.
-    func enrollRequest(previous: Enrollment?) -> WireEnrollRequest
 }

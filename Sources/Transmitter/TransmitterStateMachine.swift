@@ -1,28 +1,14 @@
 import WireModel
 
-/// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue.
+/// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue; times are microseconds since
+/// boot, counting suspend.
 ///
-/// Per stream it keeps how much may go into the next part. `open` -> (413, refused) -> `narrowed`, halved each time until one record is left,
-/// which is set aside at most once an hour; a success doubles it back -> `open`. Refused with several parts in one request, the streams go one by
-/// one (`isolating`) until each has had its own answer. Failures in a row widen the backoff and any progress ends it.
+/// Per stream it keeps how much may go into the next part. `open` -> (413, refused, 5xx) -> `narrowed`, halved each time until one record is
+/// left; a success doubles it back -> `open`. A refused record that stands alone is set aside at once, one that alone draws 5xx after ten
+/// minutes while other streams pass; neither more than once an hour. Refused or failed with several parts in one request, the streams go one
+/// by one (`isolating`) until each has had its own answer. A stream that fails alone is `suspected`: it waits by a backoff of its own, and goes
+/// alone, so that the others flow on. Where nothing passes at all it is an outage: one backoff for everything, and nothing is set aside.
 package struct TransmitterStateMachine: Sendable {
-    /// How much of each stream the next request may hold, in the order of importance.
-    package struct Plan: Equatable, Sendable {
-        package struct Part: Equatable, Sendable {
-            package var stream: StreamName
-            package var maximumBytes: Int
-            package var maximumRecords: Int
-
-            package init(stream: StreamName, maximumBytes: Int, maximumRecords: Int) {
-                self.stream = stream
-                self.maximumBytes = maximumBytes
-                self.maximumRecords = maximumRecords
-            }
-        }
-
-        package var parts: [Part]
-    }
-
     /// A part as it was sent.
     package struct Sent: Equatable, Sendable {
         package var stream: StreamName
@@ -40,7 +26,7 @@ package struct TransmitterStateMachine: Sendable {
         case progressed
         /// Too large or damaged: send less of this stream.
         case refused(String)
-        /// Not decided now.
+        /// The collector could not decide on it now: a 5xx of this part alone.
         case unavailable(String)
         /// The histories parted; the queue sends no more of this epoch.
         case parted(String)
@@ -52,7 +38,10 @@ package struct TransmitterStateMachine: Sendable {
         case decided([StreamName: PartVerdict])
         case tooLarge(String)
         case refused(String)
+        /// Nobody answered, or whoever did wants less: says nothing about what was sent.
         case retry(after: Duration?, String)
+        /// The collector answered 5xx.
+        case failed(after: Duration?, String)
         case credentialRefused(String)
         case forbidden(String)
         case incompatible(String)
@@ -79,15 +68,36 @@ package struct TransmitterStateMachine: Sendable {
         var held = false
     }
 
+    /// A stream that drew 5xx alone.
+    private struct Suspicion {
+        var failures = 0
+        /// It is not tried before.
+        var notBefore: UInt64 = 0
+        /// Since when its first record has been failing with nothing else in the request.
+        var aloneSince: UInt64?
+        var aloneFailures = 0
+        /// Another stream moved since the last failure: the collector works.
+        var othersPassed = false
+        var why = ""
+    }
+
     package static let leastPartBytes = 4 * 1024
     /// How long what cannot mend itself waits before it is tried again: an administrator may have acted.
     package static let lookAgain = Duration.seconds(300)
+    /// The same after the collector said that it does not want this device.
+    package static let lookAgainForbidden = Duration.seconds(3600)
+    /// A record draws 5xx alone for so long before it is set aside.
+    package static let poisonPeriod: UInt64 = 600 * 1_000_000
+    /// ... and so many times.
+    package static let poisonFailures = 3
 
     private let partBytes: Int
     private let policy: RetryPolicy
     private var limits: [StreamName: Limit]
+    private var suspicions: [StreamName: Suspicion] = [:]
     private var toIsolate: [StreamName] = []
     private var enrolledAgain = false
+    /// In a row, without any progress in between.
     package private(set) var failures = 0
 
     package init(partBytes: Int = WireLimits.partBytes, policy: RetryPolicy = RetryPolicy()) {
@@ -97,42 +107,60 @@ package struct TransmitterStateMachine: Sendable {
     }
 
     /// What the next request may hold.
-    package var plan: Plan {
-        let streams = toIsolate.first.map { [$0] } ?? StreamName.allCases
-        return Plan(
-            parts: streams.compactMap { stream in
-                guard let limit = limits[stream], !limit.held else { return nil }
-                return Plan.Part(stream: stream, maximumBytes: limit.bytes, maximumRecords: limit.records)
-            })
+    package func plan(at now: UInt64) -> TransmitPlan {
+        let eligible = StreamName.allCases.filter { limits[$0]?.held == false && (suspicions[$0]?.notBefore ?? 0) <= now }
+        let alone = eligible.filter { suspicions[$0] != nil || toIsolate.contains($0) }
+        return TransmitPlan(alone: alone, together: eligible.filter { !alone.contains($0) }) { stream in
+            let limit = limits[stream] ?? Limit(bytes: partBytes)
+            return TransmitPlan.Part(stream: stream, maximumBytes: limit.bytes, maximumRecords: limit.records)
+        }
     }
 
-    /// Nothing of the planned streams was due: the pass is over, or, while isolating, the next stream's turn comes, after the last one all of them.
-    /// - Returns: whether to look again at once.
-    package mutating func foundNothing() -> Bool {
-        guard !toIsolate.isEmpty else { return false }
-        toIsolate.removeFirst()
-        return true
+    /// When a suspected stream may be tried next, and why it waits; `nil` where none waits.
+    package var nextProbe: (at: UInt64, why: String)? {
+        suspicions.values.min { $0.notBefore < $1.notBefore }.map { ($0.notBefore, $0.why) }
     }
 
-    /// A new transmit interval began: streams held because their first record may not be set aside yet are tried again.
-    package mutating func intervalBegan() {
+    /// Streams whose first record fails alone, again and again: something else that passes would tell a bad record from an outage.
+    package var blocked: [StreamName: String] {
+        suspicions.filter { $0.value.aloneFailures > 1 }.mapValues(\.why)
+    }
+
+    /// Nothing is due in these streams of the plan, so that there is nothing to isolate in them.
+    package mutating func foundNothing(in streams: [StreamName]) {
+        toIsolate.removeAll { streams.contains($0) }
+    }
+
+    /// A new pass began: streams held because their first record may not be set aside yet are tried again.
+    package mutating func passBegan() {
         for stream in limits.keys { limits[stream]?.held = false }
     }
+
+    /// A new epoch began, or the queue was emptied: what was known of the records at the front is of no use any more.
+    package mutating func epochBegan() {
+        suspicions = [:]
+        toIsolate = []
+        for stream in limits.keys { limits[stream] = Limit(bytes: partBytes) }
+    }
+
+    /// The device presents another credential than the one that was refused.
+    package mutating func credentialChanged() { enrolledAgain = false }
 
     /// The request was answered, or failed.
     /// - Parameters:
     ///   - maySetAside: whether the hour since the last record set aside is over.
     ///   - roll: random, 0 up to 1.
-    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, maySetAside: Bool, roll: Double) -> Action {
+    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, maySetAside: Bool, now: UInt64, roll: Double) -> Action {
         switch verdict {
-        case .decided(let parts): return decided(sent, parts, maySetAside: maySetAside, roll: roll)
+        case .decided(let parts): return decided(sent, parts, maySetAside: maySetAside, now: now, roll: roll)
         case .tooLarge(let why), .refused(let why): return refusedWhole(sent, why, maySetAside: maySetAside, roll: roll)
         case .retry(let after, let why): return backOff(after, why, roll: roll)
+        case .failed(let after, let why): return failedWhole(sent, after, why, maySetAside: maySetAside, now: now, roll: roll)
         case .credentialRefused(let why):
             guard !enrolledAgain else { return hold("enrolled again, and refused again: \(why)") }
             enrolledAgain = true
             return .enrollAgain
-        case .forbidden(let why): return hold("the collector refuses this device: \(why)")
+        case .forbidden(let why): return .hold("the collector refuses this device: \(why)", lookAgain: Self.lookAgainForbidden)
         case .incompatible(let why): return hold(why)
         case .otherCollector(let why): return hold(why)
         }
@@ -148,32 +176,52 @@ package struct TransmitterStateMachine: Sendable {
     package func enrollmentRefused(_ why: String) -> Action {
         hold(why)
     }
+}
 
-    private mutating func decided(_ sent: [Sent], _ parts: [StreamName: PartVerdict], maySetAside: Bool, roll: Double) -> Action {
-        var moved = false
+// MARK: - Answers
+
+extension TransmitterStateMachine {
+    private mutating func decided(
+        _ sent: [Sent], _ parts: [StreamName: PartVerdict], maySetAside: Bool, now: UInt64, roll: Double
+    ) -> Action {
+        for part in sent where parts[part.stream] == .progressed { progressed(part.stream, now: now) }
+        var moved = sent.contains { parts[$0.stream] == .progressed }
         var setAside: Action?
         var holding: String?
-        var waiting: String?
+        var unavailable: [(part: Sent, why: String)] = []
         for part in sent {
             switch parts[part.stream] ?? .unchanged {
-            case .progressed:
-                moved = true
-                failures = 0
-                enrolledAgain = false
-                widen(part.stream)
-                toIsolate.removeAll { $0 == part.stream }
+            case .progressed, .unchanged: break
             case .refused(let why):
                 moved = true
                 if narrow(part, maySetAside: maySetAside) == .setAside { setAside = setAside ?? .setAside(part.stream, why) }
-            case .unavailable(let why): waiting = waiting ?? why
+            case .unavailable(let why): unavailable.append((part, why))
             case .parted(let why): holding = holding ?? why
-            case .unchanged: break
             }
         }
         if let setAside { return setAside }
-        if let waiting { return backOff(nil, waiting, roll: roll) }
+        if !moved, let first = unavailable.first {
+            return failedWhole(unavailable.map(\.part), nil, first.why, maySetAside: maySetAside, now: now, roll: roll)
+        }
+        for (part, why) in unavailable where suspect(part, nil, why, maySetAside: maySetAside && setAside == nil, now: now, roll: roll) {
+            setAside = .setAside(part.stream, why)
+        }
+        if let setAside { return setAside }
         if moved { return .goOn }
         return holding.map(hold) ?? backOff(nil, "the answer changed nothing", roll: roll)
+    }
+
+    private mutating func progressed(_ stream: StreamName, now: UInt64) {
+        // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by it.
+        if failures > 0 {
+            for other in suspicions.keys { suspicions[other]?.notBefore = min(suspicions[other]?.notBefore ?? now, now) }
+        }
+        failures = 0
+        enrolledAgain = false
+        suspicions[stream] = nil
+        for other in suspicions.keys { suspicions[other]?.othersPassed = true }
+        toIsolate.removeAll { $0 == stream }
+        widen(stream)
     }
 
     private mutating func refusedWhole(_ sent: [Sent], _ why: String, maySetAside: Bool, roll: Double) -> Action {
@@ -185,26 +233,74 @@ package struct TransmitterStateMachine: Sendable {
         return narrow(only, maySetAside: maySetAside) == .setAside ? .setAside(only.stream, why) : .goOn
     }
 
+    /// 5xx, which may be anybody's fault: the collector's, or that of one record among those sent.
+    private mutating func failedWhole(
+        _ sent: [Sent], _ after: Duration?, _ why: String, maySetAside: Bool, now: UInt64, roll: Double
+    ) -> Action {
+        guard sent.count == 1, let only = sent.first else {
+            toIsolate = sent.map(\.stream)
+            return backOff(after, why, roll: roll)
+        }
+        toIsolate.removeAll { $0 == only.stream }
+        if suspect(only, after, why, maySetAside: maySetAside, now: now, roll: roll) { return .setAside(only.stream, why) }
+        // In a row of failures it is an outage until something passes. The time asked for holds for all streams.
+        return failures > 0 || after != nil ? backOff(after, why, roll: roll) : .goOn
+    }
+
+    /// - Returns: whether the stream's first record is to be set aside.
+    private mutating func suspect(
+        _ part: Sent, _ after: Duration?, _ why: String, maySetAside: Bool, now: UInt64, roll: Double
+    ) -> Bool {
+        var suspicion = suspicions[part.stream] ?? Suspicion()
+        let othersPassed = suspicion.othersPassed
+        suspicion.othersPassed = false
+        suspicion.failures += 1
+        suspicion.why = why
+        if part.records == 1 {
+            let since = suspicion.aloneSince ?? now
+            suspicion.aloneSince = since
+            suspicion.aloneFailures += 1
+            if maySetAside, othersPassed, suspicion.aloneFailures >= Self.poisonFailures, now >= since, now - since >= Self.poisonPeriod {
+                suspicions[part.stream] = nil
+                return true
+            }
+        } else {
+            suspicion.aloneSince = nil
+            suspicion.aloneFailures = 0
+            // One failure is anybody's; from the second on it is worth looking for the record.
+            if part.records > 1, suspicion.failures > 1 { halve(part) }
+        }
+        // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
+        let delay = policy.delay(failures: suspicion.failures, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: after)
+        suspicion.notBefore = now &+ delay.wholeMicroseconds
+        suspicions[part.stream] = suspicion
+        return false
+    }
+
     private enum Narrowing {
         /// Half as much next time.
         case halved
         /// One record is left and may go.
         case setAside
-        /// One record is left, or only gaps; the stream waits for the next interval, the others go on.
+        /// One record is left, or only gaps; the stream waits for the next pass, the others go on.
         case held
     }
 
     private mutating func narrow(_ part: Sent, maySetAside: Bool) -> Narrowing {
         if part.records > 1 {
-            let bytes = limits[part.stream]?.bytes ?? partBytes
-            limits[part.stream]?.records = part.records / 2
-            limits[part.stream]?.bytes = max(Self.leastPartBytes, bytes / 2)
+            halve(part)
             return .halved
         }
         if part.records == 1, maySetAside { return .setAside }
         limits[part.stream]?.held = true
         toIsolate.removeAll { $0 == part.stream }
         return .held
+    }
+
+    private mutating func halve(_ part: Sent) {
+        let bytes = limits[part.stream]?.bytes ?? partBytes
+        limits[part.stream]?.records = part.records / 2
+        limits[part.stream]?.bytes = max(Self.leastPartBytes, bytes / 2)
     }
 
     private mutating func widen(_ stream: StreamName) {

@@ -10,6 +10,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
         case backingOff = "backing-off"
         /// Something outside has to change; `reason` says what.
         case holding
+        /// No stream may be sent as things are; `gates` says why.
+        case gated
         case stopped
     }
 
@@ -21,15 +23,26 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var lastSuccess: Int64?
     package var lastFailure: Int64?
     package var lastFailureReason: String?
+    /// Since when nobody, or somebody else, answers; `nil` while the collector is reached.
+    package var unreachableSince: Int64?
     /// Wall time of the next attempt, as near as it is known.
     package var nextAttempt: Int64?
     package var requests: UInt64 = 0
-    /// Compressed bytes of bodies sent.
+    /// Bytes sent: compressed bodies, and the request's head as far as this program makes it.
     package var sentBytes: UInt64 = 0
     /// Records removed from the queue by acknowledgement since the program started, by stream.
     package var acknowledged: [String: UInt64] = [:]
     /// The profile revision the collector last named.
     package var newestProfileRevision: UInt64 = 0
+    /// Why streams may not be sent now, by stream; empty while all may.
+    package var gates: [String: String] = [:]
+    /// Streams whose first record alone draws server errors, and which.
+    package var blocked: [String: String] = [:]
+    /// The collector's clock minus the device's, microseconds, give or take half a round trip; `nil` before the first answer. Noted, never a
+    /// reason to refuse anything.
+    package var clockOffset: Int64?
+    /// The collector's incarnation, as last heard.
+    package var incarnation: String?
 
     package init() {}
 }

@@ -6,6 +6,15 @@ package protocol Transport: Sendable {
     ///
     /// Any HTTP status is an answer, not an error. Cancelling the task ends the request.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+
+    /// From now on only servers with one of these keys are spoken to; connections made before are given up.
+    /// - Parameter pins: SHA-256 of subject public key infos, 32 bytes each; empty: any server that the certificate authorities vouch for.
+    func pin(to pins: [Data])
+}
+
+extension Transport {
+    /// A way without TLS has nothing to pin.
+    package func pin(to pins: [Data]) {}
 }
 
 package struct TransportRequest: Sendable {
@@ -59,6 +68,8 @@ package struct TransportError: Error, Equatable, Sendable, CustomStringConvertib
         case connectionClosed = "connection-closed"
         case timedOut = "timed-out"
         case tls
+        /// The server's key is none of those it is pinned to.
+        case pinMismatch = "pin-mismatch"
         case responseTooLarge = "response-too-large"
         case cancelled
         case other

@@ -4,6 +4,8 @@ import Synchronization
 package final class WakeSignal: Sendable {
     private struct State {
         var pending = false
+        /// The timer of the present wait went off before its waiter was there.
+        var expired = false
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -24,10 +26,20 @@ package final class WakeSignal: Sendable {
 
     /// Returns at a signal, after the duration, or when the task is cancelled. One waiter at a time.
     package func wait(for duration: Duration, clock: any Clock<Duration>) async {
+        let isPending = state.withLock { state in
+            let isPending = state.pending
+            state.pending = false
+            state.expired = false
+            return isPending
+        }
+        // Without a timer: a signal came before.
+        if isPending { return }
         await withTaskGroup { group in
-            group.addTask { try? await clock.sleep(for: duration) }
-            group.addTask { await self.wait() }
-            await group.next()
+            group.addTask {
+                try? await clock.sleep(for: duration)
+                self.expire()
+            }
+            await self.wait()
             group.cancelAll()
         }
     }
@@ -36,7 +48,7 @@ package final class WakeSignal: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let resumeNow = state.withLock { state in
-                    if state.pending || Task.isCancelled {
+                    if state.pending || state.expired || Task.isCancelled {
                         state.pending = false
                         return true
                     }
@@ -46,12 +58,18 @@ package final class WakeSignal: Sendable {
                 if resumeNow { continuation.resume() }
             }
         } onCancel: {
-            let waiter = state.withLock { state in
-                let waiter = state.waiter
-                state.waiter = nil
-                return waiter
-            }
-            waiter?.resume()
+            expire()
         }
+    }
+
+    /// Ends the present wait without leaving a signal behind.
+    private func expire() {
+        let waiter = state.withLock { state in
+            let waiter = state.waiter
+            state.waiter = nil
+            state.expired = true
+            return waiter
+        }
+        waiter?.resume()
     }
 }

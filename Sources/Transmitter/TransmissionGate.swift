@@ -1,0 +1,104 @@
+import WireModel
+
+/// Decides whether a class of data may go over the network as it is now: the profile's transmission rules against the conditions of the device.
+///
+/// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition cannot be told, what costs nothing is
+/// assumed only if it is likely: a network of unknown class is none of those a rule lists; a cellular one is metered, and roams, until told
+/// otherwise, any other is not; a machine that knows of no battery and no supply runs on mains.
+package enum TransmissionGate {
+    /// A class of data, as rules name it.
+    package enum DataClass: String, CaseIterable, Sendable {
+        case status, event, sample, log
+
+        package init(_ stream: StreamName) {
+            switch stream {
+            case .status: self = .status
+            case .event: self = .event
+            case .sample: self = .sample
+            }
+        }
+
+        /// Whether it may be put off while the machine has better things to do.
+        fileprivate var canWait: Bool { self == .sample || self == .log }
+    }
+
+    package enum Decision: Equatable, Sendable {
+        case open
+        case closed(Reason)
+    }
+
+    package enum Reason: Equatable, Hashable, Sendable, CustomStringConvertible {
+        /// There is no way out.
+        case offline
+        /// Switched off by whoever runs the device: do-not-disturb, telemetry disabled.
+        case paused
+        /// The network is none of those allowed.
+        case network(WireNetworkClass)
+        case metered
+        case roaming
+        /// Ten-thousandths; `nil`: there is one, and it does not tell.
+        case battery(level: UInt32?, minimum: UInt32)
+        /// Runs on its battery.
+        case power
+        /// The machine stalls for processor, memory or disk.
+        case stalled
+
+        package var description: String {
+            switch self {
+            case .offline: "offline: no way out of this machine"
+            case .paused: "paused"
+            case .network(let network): "the network is \(network.conditionName), which the profile does not allow"
+            case .metered: "the network is metered"
+            case .roaming: "roaming"
+            case .battery(let level?, let minimum): "the battery is at \(level / 100) %, under \(minimum / 100) %"
+            case .battery(nil, let minimum): "the battery does not tell its level; the profile asks for \(minimum / 100) %"
+            case .power: "not on external power"
+            case .stalled: "the machine is busy"
+            }
+        }
+    }
+
+    package static func decide(data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions) -> Decision {
+        if conditions.network == .offline { return .closed(.offline) }
+        for rule in rules where rule.data.isEmpty || rule.data == data.rawValue {
+            if let reason = refusal(rule, conditions) { return .closed(reason) }
+        }
+        return data.canWait && conditions.stalled == true ? .closed(.stalled) : .open
+    }
+
+    private static func refusal(_ rule: WireTransmissionRule, _ conditions: DeviceConditions) -> Reason? {
+        let isCellular = conditions.network == .cellular
+        if !rule.networks.isEmpty, !rule.networks.contains(conditions.network) || conditions.network == .unknown {
+            return .network(conditions.network)
+        }
+        if rule.hasMetered, !rule.metered, conditions.metered ?? isCellular { return .metered }
+        if rule.hasRoaming, !rule.roaming, conditions.roaming ?? isCellular { return .roaming }
+        if rule.hasMinimumBattery, let reason = batteryRefusal(minimum: rule.minimumBattery, conditions) { return reason }
+        if rule.hasExternalPower, rule.externalPower, !(conditions.externalPower ?? (conditions.batteryLevel == nil)) { return .power }
+        return nil
+    }
+
+    /// A machine without a battery has no level to be under; one that runs on a battery and does not know its level is not trusted with it.
+    private static func batteryRefusal(minimum: UInt32, _ conditions: DeviceConditions) -> Reason? {
+        guard let level = conditions.batteryLevel else {
+            return conditions.externalPower == false && minimum > 0 ? .battery(level: nil, minimum: minimum) : nil
+        }
+        return level < minimum ? .battery(level: level, minimum: minimum) : nil
+    }
+}
+
+extension WireNetworkClass {
+    /// As people read it.
+    fileprivate var conditionName: String {
+        switch self {
+        case .offline: "offline"
+        case .ethernet: "ethernet"
+        case .wifi: "wifi"
+        case .cellular: "cellular"
+        case .loopback: "loopback"
+        case .tunnel: "tunnel"
+        case .other: "other"
+        case .unknown, .UNRECOGNIZED: "unknown"
+        }
+    }
+}

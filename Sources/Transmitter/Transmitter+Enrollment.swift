@@ -1,0 +1,227 @@
+import FoundationEssentials
+import RecordQueue
+import WireModel
+
+/// Who the device is: enrolling, renewing, and giving up. Always in turn with other exchanges.
+extension Transmitter {
+    /// What a collector granted, until it is on disk.
+    struct Grant: Equatable, Sendable {
+        var enrollment: Enrollment
+        /// The device whose directory was copied to this machine.
+        var clonedFrom: DeviceID?
+    }
+
+    /// Takes the enrollment from disk, or asks for one.
+    func enrollIfNeeded() async -> TransmitterStateMachine.Action {
+        if let granted { return await keep(granted) }
+        let state: EnrollmentState
+        do { state = try enrollments.state() } catch {
+            return machine.enrollmentRefused("the identity cannot be read: \(error)")
+        }
+        switch state {
+        case .enrolled(let stored): return await adopt(stored)
+        case .none: return await enroll(as: .new, clonedFrom: nil)
+        case .unenrolled(let device): return await enroll(as: .returning(device), clonedFrom: nil)
+        case .clone(let former): return await enroll(as: .new, clonedFrom: former.deviceID)
+        }
+    }
+
+    /// The credential is refused: back to the one before the last rotation where there is one, else enrolls again as the same device.
+    func enrollAgain() async -> TransmitterStateMachine.Action {
+        guard var former = enrollment else { return await enrollIfNeeded() }
+        if let credential = former.formerCredential {
+            former.credential = credential
+            former.formerCredential = nil
+            do { try enrollments.save(former) } catch {
+                return machine.enrollmentFailed(after: nil, "the identity cannot be kept: \(error)", roll: roll())
+            }
+            enrollment = former
+            machine.credentialChanged()
+            return .goOn
+        }
+        if let granted { return await keep(granted) }
+        return await enroll(as: .again(former), clonedFrom: nil)
+    }
+
+    private func enroll(as role: EnrollmentRole, clonedFrom: DeviceID?) async -> TransmitterStateMachine.Action {
+        let token: String
+        let body: Data
+        do {
+            guard let given = try enrollments.enrollmentToken() else { return machine.enrollmentRefused(Self.tokenMissing(role, clonedFrom)) }
+            token = given
+            body = try enrollments.enrollRequest(as: role).encoded
+        } catch {
+            return machine.enrollmentFailed(after: nil, "the enrollment cannot be prepared: \(error)", roll: roll())
+        }
+        let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
+        let began = clock.now()
+        let answer = await send(.post, WireNames.enrollPath, body: body, bearer: token, expected: expected)
+        switch answer {
+        case .success(let body, _):
+            do {
+                let answer = try WireEnrollAnswer.decode(body)
+                noteTime(answer.serverTime, askedAt: began)
+                let grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
+                granted = grant
+                return await keep(grant)
+            } catch {
+                return machine.enrollmentFailed(after: nil, "enrolling: \(error)", roll: roll())
+            }
+        case .conflict(let why):
+            // The id once had belongs to somebody who can prove it; a device that cannot is a new one.
+            if case .returning = role { return await enroll(as: .new, clonedFrom: clonedFrom) }
+            return machine.enrollmentRefused("enrolling was refused: \(why)")
+        case .forbidden(let why):
+            note(.change(.forbidden(why)))
+            return machine.enrollmentRefused("enrolling was refused: \(why)")
+        case .credentialRefused(let why), .refused(let why), .incompatible(let why):
+            return machine.enrollmentRefused("enrolling was refused: \(why)")
+        case .otherCollector(let other): return machine.enrollmentRefused("another collector, \(other), answers at this address")
+        case .retry(let after, let why), .failing(let after, let why):
+            return machine.enrollmentFailed(after: after, "enrolling: \(why)", roll: roll())
+        case .tooLarge(let why), .unreachable(let why), .notFound(let why), .notEnrolled(let why):
+            return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
+        case .empty, .notModified: return machine.enrollmentFailed(after: nil, "enrolling: the answer has no body", roll: roll())
+        }
+    }
+
+    private static func tokenMissing(_ role: EnrollmentRole, _ clonedFrom: DeviceID?) -> String {
+        if let clonedFrom {
+            return "this directory is a copy of device \(clonedFrom)'s from another machine, and no enrollment token is given to enroll as a new one"
+        }
+        return switch role {
+        case .new: "not enrolled, and no enrollment token given"
+        case .again: "the credential is refused, and no enrollment token given"
+        case .returning: "unenrolled: only another enrollment token than the one it had then enrolls it again"
+        }
+    }
+
+    /// Keeps what was granted. A clone's inherited backlog goes first, so that it can never be sent as this device's own; a repeat after a
+    /// crash in between finds the queue bound to the new device and drops nothing of it.
+    private func keep(_ grant: Grant) async -> TransmitterStateMachine.Action {
+        do throws(QueueError) {
+            if let former = grant.clonedFrom, try await queue.binding != QueueBinding(grant.enrollment) {
+                try await beginAsClone(of: former, as: grant.enrollment)
+            }
+        } catch {
+            return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
+        }
+        do { try enrollments.save(grant.enrollment) } catch {
+            return machine.enrollmentFailed(after: nil, "the enrollment cannot be kept: \(error)", roll: roll())
+        }
+        granted = nil
+        logger.info(
+            "enrolled", metadata: ["device": "\(grant.enrollment.deviceID)", "organization": "\(grant.enrollment.organization)"])
+        note(.change(.enrolled(grant.enrollment)))
+        if let former = grant.clonedFrom { note(.change(.cloned(former: former))) }
+        return await adopt(grant.enrollment)
+    }
+
+    /// Binds the queue to the enrollment; a queue bound elsewhere is not sent.
+    private func adopt(_ enrollment: Enrollment) async -> TransmitterStateMachine.Action {
+        do {
+            switch try await queue.bind(to: QueueBinding(enrollment)) {
+            case .bound, .same: break
+            case .other(let other):
+                return machine.enrollmentRefused(
+                    "the queue holds records of device \(other.device) for organization \(other.organization) at collector "
+                        + "\(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes of them")
+            }
+        } catch {
+            return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
+        }
+        self.enrollment = enrollment
+        published.withLock {
+            $0.device = "\(enrollment.deviceID)"
+            $0.organization = enrollment.organization
+            $0.incarnation = "\(enrollment.incarnationID)"
+        }
+        return .goOn
+    }
+
+    /// The collector took the credential: the one before it is of no use any more.
+    func credentialWorked() {
+        guard var current = enrollment, current.formerCredential != nil else { return }
+        current.formerCredential = nil
+        // In memory it is forgotten either way; on disk the former one only waits for the next success.
+        enrollment = current
+        do { try enrollments.save(current) } catch {
+            logger.warning("the former credential could not be forgotten", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Asks for a new credential. It is on synced disk before it is first used, and until then the former one stays good at the collector;
+    /// a kill at any point leaves a device that can speak.
+    package func rotateCredential() async -> CollectorAnswer {
+        let answer = await inTurn { await self.rotate() }
+        await deliver()
+        return answer
+    }
+
+    private func rotate() async -> CollectorAnswer {
+        let answer = await enrolledExchange(.post, WireNames.rotatePath)
+        guard case .success(let body, _) = answer, var rotated = enrollment else { return answer }
+        do {
+            let granted = try WireRotateAnswer.decode(body)
+            guard !granted.credential.isEmpty else { return .unreachable("the answer holds no credential") }
+            rotated.formerCredential = rotated.credential
+            rotated.credential = granted.credential
+            try enrollments.save(rotated)
+        } catch {
+            return .unreachable("the new credential cannot be kept, the former one stays in use: \(error)")
+        }
+        enrollment = rotated
+        machine.credentialChanged()
+        logger.info("credential rotated", metadata: ["device": "\(rotated.deviceID)"])
+        note(.change(.credentialRotated))
+        return answer
+    }
+
+    /// Gives the enrollment up: tells the collector, then forgets the credential. The device id stays in the identity file, and a restart does
+    /// not enroll again with the token it has now. What becomes of the queue is the caller's to say.
+    /// - Returns: `.empty` or `.success` once it is done; also where the collector did not know this device any more. Anything else: nothing
+    ///   has changed.
+    package func unenroll() async -> CollectorAnswer {
+        let answer = await inTurn { await self.leave() }
+        await deliver()
+        return answer
+    }
+
+    private func leave() async -> CollectorAnswer {
+        if enrollment == nil, case .enrolled(let stored)? = try? enrollments.state() { enrollment = stored }
+        guard let leaving = enrollment else { return .notEnrolled("the device is not enrolled") }
+        let answer = await send(
+            .post, WireNames.unenrollPath, body: nil, bearer: leaving.credential, expected: leaving.collectorID)
+        switch answer {
+        case .success, .empty, .credentialRefused, .forbidden: break
+        default: return answer
+        }
+        do { try enrollments.unenroll() } catch { return .unreachable("the collector has let the device go, but that cannot be kept: \(error)") }
+        enrollment = nil
+        granted = nil
+        published.withLock {
+            $0.device = nil
+            $0.organization = nil
+        }
+        logger.info("unenrolled", metadata: ["device": "\(leaving.deviceID)"])
+        note(.change(.unenrolled(leaving.deviceID)))
+        return .empty
+    }
+}
+
+extension Enrollment {
+    fileprivate init(_ answer: WireEnrollAnswer) throws(WireError) {
+        guard !answer.credential.isEmpty else { throw WireError(.malformed, "enroll.credential is empty") }
+        self.init(
+            deviceID: try Identifier.required(answer.deviceID, "enroll.device_id"), credential: answer.credential,
+            organization: answer.organization, collectorID: try Identifier.required(answer.collectorID, "enroll.collector_id"),
+            incarnationID: try Identifier.required(answer.incarnationID, "enroll.incarnation_id"),
+            enrollmentID: answer.enrollmentID.count == 16 ? answer.enrollmentID : Data())
+    }
+}
+
+extension QueueBinding {
+    init(_ enrollment: Enrollment) {
+        self.init(collector: enrollment.collectorID, organization: enrollment.organization, device: enrollment.deviceID)
+    }
+}
