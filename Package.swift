@@ -82,7 +82,7 @@ let package = Package(
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
-        target("HTTPTransport", ["Transmitter", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
             ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
@@ -115,7 +115,7 @@ let package = Package(
         tests("SampleModules", ["WireModel", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
-        tests("HTTPTransport", ["Transmitter", nioCore, nioPosix]),
+        tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(
             "DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),

@@ -139,8 +139,10 @@ public final class DataSampler: Service {
             let transmitter = Transmitter(
                 queue: core.queue, transport: connection.transport, enrollments: core.identity,
                 configuration: Transmitter.Configuration(
-                    transmitInterval: core.settings.transmitInterval, eventHold: core.settings.eventHold,
-                    expectedBeaconSeconds: Int(core.settings.beaconInterval ?? 0), agentVersion: "ws1-telemetry/\(Self.version)"),
+                    settings: TransmitterSettings(
+                        transmitInterval: core.settings.transmitInterval, eventHold: core.settings.eventHold,
+                        expectedBeaconSeconds: Int(core.settings.beaconInterval ?? 0)),
+                    agentVersion: "ws1-telemetry/\(Self.version)"),
                 clock: environment.clock, sleeper: environment.sleeper, logger: logger)
             core.analytics.launched()
             await core.observeEvents()

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Synchronization
 import Transmitter
 
 /// The transport over HTTP/1.1: one event loop thread, kept-alive connections, TLS 1.2 or later, no redirects followed.
@@ -15,24 +16,68 @@ package final class HTTPTransport: Transport {
     /// Host and port a failure is about: the proxy's where there is one.
     private let peer: String
     private let group: MultiThreadedEventLoopGroup
-    private let client: HTTPClient
+    private let configuration: HTTPClient.Configuration
+    private let state: Mutex<State>
+
+    private struct State {
+        var pins: PinSet
+        var client: HTTPClient
+        /// Clients given up with their connections, while they end.
+        var ending: [Task<Void, Never>] = []
+        var isShutDown = false
+    }
 
     /// Nothing is sent before the first request.
     package init(configuration: HTTPTransportConfiguration) throws(HTTPTransportError) {
-        var client = HTTPClient.Configuration(
+        var settings = HTTPClient.Configuration(
             tlsConfiguration: try Self.tls(configuration),
             redirectConfiguration: .disallow,
             timeout: .init(connect: TimeAmount(configuration.connectTimeout)),
             connectionPool: .init(idleTimeout: TimeAmount(configuration.keepAlive)),
             proxy: configuration.proxy.map { .server(host: $0.host, port: $0.port) },
             decompression: .disabled)
-        client.httpVersion = .http1Only
+        settings.httpVersion = .http1Only
         // Retries are decided in one place, the transmitter, by what failed; here a failure is told at once.
-        client.connectionPool.retryConnectionEstablishment = false
+        settings.connectionPool.retryConnectionEstablishment = false
         collector = configuration.collector
         peer = (configuration.proxy.map { "proxy \($0.authority)" }) ?? configuration.collector.authority
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        self.client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: client)
+        self.configuration = settings
+        state = Mutex(State(pins: PinSet(), client: Self.client(settings, PinSet(), on: group)))
+    }
+
+    private static func client(_ settings: HTTPClient.Configuration, _ pins: PinSet, on group: MultiThreadedEventLoopGroup) -> HTTPClient {
+        var settings = settings
+        if !pins.pins.isEmpty {
+            // Called with every new connection after its handshake and before it carries a request: the place where a key can be refused.
+            settings.http1_1ConnectionDebugInitializer = { channel in
+                do {
+                    try pins.check(channel)
+                    return channel.eventLoop.makeSucceededVoidFuture()
+                } catch {
+                    channel.close(promise: nil)
+                    return channel.eventLoop.makeFailedFuture(error)
+                }
+            }
+        }
+        return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: settings)
+    }
+
+    /// Connections made under other pins are given up; a request on one of them fails as if the connection had broken.
+    ///
+    /// Plain `http` has no certificate to pin: whoever configured it on this machine decided so, and nobody on the way can make a device fall
+    /// back to it.
+    package func pin(to pins: [Data]) {
+        guard collector.scheme == .https else { return }
+        let pins = PinSet(pins)
+        state.withLock { state in
+            guard !state.isShutDown, state.pins != pins else { return }
+            let former = state.client
+            state.pins = pins
+            state.client = Self.client(configuration, pins, on: group)
+            // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down before.
+            state.ending.append(Task { try? await former.shutdown() })
+        }
     }
 
     private static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {
@@ -53,6 +98,11 @@ package final class HTTPTransport: Transport {
 
     /// Closes the connections and ends the thread. Requests still running end with an error.
     package func shutdown() async {
+        let (client, ending) = state.withLock { state in
+            state.isShutDown = true
+            return (state.client, state.ending)
+        }
+        for task in ending { await task.value }
         // Both only fail where they were shut down before, and then there is nothing left to do.
         try? await client.shutdown()
         try? await group.shutdownGracefully()
@@ -76,7 +126,7 @@ package final class HTTPTransport: Transport {
 
     private func exchange(_ request: TransportRequest) async -> Result<TransportResponse, TransportError> {
         do {
-            let response = try await client.execute(message(of: request), deadline: .now() + TimeAmount(request.timeout))
+            let response = try await state.withLock(\.client).execute(message(of: request), deadline: .now() + TimeAmount(request.timeout))
             return try await .success(read(response, request))
         } catch let error as TransportError {
             return .failure(error)

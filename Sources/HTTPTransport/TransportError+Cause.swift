@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import FoundationEssentials
 import Glibc
 import NIOCore
 import NIOHTTP1
@@ -17,6 +18,11 @@ extension TransportError {
         case let error as IOError: self.init(error, peer: peer)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is NIOSSLCloseTimedOutError:
             self.init(.tls, "TLS with \(peer) failed: \(cause); check its certificate, the CA file and this machine's clock")
+        case let error as PinMismatch:
+            self.init(
+                .pinMismatch,
+                "the certificate of \(peer) is trusted, but its key (SHA-256 \(error.found.map(Self.hexadecimal) ?? "missing")) is none of "
+                    + "those the profile pins; a new key's pin has to be in the profile before the collector uses the key")
         case ChannelError.connectTimeout:
             self.init(.timedOut, "connecting to \(peer) took too long; check the address, the route and firewalls")
         case let error as ChannelError where error == .eof || error == .ioOnClosedChannel || error == .alreadyClosed:
@@ -30,6 +36,10 @@ extension TransportError {
         default:
             self.init(.other, "the request to \(peer) failed: \(cause)")
         }
+    }
+
+    private static func hexadecimal(_ bytes: Data) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     private init(_ error: NIOConnectionError, peer: String) {

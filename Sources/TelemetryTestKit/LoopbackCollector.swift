@@ -19,14 +19,28 @@ package final class LoopbackCollector: Transport {
 
     package typealias Faults = @Sendable (TransportRequest, WireBatchRequest?) -> Fault?
 
+    /// What it has enrolled.
+    private struct Devices {
+        /// Device and enrollment by credential, the one to come of a rotation among them.
+        var byCredential: [String: (device: DeviceID, enrollment: Data)] = [:]
+        /// Answers by request id: a repeat gets the same device.
+        var byRequest: [Data: WireEnrollAnswer] = [:]
+        var incarnation = IncarnationID.random()
+        var left: Set<DeviceID> = []
+        var issued = 0
+    }
+
     package let collectorID = CollectorID.random()
-    package let incarnationID = IncarnationID.random()
+    /// The first device that enrolls.
     package let device = DeviceID.random()
+    /// Its first credential.
     package let credential = "device-credential"
     package let enrollmentToken = "enrollment-token"
     private let store: any RecordStore
     private let faults: Mutex<Faults>
-    private let counts = Mutex((batches: 0, enrollments: 0))
+    private let devices = Mutex(Devices())
+    private let counts = Mutex((batches: 0, enrollments: 0, closes: 0))
+    private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
     package init(store: any RecordStore, faults: @escaping Faults = { _, _ in nil }) {
         self.store = store
@@ -38,6 +52,21 @@ package final class LoopbackCollector: Transport {
     /// Requests that arrived.
     package var batches: Int { counts.withLock { $0.batches } }
     package var enrollments: Int { counts.withLock { $0.enrollments } }
+    package var closes: Int { counts.withLock { $0.closes } }
+    package var incarnationID: IncarnationID { devices.withLock { $0.incarnation } }
+    /// Devices that hold a credential.
+    package var enrolledDevices: Set<DeviceID> { devices.withLock { Set($0.byCredential.values.map(\.device)) } }
+
+    /// What rides on every batch answer from now on.
+    package func setNews(revision: UInt64, commands: [WireCommand] = [], serverTime: Int64 = 0) {
+        news.withLock { $0 = (revision, commands, serverTime) }
+    }
+
+    /// It was restored from a backup.
+    package func reincarnate() { devices.withLock { $0.incarnation = .random() } }
+
+    /// No credential is known any more.
+    package func forgetCredentials() { devices.withLock { $0.byCredential = [:] } }
 
     package func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let body = request.body.flatMap { try? GzipCodec.decompress($0) } ?? Data()
@@ -54,64 +83,110 @@ package final class LoopbackCollector: Transport {
     }
 
     private func answer(_ request: TransportRequest, body: Data, batch: WireBatchRequest?) async -> TransportResponse {
-        let headers = TransportResponse.collectorHeaders(collectorID, incarnationID)
-        let bearer = request.headers.first { $0.name == "Authorization" }?.value
+        let bearer = request.headers.first { $0.name == "Authorization" }?.value.dropFirst("Bearer ".count).description ?? ""
+        if request.path == WireNames.enrollPath { return enroll(body, token: bearer) }
+        guard let sender = devices.withLock({ $0.byCredential[bearer] }) else { return response(401) }
+        guard !devices.withLock({ $0.left.contains(sender.device) }) else { return response(403) }
         switch request.path {
-        case WireNames.enrollPath:
-            guard bearer == "Bearer \(enrollmentToken)" else { return TransportResponse(status: 401, headers: headers) }
-            counts.withLock { $0.enrollments += 1 }
-            var answer = WireEnrollAnswer()
-            answer.deviceID = device.data
-            answer.credential = credential
-            answer.organization = "default"
-            answer.collectorID = collectorID.data
-            answer.incarnationID = incarnationID.data
-            return TransportResponse(status: 200, headers: headers, body: answer.encoded)
+        case WireNames.rotatePath:
+            var answer = WireRotateAnswer()
+            answer.credential = newCredential(of: sender.device, sender.enrollment)
+            return response(200, answer.encoded)
+        case WireNames.unenrollPath:
+            _ = devices.withLock { $0.left.insert(sender.device) }
+            return response(204)
         case WireNames.batchesPath:
-            guard bearer == "Bearer \(credential)" else { return TransportResponse(status: 401, headers: headers) }
-            guard let batch else { return TransportResponse(status: 400, headers: headers) }
+            guard let batch else { return response(400) }
             counts.withLock { $0.batches += 1 }
             let parts = batch.parts.compactMap { try? BatchPart($0) }
             var answer = WireBatchAnswer()
-            answer.parts = await store.append(parts, from: device, receivedAt: 1).map(\.wire)
+            answer.parts = await store.append(parts, from: sender.device, receivedAt: 1).map(\.wire)
             answer.durability = "fsync"
-            return TransportResponse(status: 200, headers: headers, body: answer.encoded)
-        default: return TransportResponse(status: 404, headers: headers)
+            (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
+            return response(200, answer.encoded)
+        case WireNames.closePath:
+            counts.withLock { $0.closes += 1 }
+            guard let wire = try? WireCloseRequest.decode(body), let close = EpochClose(wire) else { return response(400) }
+            guard let streams = try? await store.close(close, from: sender.device) else { return response(503) }
+            var answer = WireCloseAnswer()
+            answer.epoch = wire.epoch
+            answer.streams = streams.map(\.wire)
+            return response(200, answer.encoded)
+        default: return response(404)
+        }
+    }
+
+    private func response(_ status: Int, _ body: Data = Data()) -> TransportResponse {
+        TransportResponse(status: status, headers: TransportResponse.collectorHeaders(collectorID, incarnationID), body: body)
+    }
+
+    private func enroll(_ body: Data, token: String) -> TransportResponse {
+        guard token == enrollmentToken else { return response(401) }
+        guard let request = try? WireEnrollRequest.decode(body) else { return response(400) }
+        counts.withLock { $0.enrollments += 1 }
+        let former = devices.withLock { $0.byRequest[request.requestID] }
+        if !request.requestID.isEmpty, let former { return response(200, former.encoded) }
+        let asked = DeviceID(request.deviceID)
+        let isKnown = devices.withLock { devices in devices.byCredential.values.contains { $0.device == asked } }
+        if let asked, isKnown {
+            let isProved = devices.withLock { $0.byCredential[request.previousCredential]?.device == asked }
+            guard isProved else { return response(409) }
+        }
+        let isFirst = devices.withLock { $0.issued == 0 }
+        let device = asked ?? (isFirst ? self.device : .random())
+        var answer = WireEnrollAnswer()
+        answer.deviceID = device.data
+        answer.enrollmentID = DeviceID.random().data
+        answer.credential = newCredential(of: device, answer.enrollmentID)
+        answer.organization = "default"
+        answer.collectorID = collectorID.data
+        answer.incarnationID = incarnationID.data
+        answer.deviceKept = asked != nil
+        let kept = answer
+        devices.withLock {
+            $0.left.remove(device)
+            if !request.requestID.isEmpty { $0.byRequest[request.requestID] = kept }
+        }
+        return response(200, answer.encoded)
+    }
+
+    private func newCredential(of device: DeviceID, _ enrollment: Data) -> String {
+        devices.withLock { devices in
+            devices.issued += 1
+            let credential = devices.issued == 1 ? self.credential : "\(self.credential)-\(devices.issued)"
+            devices.byCredential[credential] = (device, enrollment)
+            return credential
         }
     }
 }
 
-/// Keeps the enrollment in memory.
-package final class InMemoryEnrollmentStore: EnrollmentStore {
-    package let enrollmentToken: String?
-    private let stored: Mutex<Enrollment?>
-    private let failures: Mutex<Int>
-
-    /// - Parameter failingSaves: how many saves fail before one succeeds.
-    package init(token: String?, enrollment: Enrollment? = nil, failingSaves: Int = 0) {
-        enrollmentToken = token
-        stored = Mutex(enrollment)
-        failures = Mutex(failingSaves)
-    }
-
-    package func load() -> Enrollment? { stored.withLock { $0 } }
-
-    package func save(_ enrollment: Enrollment) throws {
-        let fails = failures.withLock { left in
-            left -= 1
-            return left >= 0
+extension EpochClose {
+    fileprivate init?(_ wire: WireCloseRequest) {
+        guard let epoch = EpochID(wire.epoch) else { return nil }
+        var streams: [Stream] = []
+        for close in wire.streams {
+            guard let stream = StreamName(rawValue: close.stream.rawValue) else { return nil }
+            let points = close.points.compactMap { point in
+                ChainLink(point.link).map { EpochClose.Point(number: point.number, link: $0) }
+            }
+            streams.append(Stream(stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue), points: points))
         }
-        if fails { throw TransportError(.other, "no space left") }
-        stored.withLock { $0 = enrollment }
+        self.init(epoch: epoch, streams: streams)
     }
+}
 
-    package func enrollRequest(previous: Enrollment?) -> WireEnrollRequest {
-        var request = WireEnrollRequest()
-        request.deviceName = "test"
-        if let previous {
-            request.deviceID = previous.deviceID.data
-            request.previousCredential = previous.credential
+extension ClosedStream {
+    fileprivate var wire: WireClosedStream {
+        var wire = WireClosedStream()
+        wire.stream = WireStream(rawValue: stream.rawValue) ?? .unspecified
+        wire.mark = mark.wire
+        switch match {
+        case .point(let point):
+            wire.matched.number = point.number
+            wire.matched.link = point.link.data
+        case .none: break
+        case .unknown: wire.unknown = true
         }
-        return request
+        return wire
     }
 }

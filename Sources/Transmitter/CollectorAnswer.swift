@@ -34,6 +34,14 @@ package enum CollectorAnswer: Equatable, Sendable {
     /// Nothing was asked: the device is not enrolled, for this reason.
     case notEnrolled(String)
 
+    /// The collector did what was asked.
+    package var isSuccess: Bool {
+        switch self {
+        case .success, .empty, .notModified: true
+        default: false
+        }
+    }
+
     /// Names a collector and its incarnation, as every answer does.
     package struct Source: Equatable, Sendable {
         package var collector: CollectorID

@@ -1,6 +1,8 @@
 import FoundationEssentials
+import Logging
 import RecordQueue
 import SwiftProtobuf
+import Synchronization
 import WireModel
 
 extension Transmitter {
@@ -36,6 +38,7 @@ extension Transmitter {
                 return (.retry(after: nil, "the answer cannot be read: \(error.message)"), .zero)
             }
             let verdicts = try await apply(answer, to: parts)
+            isForbidden = false
             credentialWorked()
             noteTime(answer.serverTime, askedAt: began)
             published.withLock { $0.newestProfileRevision = answer.profileRevision }
@@ -50,7 +53,9 @@ extension Transmitter {
         case .retry(let after, let why): return (.retry(after: after, why), .zero)
         case .failing(let after, let why): return (.failed(after: after, why), .zero)
         case .credentialRefused(let why): return (.credentialRefused(why), .zero)
-        case .forbidden(let why): return (.forbidden(why), .zero)
+        case .forbidden(let why):
+            forbidden(why)
+            return (.forbidden(why), .zero)
         case .unreachable(let why), .notFound(let why), .conflict(let why), .notEnrolled(let why): return (.retry(after: nil, why), .zero)
         case .empty, .notModified: return (.retry(after: nil, "the answer has no body; it says nothing of what was sent"), .zero)
         case .incompatible(let why): return (.incompatible(why), .zero)

@@ -1,5 +1,7 @@
 import FoundationEssentials
+import Logging
 import RecordQueue
+import Synchronization
 import WireModel
 
 /// Who the device is: enrolling, renewing, and giving up. Always in turn with other exchanges.
@@ -72,7 +74,7 @@ extension Transmitter {
             if case .returning = role { return await enroll(as: .new, clonedFrom: clonedFrom) }
             return machine.enrollmentRefused("enrolling was refused: \(why)")
         case .forbidden(let why):
-            note(.change(.forbidden(why)))
+            forbidden(why)
             return machine.enrollmentRefused("enrolling was refused: \(why)")
         case .credentialRefused(let why), .refused(let why), .incompatible(let why):
             return machine.enrollmentRefused("enrolling was refused: \(why)")
@@ -101,7 +103,7 @@ extension Transmitter {
     private func keep(_ grant: Grant) async -> TransmitterStateMachine.Action {
         do throws(QueueError) {
             if let former = grant.clonedFrom, try await queue.binding != QueueBinding(grant.enrollment) {
-                try await beginAsClone(of: former, as: grant.enrollment)
+                return machine.enrollmentRefused("clone of \(former)")
             }
         } catch {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Gzip
+import Logging
 import RecordQueue
+import Synchronization
 import WireModel
 
 /// One request and what any answer to it tells, whoever asked.
@@ -33,6 +35,7 @@ extension Transmitter {
             } else if let source = response.source, expected == nil || source.collector == expected {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
                 reached(source)
+                if answer.isSuccess { published.withLock { $0.lastSuccess = clock.now().wallTime } }
             }
             return answer
         } catch {
@@ -41,6 +44,13 @@ extension Transmitter {
             if error.code != .cancelled { unreachable(error.message) }
             return .unreachable(error.message)
         }
+    }
+
+    /// Says once that the collector does not want this device.
+    func forbidden(_ why: String) {
+        guard !isForbidden else { return }
+        isForbidden = true
+        note(.change(.forbidden(why)))
     }
 
     /// Says once since when nobody answers.
@@ -57,7 +67,6 @@ extension Transmitter {
         wasReached = true
         unreachableSince = nil
         published.withLock {
-            $0.lastSuccess = clock.now().wallTime
             $0.unreachableSince = nil
             $0.incarnation = "\(source.incarnation)"
         }

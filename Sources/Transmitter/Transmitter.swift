@@ -56,7 +56,7 @@ package actor Transmitter {
     /// Since when nobody answers.
     var unreachableSince: RecordStamp?
     var wasReached = false
-    var closes = CloseRounds()
+    var isForbidden = false
     private var announcedBlocked: Set<StreamName> = []
     private var outbox: [Message] = []
     private var isDelivering = false
@@ -235,7 +235,6 @@ package actor Transmitter {
                 return .over(.waiting(Self.gateLook))
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
-            if let action = try await settleEpochs(enrollment) { return try await perform(action) }
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
@@ -336,8 +335,14 @@ extension Transmitter {
         _ method: TransportRequest.Method, _ path: String, _ headers: [(name: String, value: String)] = [], _ body: Data? = nil
     ) async -> CollectorAnswer {
         for isLast in [false, true] {
-            if enrollment == nil, case .retry(_, let why) = await enrollIfNeeded() { return .unreachable(why) }
-            guard let enrollment else { return .notEnrolled("the device is not enrolled: see its status") }
+            if enrollment == nil {
+                switch await enrollIfNeeded() {
+                case .retry(_, let why): return .unreachable(why)
+                case .hold(let why, _): return .notEnrolled(why)
+                case .goOn, .enrollAgain, .setAside: break
+                }
+            }
+            guard let enrollment else { return .notEnrolled("the device is not enrolled") }
             let answer = await send(
                 method, path, headers: headers, body: body, bearer: enrollment.credential, expected: enrollment.collectorID)
             guard case .credentialRefused(let why) = answer, !isLast else { return answer }

@@ -214,7 +214,11 @@ extension TransmitterStateMachine {
     private mutating func progressed(_ stream: StreamName, now: UInt64) {
         // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by it.
         if failures > 0 {
-            for other in suspicions.keys { suspicions[other]?.notBefore = min(suspicions[other]?.notBefore ?? now, now) }
+            suspicions = suspicions.mapValues { suspicion in
+                var suspicion = suspicion
+                suspicion.notBefore = min(suspicion.notBefore, now)
+                return suspicion
+            }
         }
         failures = 0
         enrolledAgain = false

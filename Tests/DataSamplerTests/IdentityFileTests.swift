@@ -6,10 +6,10 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct IdentityFileTests {
-    private let content = IdentityFile.Content(
-        enrollment: Enrollment(
-            deviceID: .random(), credential: "secret-credential", organization: "default", collectorID: .random(), incarnationID: .random()),
-        machineHash: "abc123")
+    private let enrollment = Enrollment(
+        deviceID: .random(), credential: "secret-credential", formerCredential: "secret-former", organization: "default",
+        collectorID: .random(), incarnationID: .random(), enrollmentID: DeviceID.random().data)
+    private var content: IdentityFile.Content { .enrolled(enrollment, machineHash: "abc123") }
 
     @Test func `What was saved is loaded, and nothing else is there`() throws {
         let directory = try TemporaryDirectory()
@@ -19,12 +19,18 @@ import WireModel
         try file.save(content)
         let loaded = try file.load()
         #expect(loaded == content)
-        var other = content
-        other.enrollment.credential = "another"
-        other.machineHash = nil
-        try file.save(other)
-        let replaced = try file.load()
-        #expect(replaced == other)
+        var other = enrollment
+        other.credential = "another"
+        other.formerCredential = nil
+        other.enrollmentID = Data()
+        for next in [
+            IdentityFile.Content.enrolled(other, machineHash: nil), .unenrolled(other.deviceID, tokenDigest: "digest"),
+            .unenrolled(other.deviceID, tokenDigest: nil),
+        ] {
+            try file.save(next)
+            let replaced = try file.load()
+            #expect(replaced == next)
+        }
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         #expect(names == ["identity"])
         let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
@@ -62,30 +68,23 @@ import WireModel
         #expect(unnoticed.isEmpty)
     }
 
-    @Test func `A file from another machine is refused, one from this machine is not`() throws {
+    @Test func `A file of version 1 is read as it is`() throws {
         let directory = try TemporaryDirectory()
         let file = IdentityFile(directory: directory.path)
-        try file.save(content)
-        func store(_ hash: String?) -> IdentityStore {
-            IdentityStore(file: file, machineHash: hash, enrollmentToken: nil, request: WireEnrollRequest())
-        }
-        let enrollment = try store("abc123").load()
-        #expect(enrollment == content.enrollment)
-        // A machine without an id cannot tell.
-        let unknown = try store(nil).load()
-        #expect(unknown == content.enrollment)
-        let error = #expect(throws: DataSamplerError.self) { try store("def").load() }
-        #expect(error?.code == .identity)
-    }
-
-    @Test func `A re-enrollment presents the old credential and asks for the device id`() {
-        let store = IdentityStore(
-            file: IdentityFile(directory: "/nonexistent"), machineHash: "abc", enrollmentToken: "t", request: WireEnrollRequest())
-        let request = store.enrollRequest(previous: content.enrollment)
-        #expect(request.deviceID == content.enrollment.deviceID.data)
-        #expect(request.previousCredential == "secret-credential")
-        #expect(request.machineHash == "abc")
-        #expect(store.enrollRequest(previous: nil).deviceID.isEmpty)
+        // As the first version wrote it, digest included.
+        let text = """
+            {"collector":"00000000-0000-4000-8000-000000000002","credential":"c","device":"00000000-0000-4000-8000-000000000001",\
+            "digest":"dee275fb338db3393819aef94366cd92489d7127b1765f036e2595907cf1fed7",\
+            "incarnation":"00000000-0000-4000-8000-000000000003","machine":"m","organization":"default","version":1}
+            """
+        try Data(text.utf8).write(to: URL(filePath: file.path))
+        let loaded = try file.load()
+        let device = try #require(DeviceID("00000000-0000-4000-8000-000000000001"))
+        let collector = try #require(CollectorID("00000000-0000-4000-8000-000000000002"))
+        let incarnation = try #require(IncarnationID("00000000-0000-4000-8000-000000000003"))
+        let expected = Enrollment(
+            deviceID: device, credential: "c", organization: "default", collectorID: collector, incarnationID: incarnation)
+        #expect(loaded == .enrolled(expected, machineHash: "m"))
     }
 
     @Test func `The machine's hash does not hold its id and differs by machine`() throws {

@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 /// A server on loopback that answers each request with the next script, byte by byte as told: what no well-behaved server would do.
@@ -31,12 +32,17 @@ final class ScriptedServer: Sendable {
     }
 
     /// Runs the server while `body` runs. A request beyond the scripts, or an empty script, is never answered.
-    static func serving(_ scripts: [[Step]], _ body: (ScriptedServer) async throws -> Void) async throws {
+    /// - Parameter certificate: serves TLS with it.
+    static func serving(
+        _ scripts: [[Step]], certificate: TestCertificates.Server? = nil, _ body: (ScriptedServer) async throws -> Void
+    ) async throws {
         let box = Box()
+        let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     box.server.withLock { $0 }?.state.withLock { $0.connections += 1 }
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
                     try channel.pipeline.syncOperations.addHandler(Handler(box: box))
                 }
             }
@@ -98,6 +104,16 @@ final class ScriptedServer: Sendable {
                 _ = options?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
                 context.close(promise: nil)
             }
+        }
+    }
+}
+
+extension TestCertificates.Server {
+    fileprivate var configuration: TLSConfiguration {
+        get throws {
+            .makeServerConfiguration(
+                certificateChain: [.certificate(try NIOSSLCertificate(bytes: Array(certificate.utf8), format: .pem))],
+                privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)))
         }
     }
 }

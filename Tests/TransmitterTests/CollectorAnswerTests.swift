@@ -58,9 +58,19 @@ import WireModel
         guard case .tooLarge = classify(413) else { Issue.record("413"); return }
         guard case .refused = classify(400) else { Issue.record("400"); return }
         guard case .refused = classify(422) else { Issue.record("422"); return }
-        for status in [408, 429, 500, 502, 503, 507, 404, 405, 415] {
+        for status in [408, 415, 418, 429, 600] {
             guard case .retry = classify(status) else { Issue.record("\(status)"); return }
         }
+        for status in [500, 502, 503, 507, 599] {
+            guard case .failing = classify(status) else { Issue.record("\(status)"); return }
+        }
+        for status in [404, 405, 410] {
+            guard case .notFound = classify(status) else { Issue.record("\(status)"); return }
+        }
+        guard case .conflict = classify(409) else { Issue.record("409"); return }
+        #expect(classify(204) == .empty)
+        #expect(classify(304) == .notModified)
+        #expect(classify(200, extra: ["etag": "\"7\""]) == .success(Data("body".utf8), etag: "\"7\""))
     }
 
     @Test func theProblemSaysWhyAndWhen() throws {
@@ -68,6 +78,6 @@ import WireModel
             status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true, retryAfterMs: 1_500)
         let body = try JSONEncoder().encode(problem)
         let answer = classify(503, extra: ["content-type": "application/problem+json", "retry-after": "60"], body: body)
-        #expect(answer == .retry(after: .milliseconds(1_500), "HTTP 503 store-unavailable: disk full"))
+        #expect(answer == .failing(after: .milliseconds(1_500), "HTTP 503 store-unavailable: disk full"))
     }
 }

@@ -7,107 +7,125 @@ import WireModel
 
     private func sent(_ stream: StreamName, _ records: Int) -> Machine.Sent { .init(stream: stream, records: records) }
 
-    private func limit(_ machine: Machine, _ stream: StreamName) -> Machine.Plan.Part? { machine.plan.parts.first { $0.stream == stream } }
+    private func limit(_ machine: Machine, _ stream: StreamName) -> TransmitPlan.Part? {
+        machine.plan(at: 0).parts.first { $0.stream == stream }
+    }
+
+    private func streams(_ machine: Machine, at now: UInt64 = 0) -> [[StreamName]] {
+        machine.plan(at: now).requests.map { $0.map(\.stream) }
+    }
 
     @Test func statusGoesBeforeEventsBeforeSamplesAndNoneWaitsBehindAnother() {
-        #expect(Machine().plan.parts.map(\.stream) == [.status, .event, .sample])
+        #expect(streams(Machine()) == [[.status, .event, .sample]])
     }
 
     @Test func progressGoesOnAtOnceAndEndsTheBackoff() {
         var machine = Machine()
-        _ = machine.settled([sent(.event, 3)], .retry(after: nil, "500"), maySetAside: true, roll: 1)
+        _ = machine.settled([sent(.event, 3)], .retry(after: nil, "gone"), maySetAside: true, now: 0, roll: 1)
         #expect(machine.failures == 1)
-        #expect(machine.settled([sent(.event, 3)], .decided([.event: .progressed]), maySetAside: true, roll: 1) == .goOn)
+        let action = machine.settled([sent(.event, 3)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        #expect(action == .goOn)
         #expect(machine.failures == 0)
     }
 
     @Test func failuresInARowWidenTheBackoff() {
         var machine = Machine()
         for seconds in [1, 2, 4, 8] {
-            #expect(
-                machine.settled([sent(.event, 3)], .retry(after: nil, "down"), maySetAside: true, roll: 1)
-                    == .retry(after: .seconds(seconds), "down"))
+            let action = machine.settled([sent(.event, 3)], .retry(after: nil, "down"), maySetAside: true, now: 0, roll: 1)
+            #expect(action == .retry(after: .seconds(seconds), "down"))
         }
-        #expect(
-            machine.settled([sent(.event, 3)], .retry(after: .seconds(20), "busy"), maySetAside: true, roll: 0)
-                == .retry(after: .seconds(20), "busy"))
+        let busy = machine.settled([sent(.event, 3)], .retry(after: .seconds(20), "busy"), maySetAside: true, now: 0, roll: 0)
+        #expect(busy == .retry(after: .seconds(20), "busy"))
     }
 
     @Test func anAnswerThatChangesNothingIsNotRepeatedAtOnce() {
         var machine = Machine()
-        let action = machine.settled([sent(.event, 3)], .decided([:]), maySetAside: true, roll: 1)
+        let action = machine.settled([sent(.event, 3)], .decided([:]), maySetAside: true, now: 0, roll: 1)
         #expect(action == .retry(after: .seconds(1), "the answer changed nothing"))
     }
 
     @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichIsSetAsideOnceAnHour() {
         var machine = Machine(partBytes: 1 << 20)
-        #expect(machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), maySetAside: true, roll: 1) == .goOn)
-        #expect(machine.plan.parts.map(\.stream) == [.event], "the streams go one by one")
-        #expect(machine.settled([sent(.event, 2)], .decided([.event: .progressed]), maySetAside: true, roll: 1) == .goOn)
-        #expect(machine.plan.parts.map(\.stream) == [.sample])
+        let whole = machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        #expect(whole == .goOn)
+        #expect(streams(machine) == [[.status], [.event], [.sample]], "the streams go one by one, and nothing waits behind a lower one")
+        _ = machine.settled([sent(.event, 2)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        #expect(streams(machine) == [[.status, .event], [.sample]])
         var records = 8
         while records > 1 {
-            #expect(machine.settled([sent(.sample, records)], .tooLarge("413"), maySetAside: true, roll: 1) == .goOn)
+            let action = machine.settled([sent(.sample, records)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+            #expect(action == .goOn)
             records /= 2
             #expect(limit(machine, .sample)?.maximumRecords == records)
         }
-        #expect(machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: true, roll: 1) == .setAside(.sample, "413"))
-        #expect(machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: false, roll: 1) == .goOn)
-        #expect(limit(machine, .sample) == nil, "within the hour the stream waits, and the others go on")
-        #expect(machine.plan.parts.map(\.stream) == [.status, .event])
-        machine.intervalBegan()
+        let alone = machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        #expect(alone == .setAside(.sample, "413"))
+        let tooSoon = machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: false, now: 0, roll: 1)
+        #expect(tooSoon == .goOn)
+        #expect(streams(machine) == [[.status, .event]], "within the hour the stream waits, and the others go on")
+        machine.passBegan()
         #expect(limit(machine, .sample)?.maximumRecords == 1)
     }
 
     @Test func successWidensBackToTheFullPart() {
         var machine = Machine(partBytes: 1 << 20)
-        _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), maySetAside: true, roll: 1)
-        _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), maySetAside: true, roll: 1)
+        _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 18, maximumRecords: 250))
-        _ = machine.settled([sent(.sample, 250)], .decided([.sample: .progressed]), maySetAside: true, roll: 1)
+        _ = machine.settled([sent(.sample, 250)], .decided([.sample: .progressed]), maySetAside: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 19, maximumRecords: 500))
-        _ = machine.settled([sent(.sample, 500)], .decided([.sample: .progressed]), maySetAside: true, roll: 1)
+        _ = machine.settled([sent(.sample, 500)], .decided([.sample: .progressed]), maySetAside: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 20, maximumRecords: .max))
     }
 
     @Test func aRefusedPartDoesNotHoldTheOthersBack() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .event: .refused("damaged"), .sample: .progressed])
-        #expect(machine.settled([sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, maySetAside: true, roll: 1) == .goOn)
+        let action = machine.settled([sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, maySetAside: true, now: 0, roll: 1)
+        #expect(action == .goOn)
         #expect(limit(machine, .event)?.maximumRecords == 2)
         #expect(limit(machine, .sample)?.maximumRecords == .max)
     }
 
-    @Test func gapsAloneThatAreRefusedAreNeverSetAside() {
+    @Test func gapsAloneThatAreRefusedOrFailAreNeverSetAside() {
         var machine = Machine()
-        #expect(machine.settled([sent(.event, 0)], .tooLarge("413"), maySetAside: true, roll: 1) == .goOn)
+        let action = machine.settled([sent(.event, 0)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        #expect(action == .goOn)
         #expect(limit(machine, .event) == nil)
+        machine.passBegan()
+        for minute in 0..<60 {
+            let now = UInt64(minute) * 60_000_000
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 1)
+            let failed = machine.settled([sent(.event, 0)], .failed(after: nil, "500"), maySetAside: true, now: now, roll: 1)
+            #expect(failed == .goOn)
+        }
     }
 
-    @Test func isolatingEndsWhenNothingIsDueInTheLastStream() {
+    @Test func isolatingEndsWhenNothingIsDueInTheStream() {
         var machine = Machine()
-        _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), maySetAside: true, roll: 1)
-        let first = machine.foundNothing()
-        #expect(first && machine.plan.parts.map(\.stream) == [.event])
-        let second = machine.foundNothing()
-        #expect(second && machine.plan.parts.count == 3, "after the last one all are looked at again")
-        let third = machine.foundNothing()
-        #expect(!third)
+        _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), maySetAside: true, now: 0, roll: 1)
+        #expect(streams(machine) == [[.status], [.event], [.sample]])
+        machine.foundNothing(in: [.status])
+        #expect(streams(machine) == [[.status], [.event], [.sample]].filter { $0 != [.status] } || streams(machine).first == [.status])
+        machine.foundNothing(in: [.event])
+        #expect(streams(machine) == [[.status, .event, .sample]])
     }
 
     @Test func aRefusedCredentialEnrollsAgainOnceUntilSomethingIsAcknowledged() {
         var machine = Machine()
         let refused = Machine.Verdict.credentialRefused("401")
-        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, roll: 1) == .enrollAgain)
-        guard case .hold = machine.settled([sent(.event, 1)], refused, maySetAside: true, roll: 1) else { Issue.record("twice"); return }
-        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), maySetAside: true, roll: 1)
-        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, roll: 1) == .enrollAgain)
+        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) == .enrollAgain)
+        guard case .hold = machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) else {
+            Issue.record("twice"); return
+        }
+        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) == .enrollAgain)
     }
 
     @Test func refusedForGoodItHoldsAndSaysWhy() {
         var machine = Machine()
         for verdict in [Machine.Verdict.forbidden("revoked"), .incompatible("version 2"), .otherCollector("another")] {
-            guard case .hold(let why, _) = machine.settled([sent(.event, 1)], verdict, maySetAside: true, roll: 1) else {
+            guard case .hold(let why, _) = machine.settled([sent(.event, 1)], verdict, maySetAside: true, now: 0, roll: 1) else {
                 Issue.record("\(verdict)"); return
             }
             #expect(!why.isEmpty)
@@ -117,17 +135,94 @@ import WireModel
     @Test func partedHistoriesHoldUnlessOtherStreamsMove() {
         var machine = Machine()
         let both = Machine.Verdict.decided([.event: .parted("parted"), .sample: .progressed])
-        #expect(machine.settled([sent(.event, 1), sent(.sample, 1)], both, maySetAside: true, roll: 1) == .goOn)
-        guard
-            case .hold("parted", _) = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, roll: 1)
-        else { Issue.record("no hold"); return }
+        #expect(machine.settled([sent(.event, 1), sent(.sample, 1)], both, maySetAside: true, now: 0, roll: 1) == .goOn)
+        let alone = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, now: 0, roll: 1)
+        guard case .hold("parted", _) = alone else { Issue.record("no hold"); return }
     }
 
-    @Test func unavailableBacksOffEvenWhenAnotherStreamMoved() {
+    @Test func whatIsUnavailableWaitsOnItsOwnWhileTheOthersMove() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .sample: .unavailable("disk full")])
-        #expect(
-            machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, maySetAside: true, roll: 1)
-                == .retry(after: .seconds(1), "disk full"))
+        #expect(machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, maySetAside: true, now: 0, roll: 1) == .goOn)
+        #expect(streams(machine) == [[.status, .event]])
+        #expect(machine.nextProbe?.at == 1_000_000)
+        #expect(streams(machine, at: 1_000_000) == [[.status, .event], [.sample]], "alone, so that it harms nobody")
+    }
+
+    // MARK: 5xx
+
+    @Test func anOutageBacksOffAsOneAndSetsNothingAside() {
+        var machine = Machine()
+        var now: UInt64 = 0
+        var requests = 0
+        while now < 24 * 3600 * 1_000_000 {
+            let plan = machine.plan(at: now)
+            guard let request = plan.requests.first else {
+                now = max(now + 1, machine.nextProbe?.at ?? now)
+                continue
+            }
+            requests += 1
+            let parts = request.map { sent($0.stream, min($0.maximumRecords, 100)) }
+            switch machine.settled(parts, .failed(after: nil, "500"), maySetAside: true, now: now, roll: 0.5) {
+            case .retry(let after, _): now += UInt64(after.components.seconds) * 1_000_000 + 1
+            case .goOn: break
+            case let other: Issue.record("\(other)"); return
+            }
+        }
+        // A day in windows of five minutes, half of them on average.
+        #expect(requests < 24 * 12 * 2 + 40, "\(requests) requests")
+        // The collector is back: everything flows at once.
+        for _ in 0..<6 {
+            guard let request = machine.plan(at: now).requests.first else { break }
+            let streams = request.map(\.stream)
+            let verdict = Machine.Verdict.decided(Dictionary(uniqueKeysWithValues: streams.map { ($0, .progressed) }))
+            _ = machine.settled(streams.map { sent($0, 1) }, verdict, maySetAside: true, now: now, roll: 0.5)
+        }
+        #expect(streams(machine, at: now) == [[.status, .event, .sample]])
+    }
+
+    @Test func aRecordThatAloneDraws5xxForTenMinutesWhileOthersPassIsSetAside() {
+        var machine = Machine()
+        var now: UInt64 = 0
+        var aside: UInt64?
+        while now < 3_600_000_000, aside == nil {
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 0.5)
+            if streams(machine, at: now).contains([.event]) || machine.nextProbe == nil {
+                let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), maySetAside: true, now: now, roll: 0.5)
+                if action == .setAside(.event, "500") { aside = now }
+            }
+            now += 10_000_000
+        }
+        let time = try? #require(aside)
+        #expect((time ?? 0) >= Machine.poisonPeriod)
+        #expect((time ?? .max) < 2 * Machine.poisonPeriod)
+    }
+
+    @Test func withinTheHourItWaitsAndTheOthersGoOn() {
+        var machine = Machine()
+        for minute in 0..<59 {
+            let now = UInt64(minute) * 60_000_000
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: false, now: now, roll: 1)
+            let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), maySetAside: false, now: now, roll: 1)
+            #expect(action == .goOn)
+            #expect(!streams(machine, at: now).flatMap { $0 }.contains(.event))
+        }
+        #expect(machine.blocked == [.event: "500"])
+    }
+
+    @Test func theTimeACollectorAsksForHoldsForAllStreams() {
+        var machine = Machine()
+        let action = machine.settled([sent(.event, 1)], .failed(after: .seconds(30), "503"), maySetAside: true, now: 0, roll: 0)
+        #expect(action == .retry(after: .seconds(30), "503"))
+    }
+
+    @Test func aNewEpochForgetsWhatWasKnownOfTheOldRecords() {
+        var machine = Machine(partBytes: 1 << 20)
+        _ = machine.settled([sent(.event, 8)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 8)], .failed(after: nil, "500"), maySetAside: true, now: 0, roll: 1)
+        machine.epochBegan()
+        #expect(streams(machine) == [[.status, .event, .sample]])
+        #expect(limit(machine, .event) == .init(stream: .event, maximumBytes: 1 << 20, maximumRecords: .max))
+        #expect(machine.nextProbe == nil)
     }
 }

@@ -1,6 +1,5 @@
 import CollectorStore
 import Foundation
-import Logging
 import RecordQueue
 import Synchronization
 import TelemetryTestKit
@@ -10,47 +9,28 @@ import WireModel
 
 /// The shell, against a real queue and a collector without a network.
 @Suite struct TransmitterTests {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "transmitter-\(UUID())")
-    let clock = ManualRecordClock()
+    let bench = TransmitterBench()
+    var clock: ManualRecordClock { bench.clock }
 
     private func withTransmitter(
         faults: @escaping LoopbackCollector.Faults = { _, _ in nil }, token: String? = "enrollment-token", enrollment: Enrollment? = nil,
         failingSaves: Int = 0, partBytes: Int = WireLimits.partBytes, hold: Duration = .zero,
         _ body: (RecordQueue, LoopbackCollector, InMemoryRecordStore, Transmitter) async throws -> Void
     ) async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        var configuration = RecordQueue.Configuration()
-        configuration.keepFreeBytes = 0
-        let queue = try RecordQueue.open(
-            directory: directory.path, configuration: configuration, clock: clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let store = InMemoryRecordStore()
-        let collector = LoopbackCollector(store: store, faults: faults)
-        let transmitter = Transmitter(
-            queue: queue, transport: collector,
-            enrollments: InMemoryEnrollmentStore(token: token, enrollment: enrollment, failingSaves: failingSaves),
-            configuration: Transmitter.Configuration(eventHold: hold, partBytes: partBytes, agentVersion: "test/1"), clock: clock,
-            roll: { 1 }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        try await body(queue, collector, store, transmitter)
-        await queue.close()
+        let store = InMemoryEnrollmentStore(token: token, enrollment: enrollment, failingSaves: failingSaves)
+        bench.collector.setFaults(faults)
+        try await bench.run(enrollments: store, partBytes: partBytes, hold: hold) { queue, transmitter in
+            try await body(queue, bench.collector, bench.store, transmitter)
+        }
     }
 
     private func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue) async throws {
-        for number in 0..<count {
-            try queue.enqueue(
-                NewRecord(
-                    stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)
-                ))
-        }
-        try await queue.flush()
+        try await bench.enqueue(count, stream, bytes: bytes, to: queue)
     }
 
     private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event) async throws
         -> [UInt64]
-    {
-        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
-            .records.map(\.header.number).reversed()
-    }
+    { try await bench.stored(stream) }
 
     @Test func itEnrollsSendsEverythingOfAllStreamsAndTheQueueIsEmptyAfterwards() async throws {
         try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
@@ -94,6 +74,7 @@ import WireModel
             #expect(try await queue.balance()[.event]?.waiting == 5)
             #expect(transmitter.status.state == .backingOff)
             #expect(transmitter.status.reason?.isEmpty == false)
+            clock.advance(by: .seconds(60))
             collector.setFaults { _, _ in nil }
             #expect(await transmitter.pass() == .finished)
             #expect(try await stored(store, collector) == Array(1...5))
@@ -240,22 +221,96 @@ import WireModel
         }
     }
 
-    @Test func partedHistoriesStopTheEpochAndItSaysSo() async throws {
-        try await withTransmitter { queue, collector, store, transmitter in
-            // Somebody else wrote another history under this device and epoch.
-            let record = NewRecord(stream: .event, kind: .event, stamp: clock.now(), body: Data("other".utf8)).serialized(number: 1)
-            _ = await store.append(
-                [
-                    BatchPart(
-                        epoch: queue.epoch, stream: .event, first: 1, last: 1, priorLink: .zero, lastLink: ChainLink.zero.appending(record),
-                        records: [record])
-                ], from: collector.device, receivedAt: 1)
+    @Test func aStatusRecordRecordedWhileALongBacklogDrainsGoesWithTheNextRequest() async throws {
+        let requests = Mutex([[StreamName]]())
+        try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
+            try await enqueue(500, .sample, bytes: 100, to: queue)
+            let stamp = clock.now()
+            collector.setFaults { _, batch in
+                guard let batch else { return nil }
+                let count = requests.withLock {
+                    $0.append(batch.parts.compactMap { StreamName(rawValue: $0.stream.rawValue) })
+                    return $0.count
+                }
+                // While the third request is under way.
+                if count == 3 { try? queue.enqueue(NewRecord(stream: .status, kind: .beacon, stamp: stamp, body: Data("now".utf8))) }
+                return nil
+            }
+            #expect(await transmitter.pass() == .finished)
+            let seen = requests.withLock { $0 }
+            #expect(seen.count > 8)
+            #expect(seen.firstIndex { $0.contains(.status) } == 3, "\(seen)")
+            #expect(seen[3] == [.status, .sample])
+        }
+    }
+
+    @Test func aRecordThatAloneDraws500IsSetAsideAfterTenMinutesWhileOthersPass() async throws {
+        let poison = Data(repeating: 57, count: 10)
+        let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+        try await withTransmitter(faults: { _, batch in
+            let poisoned = batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } } ?? false
+            return poisoned ? .answered(TransportResponse(status: 500, headers: headers)) : nil
+        }) { queue, collector, store, transmitter in
+            try await enqueue(100, to: queue)
+            var statusRecords = 0
+            var minutes = 0
+            while try await queue.balance()[.event]?.waiting != 0, minutes < 120 {
+                try await enqueue(1, .status, to: queue)
+                statusRecords += 1
+                // Passes as the loop makes them: on demand, and when what it waits for is due.
+                for _ in 0..<20 { _ = await transmitter.pass() }
+                clock.advance(by: .seconds(60))
+                minutes += 1
+            }
+            #expect(minutes >= 10 && minutes < 60, "\(minutes) minutes")
+            #expect(try await stored(store, collector) == (1...100).filter { $0 != 58 })
+            #expect(try await stored(store, collector, .status).count >= statusRecords - 1, "status flowed all the while")
+            let balance = try #require(try await queue.balance()[.event])
+            #expect(balance.closes && balance.dropped == ["quarantined": 1])
+        }
+    }
+
+    @Test func anOutageOf500ForAWeekSetsNothingAside() async throws {
+        let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+        let requests = Mutex(0)
+        try await withTransmitter(faults: { _, batch in
+            guard batch != nil else { return nil }
+            requests.withLock { $0 += 1 }
+            return .answered(TransportResponse(status: 500, headers: headers))
+        }) { queue, collector, store, transmitter in
+            for stream in StreamName.allCases { try await enqueue(20, stream, to: queue) }
+            var now = Duration.zero
+            while now < .seconds(7 * 86_400) {
+                let pause: Duration
+                switch await transmitter.pass() {
+                case .paused(let duration), .waiting(let duration): pause = max(duration, .milliseconds(1))
+                case .finished: pause = .seconds(300)
+                }
+                clock.advance(by: pause)
+                now += pause
+            }
+            for stream in StreamName.allCases {
+                let balance = try #require(try await queue.balance()[stream])
+                #expect(balance.waiting == 20 && balance.dropped.isEmpty)
+            }
+            #expect(requests.withLock { $0 } < 7 * 24 * 12 * 3)
+            collector.setFaults { _, _ in nil }
+            while await transmitter.pass() != .finished { clock.advance(by: .seconds(60)) }
+            #expect(try await stored(store, collector, .sample) == Array(1...20))
+        }
+    }
+
+    @Test func aLostEnrollmentAnswerMakesNoSecondDevice() async throws {
+        let lost = Mutex(2)
+        try await withTransmitter(faults: { _, batch in
+            guard batch == nil, lost.withLock({ $0 -= 1; return $0 >= 0 }) else { return nil }
+            return .answerLost
+        }) { queue, collector, store, transmitter in
             try await enqueue(3, to: queue)
-            guard case .paused = await transmitter.pass() else { Issue.record("went on"); return }
-            #expect(transmitter.status.reason?.contains("parted") == true)
-            let parting = try await queue.status().parting
-            #expect(parting?.stream == .event)
-            #expect(try await queue.balance()[.event]?.waiting == 3)
+            while await transmitter.pass() != .finished {}
+            #expect(collector.enrollments == 3)
+            #expect(collector.enrolledDevices == [collector.device])
+            #expect(try await stored(store, collector) == [1, 2, 3])
         }
     }
 }

@@ -75,7 +75,7 @@ final class SamplerCore: Sendable {
         request.application = configuration.applicationIdentifier
         request.test = configuration.isTest
         identity = IdentityStore(
-            file: IdentityFile(directory: configuration.directory), machineHash: environment.machineHash,
+            directory: configuration.directory, machineHash: environment.machineHash,
             enrollmentToken: configuration.enrollmentToken, request: request)
         making = Mutex(Making(facts: facts))
     }

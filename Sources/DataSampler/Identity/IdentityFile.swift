@@ -6,29 +6,38 @@ import WireModel
 /// `<data>/identity`: who this device is to its collector. Mode 0600; replaced whole, never edited.
 ///
 /// One JSON object of strings and a SHA-256 over them, so that a damaged file is noticed instead of presenting a wrong credential. A damaged
-/// file is never replaced silently: with it would go the proof of the device's id.
+/// file is never replaced silently: with it would go the proof of the device's id. Version 1 had neither enrollment id, former credential nor
+/// an end of the enrollment; it is read as it is.
 struct IdentityFile: Sendable {
-    struct Content: Equatable, Sendable {
-        var enrollment: Enrollment
-        /// Of the machine that enrolled; `nil` where it had no machine id.
-        var machineHash: String?
+    enum Content: Equatable, Sendable {
+        /// - machineHash: of the machine that enrolled; `nil` where it had no machine id.
+        case enrolled(Enrollment, machineHash: String?)
+        /// - tokenDigest: of the enrollment token it had then, which does not enroll it again; `nil` where it had none.
+        case unenrolled(DeviceID, tokenDigest: String?)
     }
 
     private struct Form: Codable {
-        static let currentVersion = 1
+        static let currentVersion = 2
 
         var version: Int
         var device: String
-        var credential: String
-        var organization: String
-        var collector: String
-        var incarnation: String
+        /// Empty once unenrolled, as are organization, collector and incarnation.
+        var credential = ""
+        var former: String?
+        var organization = ""
+        var collector = ""
+        var incarnation = ""
+        var enrollment: String?
         var machine: String?
-        var digest: String
+        /// Only once unenrolled; empty where there was no token.
+        var leftWithToken: String?
+        var digest = ""
 
         var expectedDigest: String {
+            var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
+            // An absent one and an empty one are not the same.
+            if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
             // Lengths in front keep two different sets of fields from reading the same.
-            let fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
             let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
             return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
         }
@@ -36,11 +45,13 @@ struct IdentityFile: Sendable {
 
     static let name = "identity"
 
+    let path: String
     private let file: DurableFile
 
-    init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
-
-    var path: String { file.path }
+    init(directory: String) {
+        file = DurableFile(directory: directory, name: Self.name, code: .identity)
+        path = file.path
+    }
 
     /// `nil` where there is none.
     func load() throws(DataSamplerError) -> Content? {
@@ -54,29 +65,47 @@ struct IdentityFile: Sendable {
                 .identity, "\(path) has version \(form.version), this program knows up to \(Form.currentVersion): update the program")
         }
         guard form.digest == form.expectedDigest else { throw damaged("its digest does not match") }
-        guard let device = DeviceID(form.device), let collector = CollectorID(form.collector),
-            let incarnation = IncarnationID(form.incarnation), !form.credential.isEmpty
+        guard let device = DeviceID(form.device) else { throw damaged("the device id is malformed") }
+        if let token = form.leftWithToken { return .unenrolled(device, tokenDigest: token.isEmpty ? nil : token) }
+        guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation), !form.credential.isEmpty,
+            let enrollment = Self.enrollmentID(form.enrollment)
         else { throw damaged("an id or the credential is malformed") }
-        return Content(
-            enrollment: Enrollment(
-                deviceID: device, credential: form.credential, organization: form.organization, collectorID: collector,
-                incarnationID: incarnation),
+        return .enrolled(
+            Enrollment(
+                deviceID: device, credential: form.credential, formerCredential: form.former, organization: form.organization,
+                collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment),
             machineHash: form.machine)
     }
 
     /// Replaces the file in one step; returns once file and directory are synced.
     func save(_ content: Content) throws(DataSamplerError) {
-        let enrollment = content.enrollment
-        var form = Form(
-            version: Form.currentVersion, device: "\(enrollment.deviceID)", credential: enrollment.credential,
-            organization: enrollment.organization, collector: "\(enrollment.collectorID)", incarnation: "\(enrollment.incarnationID)",
-            machine: content.machineHash, digest: "")
+        var form: Form
+        switch content {
+        case .enrolled(let enrollment, let machineHash):
+            form = Form(version: Form.currentVersion, device: "\(enrollment.deviceID)")
+            form.credential = enrollment.credential
+            form.former = enrollment.formerCredential
+            form.organization = enrollment.organization
+            form.collector = "\(enrollment.collectorID)"
+            form.incarnation = "\(enrollment.incarnationID)"
+            form.enrollment = EnrollmentID(enrollment.enrollmentID)?.description
+            form.machine = machineHash
+        case .unenrolled(let device, let tokenDigest):
+            form = Form(version: Form.currentVersion, device: "\(device)")
+            form.leftWithToken = tokenDigest ?? ""
+        }
         form.digest = form.expectedDigest
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         let bytes: Data
         do { bytes = try encoder.encode(form) } catch { throw DataSamplerError(.identity, "the identity cannot be encoded", cause: error) }
         try file.replace(with: bytes)
+    }
+
+    /// Empty for an absent one, `nil` for one that is none.
+    private static func enrollmentID(_ text: String?) -> Data? {
+        guard let text else { return Data() }
+        return EnrollmentID(text)?.data
     }
 
     private func damaged(_ why: String, cause: (any Error)? = nil) -> DataSamplerError {
@@ -86,3 +115,6 @@ struct IdentityFile: Sendable {
             cause: cause)
     }
 }
+
+private enum EnrollmentSubject {}
+private typealias EnrollmentID = Identifier<EnrollmentSubject>

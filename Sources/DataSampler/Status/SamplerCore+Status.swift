@@ -38,7 +38,7 @@ extension SamplerCore {
                     collector: "\(enrollment.collectorID)")
             }
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
-            let waiting = identity.enrollmentToken == nil ? "no enrollment token was given" : "the collector was not asked yet"
+            let waiting = identity.configuredToken == nil ? "no enrollment token was given" : "the collector was not asked yet"
             return .init(enrolled: false, reason: transmitter.reason ?? waiting)
         } catch {
             return .init(enrolled: false, reason: (error as? DataSamplerError)?.message ?? "\(error)")

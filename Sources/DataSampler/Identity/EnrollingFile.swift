@@ -1,0 +1,59 @@
+import Crypto
+import FoundationEssentials
+import Transmitter
+import WireModel
+
+/// `<data>/enrolling`: the id of an enrollment request that was made, and perhaps answered, but is not kept in the identity file yet.
+///
+/// Written before the collector is asked and removed once the answer is on disk, so that asking again after a lost answer or a kill is a repeat
+/// to the collector and leaves no device behind that never reports. It belongs to one token and one role: asked differently it is another
+/// request. Mode 0600. A damaged one is forgotten: the worst of it is one device too many.
+struct EnrollingFile: Sendable {
+    private struct Form: Codable {
+        var request: String
+        /// What the request was for: SHA-256 over token and role.
+        var purpose: String
+    }
+
+    static let name = "enrolling"
+    private static let key = SymmetricKey(data: Data("ws1-telemetry enrolling 1".utf8))
+
+    private let file: DurableFile
+
+    init(directory: String) {
+        file = DurableFile(directory: directory, name: Self.name, code: .identity)
+    }
+
+    /// The id of this request, on synced disk when it returns: the one of an earlier attempt, or a new one.
+    func requestID(token: String?, role: EnrollmentRole) throws(DataSamplerError) -> Data {
+        let purpose = Self.purpose(token: token, role: role)
+        if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes), form.purpose == purpose,
+            let request = RequestID(form.request)
+        {
+            return request.data
+        }
+        let request = RequestID.random()
+        let bytes: Data
+        do { bytes = try JSONEncoder().encode(Form(request: "\(request)", purpose: purpose)) } catch {
+            throw DataSamplerError(.identity, "the enrollment request's id cannot be encoded", cause: error)
+        }
+        try file.replace(with: bytes)
+        return request.data
+    }
+
+    /// The request is answered and kept.
+    func finish() throws(DataSamplerError) { try file.remove() }
+
+    private static func purpose(token: String?, role: EnrollmentRole) -> String {
+        let role =
+            switch role {
+            case .new: "new"
+            case .again(let former): "again \(former.deviceID)"
+            case .returning(let device): "returning \(device)"
+            }
+        return Data(HMAC<SHA256>.authenticationCode(for: Data("\(role) \(token ?? "")".utf8), using: key)).hexadecimal
+    }
+}
+
+private enum RequestSubject {}
+private typealias RequestID = Identifier<RequestSubject>

@@ -1,0 +1,66 @@
+import FoundationEssentials
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Keeps the enrollment in memory.
+package final class InMemoryEnrollmentStore: EnrollmentStore {
+    private struct State {
+        var state: EnrollmentState
+        var failingSaves: Int
+        var requestID: Data?
+    }
+
+    private let token: String?
+    private let kept: Mutex<State>
+
+    /// - Parameter failingSaves: how many saves fail before one succeeds.
+    package init(token: String?, state: EnrollmentState = .none, failingSaves: Int = 0) {
+        self.token = token
+        kept = Mutex(State(state: state, failingSaves: failingSaves))
+    }
+
+    package convenience init(token: String?, enrollment: Enrollment?, failingSaves: Int = 0) {
+        self.init(token: token, state: enrollment.map { .enrolled($0) } ?? .none, failingSaves: failingSaves)
+    }
+
+    package func state() -> EnrollmentState { kept.withLock { $0.state } }
+
+    package func save(_ enrollment: Enrollment) throws {
+        try kept.withLock { kept in
+            kept.failingSaves -= 1
+            if kept.failingSaves >= 0 { throw TransportError(.other, "no space left") }
+            kept.state = .enrolled(enrollment)
+            kept.requestID = nil
+        }
+    }
+
+    package func unenroll() throws {
+        kept.withLock { kept in
+            if case .enrolled(let enrollment) = kept.state { kept.state = .unenrolled(enrollment.deviceID) }
+            kept.requestID = nil
+        }
+    }
+
+    package func enrollmentToken() -> String? {
+        if case .unenrolled = state() { nil } else { token }
+    }
+
+    package func enrollRequest(as role: EnrollmentRole) -> WireEnrollRequest {
+        var request = WireEnrollRequest()
+        request.deviceName = "test"
+        request.requestID = kept.withLock { kept in
+            let id = kept.requestID ?? DeviceID.random().data
+            kept.requestID = id
+            return id
+        }
+        switch role {
+        case .new: break
+        case .again(let former):
+            request.deviceID = former.deviceID.data
+            request.previousCredential = former.credential
+        case .returning(let device): request.deviceID = device.data
+        }
+        return request
+    }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+
+/// A clock for waits that passes only when told to. Its sleepers wake when their time has come, or are cancelled.
+package final class ManualSleeper: Clock {
+    package struct Instant: InstantProtocol {
+        fileprivate var offset: Duration
+
+        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        package func duration(to other: Instant) -> Duration { other.offset - offset }
+        package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var last = 0
+        var sleeping: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var watchers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var now: Instant { state.withLock { $0.now } }
+    package var minimumResolution: Duration { .microseconds(1) }
+    /// Sleeps that have begun so far.
+    package var sleeps: Int { state.withLock { $0.last } }
+    /// How long until the first sleeper wakes; `nil`: nobody sleeps.
+    package var nextWake: Duration? {
+        state.withLock { state in state.sleeping.values.map(\.deadline).min().map { state.now.duration(to: $0) } }
+    }
+
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (result, watchers): (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) = state.withLock { state in
+                    if Task.isCancelled { return (.failure(CancellationError()), []) }
+                    if deadline <= state.now { return (.success(()), []) }
+                    state.sleeping[number] = (deadline, continuation)
+                    defer { state.watchers = [] }
+                    return (nil, state.watchers)
+                }
+                if let result { continuation.resume(with: result) }
+                for watcher in watchers { watcher.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.sleeping.removeValue(forKey: number) }?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Returns once somebody sleeps.
+    package func waitForSleeper() async {
+        await withCheckedContinuation { continuation in
+            let isSleeping = state.withLock { state in
+                if state.sleeping.isEmpty { state.watchers.append(continuation) }
+                return !state.sleeping.isEmpty
+            }
+            if isSleeping { continuation.resume() }
+        }
+    }
+
+    package func advance(by duration: Duration) {
+        let woken = state.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let due = state.sleeping.filter { $0.value.deadline <= state.now }
+            for number in due.keys { state.sleeping[number] = nil }
+            return due.values.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+}

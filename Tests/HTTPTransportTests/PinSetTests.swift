@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+import Transmitter
+
+@testable import HTTPTransport
+
+/// Pins against TLS servers on loopback.
+@Suite(.timeLimit(.minutes(1))) struct PinSetTests {
+    private static let answer = ScriptedServer.Step.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    private func pin(_ server: TestCertificates.Server) throws -> Data {
+        let digits = Array(server.pin.utf8)
+        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16) }
+        try #require(bytes.count == 32)
+        return Data(bytes)
+    }
+
+    private func serving(
+        _ certificate: TestCertificates.Server, answers: Int = 1, _ body: (ScriptedServer, HTTPTransport) async throws -> Void
+    ) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID()).pem")
+        try Data(TestCertificates.authority.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await ScriptedServer.serving(Array(repeating: [Self.answer], count: answers), certificate: certificate) { server in
+            let transport = try HTTPTransport(
+                configuration: .init(
+                    collector: EndpointURL(collector: "https://localhost:\(server.port)"), certificateAuthorityFile: file.path))
+            do {
+                try await body(server, transport)
+            } catch {
+                await transport.shutdown()
+                throw error
+            }
+            await transport.shutdown()
+        }
+    }
+
+    private func status(_ transport: HTTPTransport) async -> Result<Int, TransportError> {
+        do throws(TransportError) {
+            return .success(try await transport.send(TransportRequest(method: .get, path: "/x")).status)
+        } catch { return .failure(error) }
+    }
+
+    @Test func `Without pins any server of a trusted authority is spoken to`() async throws {
+        for certificate in [TestCertificates.one, TestCertificates.two] {
+            try await serving(certificate) { _, transport in #expect(try await status(transport).get() == 200) }
+        }
+    }
+
+    @Test func `A server whose key is pinned, alone or among others, is spoken to`() async throws {
+        for pins in [[try pin(TestCertificates.one)], [try pin(TestCertificates.two), try pin(TestCertificates.one)]] {
+            try await serving(TestCertificates.one) { _, transport in
+                transport.pin(to: pins)
+                #expect(try await status(transport).get() == 200)
+            }
+        }
+    }
+
+    @Test func `A trusted server with another key is told nothing, and the error names its key`() async throws {
+        try await serving(TestCertificates.two) { server, transport in
+            transport.pin(to: [try pin(TestCertificates.one)])
+            guard case .failure(let error) = await status(transport) else { Issue.record("spoken to"); return }
+            #expect(error.code == .pinMismatch, "\(error)")
+            #expect(error.message.contains(TestCertificates.two.pin))
+            #expect(server.requests.isEmpty, "not a byte of the request went out")
+        }
+    }
+
+    @Test func `Pins changed at run time hold for the next request, on a new connection`() async throws {
+        try await serving(TestCertificates.one, answers: 3) { server, transport in
+            #expect(try await status(transport).get() == 200)
+            transport.pin(to: [try pin(TestCertificates.two)])
+            guard case .failure(let error) = await status(transport) else { Issue.record("the old connection is still used"); return }
+            #expect(error.code == .pinMismatch, "\(error)")
+            transport.pin(to: [try pin(TestCertificates.one)])
+            #expect(try await status(transport).get() == 200)
+            transport.pin(to: [])
+            #expect(try await status(transport).get() == 200)
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test func `Plain http has nothing to pin`() async throws {
+        try await ScriptedServer.serving([[Self.answer]]) { server in
+            let transport = try HTTPTransport(configuration: .init(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
+            transport.pin(to: [try pin(TestCertificates.one)])
+            #expect((try? await status(transport).get()) == 200)
+            await transport.shutdown()
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Testing
+import Transmitter
+
+@Suite struct CloseRoundsTests {
+    @Test func aCloseIsLookedForOnceAPassUntilThereIsNone() {
+        var rounds = CloseRounds()
+        #expect(rounds.isDue(at: 0))
+        rounds.foundNothing()
+        #expect(!rounds.isDue(at: 1) && rounds.next == nil)
+        rounds.passBegan()
+        #expect(rounds.isDue(at: 1))
+    }
+
+    @Test func roundsThatNarrowFollowAtOnceButNotWithoutEnd() {
+        var rounds = CloseRounds()
+        for _ in 1..<CloseRounds.greatestRounds {
+            rounds.narrowed(now: 0, roll: 1)
+            #expect(rounds.isDue(at: 0))
+        }
+        rounds.narrowed(now: 0, roll: 1)
+        #expect(!rounds.isDue(at: 0))
+        #expect(rounds.next == 1_000_000)
+        #expect(rounds.isDue(at: 1_000_000))
+    }
+
+    @Test func failuresWaitLongerEachTimeAndAsLongAsTheCollectorAsks() {
+        var rounds = CloseRounds()
+        for seconds in [1, 2, 4] as [UInt64] {
+            rounds.failed(after: nil, now: 0, roll: 1)
+            #expect(rounds.next == seconds * 1_000_000)
+        }
+        rounds.failed(after: .seconds(60), now: 0, roll: 0)
+        #expect(rounds.next ?? 0 >= 60_000_000)
+        rounds.foundNothing()
+        rounds.passBegan()
+        rounds.failed(after: nil, now: 0, roll: 1)
+        #expect(rounds.next == 1_000_000)
+    }
+}

@@ -1,0 +1,65 @@
+import Testing
+import Transmitter
+import WireModel
+
+@Suite struct GateStateMachineTests {
+    private static let second: UInt64 = 1_000_000
+
+    private func conditions(_ network: WireNetworkClass, stalled: Bool? = nil) -> DeviceConditions {
+        var conditions = DeviceConditions()
+        conditions.network = network
+        conditions.stalled = stalled
+        return conditions
+    }
+
+    @Test func offlineIsBelievedOnceAnAttemptConfirmedItAndLookedIntoFromTimeToTime() {
+        var gate = GateStateMachine()
+        let offline = conditions(.offline)
+        #expect(gate.decide(rules: [], paused: [], conditions: offline, now: 0).open.count == 3, "not confirmed yet")
+        gate.attempted(offline, reached: false, now: 0)
+        var attempts = 0
+        for second in 0..<UInt64(7_200) {
+            let now = second * Self.second
+            guard gate.decide(rules: [], paused: [], conditions: offline, now: now).open.isEmpty else {
+                attempts += 1
+                gate.attempted(offline, reached: false, now: now)
+                continue
+            }
+        }
+        #expect(attempts == 7, "every quarter of an hour; \(attempts) in two hours")
+    }
+
+    @Test func aCollectorThatIsReachedAllTheSameProvesTheConditionWrong() {
+        var gate = GateStateMachine()
+        let offline = conditions(.offline)
+        _ = gate.decide(rules: [], paused: [], conditions: offline, now: 0)
+        gate.attempted(offline, reached: true, now: 0)
+        for hour in 1..<UInt64(10) {
+            #expect(gate.decide(rules: [], paused: [], conditions: offline, now: hour * 3_600 * Self.second).open.count == 3)
+        }
+    }
+
+    @Test func backOnLineItIsOpenAtOnce() {
+        var gate = GateStateMachine()
+        gate.attempted(conditions(.offline), reached: false, now: 0)
+        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
+        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi), now: 2).open.count == 3)
+    }
+
+    @Test func pausedStreamsStayClosedWhateverTheConditionsAre() {
+        var gate = GateStateMachine()
+        let decision = gate.decide(rules: [], paused: [.event, .sample], conditions: conditions(.wifi), now: 0)
+        #expect(decision.open == [.status])
+        #expect(decision.closed == [.event: .paused, .sample: .paused])
+    }
+
+    @Test func aStallPutsSamplesOffForAQuarterOfAnHourAtMost() {
+        var gate = GateStateMachine()
+        let busy = conditions(.wifi, stalled: true)
+        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 0).closed == [.sample: .stalled])
+        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 899 * Self.second).closed == [.sample: .stalled])
+        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 900 * Self.second).closed.isEmpty)
+        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 901 * Self.second).closed.isEmpty)
+        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 902 * Self.second).closed == [.sample: .stalled], "a new stall")
+    }
+}

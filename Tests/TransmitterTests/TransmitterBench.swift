@@ -1,0 +1,90 @@
+import CollectorStore
+import Foundation
+import Logging
+import RecordQueue
+import Synchronization
+import TelemetryTestKit
+import Transmitter
+import WireModel
+
+/// A queue on disk, a collector without a network, and transmitters between them, with clocks that stand still.
+final class TransmitterBench: Sendable {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "transmitter-\(UUID())")
+    let clock = ManualRecordClock()
+    let store = InMemoryRecordStore()
+    let collector: LoopbackCollector
+    let conditions = SetConditions()
+    let delegate = RecordingDelegate()
+    let sleeper = ManualSleeper()
+
+    init() { collector = LoopbackCollector(store: store) }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
+    /// Opens the queue, gives it to the body with a transmitter of its own, and closes it: one life of a program.
+    func run(
+        enrollments: any EnrollmentStore = InMemoryEnrollmentStore(token: "enrollment-token"), settings: TransmitterSettings? = nil,
+        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil,
+        _ body: (RecordQueue, Transmitter) async throws -> Void
+    ) async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        var configuration = RecordQueue.Configuration()
+        configuration.keepFreeBytes = 0
+        let queue = try RecordQueue.open(
+            directory: (directory ?? self.directory).path, configuration: configuration, clock: clock, logger: logger)
+        let transmitter = Transmitter(
+            queue: queue, transport: collector, enrollments: enrollments,
+            configuration: Transmitter.Configuration(
+                settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"),
+            conditions: conditions, delegate: delegate, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)
+        do {
+            try await body(queue, transmitter)
+        } catch {
+            await queue.close()
+            throw error
+        }
+        await queue.close()
+    }
+
+    func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue) async throws {
+        for number in 0..<count {
+            try queue.enqueue(
+                NewRecord(
+                    stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)
+                ))
+        }
+        try await queue.flush()
+    }
+
+    /// Numbers stored of a device, in the order of receipt.
+    func stored(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [UInt64] {
+        try await store.records(of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
+            .records.map(\.header.number).reversed()
+    }
+
+    /// Bodies stored of a device, in no particular order.
+    func bodies(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [String] {
+        try await store.records(of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
+            .records.map { String(decoding: $0.header.body(of: $0.bytes), as: UTF8.self) }
+    }
+}
+
+/// Conditions as a test sets them.
+final class SetConditions: ConditionsSource {
+    private let conditions = Mutex(DeviceConditions())
+
+    func current() -> DeviceConditions { conditions.withLock { $0 } }
+
+    func set(_ change: (inout DeviceConditions) -> Void) { conditions.withLock { change(&$0) } }
+}
+
+/// Keeps what it is told.
+final class RecordingDelegate: TransmitterDelegate {
+    private let heard = Mutex((news: [CollectorNews](), changes: [TransmitterChange]()))
+
+    var news: [CollectorNews] { heard.withLock { $0.news } }
+    var changes: [TransmitterChange] { heard.withLock { $0.changes } }
+
+    func received(_ news: CollectorNews) async { heard.withLock { $0.news.append(news) } }
+    func stateChanged(_ change: TransmitterChange) async { heard.withLock { $0.changes.append(change) } }
+}

@@ -1,0 +1,283 @@
+import Foundation
+import RecordQueue
+import Synchronization
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+/// Requests of others, what the delegate hears, gates, and who the device is.
+@Suite struct TransmitterExchangeTests {
+    let bench = TransmitterBench()
+
+    private var headers: [String: String] {
+        TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+    }
+
+    private func answer(_ path: String, _ responses: [TransportResponse]) {
+        let left = Mutex(responses)
+        bench.collector.setFaults { request, _ in
+            guard request.path == path else { return nil }
+            return left.withLock { $0.isEmpty ? nil : .answered($0.removeFirst()) }
+        }
+    }
+
+    // MARK: Requests
+
+    @Test func aRequestEnrollsFirstAndItsAnswerIsGivenWithItsTag() async throws {
+        let asked = Mutex([TransportRequest]())
+        let headers = headers
+        bench.collector.setFaults { request, _ in
+            guard request.path == WireNames.profilePath else { return nil }
+            asked.withLock { $0.append(request) }
+            let response = TransportResponse(status: 200, headers: headers.merging(["etag": "\"7\""]) { $1 }, body: Data("profile".utf8))
+            return .answered(response)
+        }
+        try await bench.run { _, transmitter in
+            let answer = await transmitter.request(.get, WireNames.profilePath, headers: [("If-None-Match", "\"6\"")])
+            #expect(answer == .success(Data("profile".utf8), etag: "\"7\""))
+            let request = try #require(asked.withLock { $0.first })
+            #expect(request.headers.contains { $0.name == "If-None-Match" && $0.value == "\"6\"" })
+            #expect(request.headers.contains { $0.name == "Authorization" && $0.value == "Bearer device-credential" })
+            #expect(request.body == nil)
+            #expect(bench.collector.enrollments == 1)
+        }
+    }
+
+    @Test(arguments: [(304, CollectorAnswer.notModified), (204, .empty)])
+    func answersWithoutABodyHaveTheirMeaning(status: Int, expected: CollectorAnswer) async throws {
+        answer(WireNames.profilePath, [TransportResponse(status: status, headers: headers)])
+        try await bench.run { _, transmitter in
+            #expect(await transmitter.request(.get, WireNames.profilePath) == expected)
+        }
+    }
+
+    @Test func arefusedCredentialIsRenewedOnceForARequest() async throws {
+        let refused = TransportResponse(status: 401, headers: headers)
+        answer(WireNames.commandsPath, [refused, TransportResponse(status: 200, headers: headers), refused, refused])
+        try await bench.run { _, transmitter in
+            guard case .success = await transmitter.request(.get, WireNames.commandsPath) else { Issue.record("not renewed"); return }
+            #expect(bench.collector.enrollments == 2)
+            guard case .credentialRefused = await transmitter.request(.get, WireNames.commandsPath) else {
+                Issue.record("renewed for ever"); return
+            }
+        }
+    }
+
+    @Test func withoutATokenARequestSaysThatTheDeviceIsNotEnrolled() async throws {
+        try await bench.run(enrollments: InMemoryEnrollmentStore(token: nil)) { _, transmitter in
+            guard case .notEnrolled(let why) = await transmitter.request(.get, WireNames.profilePath) else {
+                Issue.record("asked"); return
+            }
+            #expect(why.contains("token"))
+        }
+    }
+
+    @Test func a403IsForbiddenAndNeverEnrollsAgain() async throws {
+        try await bench.run { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            answer(WireNames.batchesPath, Array(repeating: TransportResponse(status: 403, headers: headers), count: 100))
+            try await bench.enqueue(1, to: queue)
+            for _ in 0..<10 {
+                guard case .paused = await transmitter.pass() else { Issue.record("went on"); return }
+            }
+            #expect(transmitter.status.state == .holding)
+            #expect(bench.collector.enrollments == 1)
+            let told = bench.delegate.changes.filter { if case .forbidden = $0 { true } else { false } }
+            #expect(told.count == 1)
+        }
+    }
+
+    // MARK: News and changes
+
+    @Test func whatRidesOnAnAnswerReachesTheDelegateWithTheEnrollmentItBelongsTo() async throws {
+        var command = WireCommand()
+        command.id = DeviceID.random().data
+        bench.collector.setNews(revision: 12, commands: [command], serverTime: bench.clock.now().wallTime + 90_000_000)
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.profileRevision = 11
+        let revisions = Mutex([UInt64]())
+        bench.collector.setFaults { _, batch in
+            if let batch { revisions.withLock { $0.append(batch.profileRevision) } }
+            return nil
+        }
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments, settings: settings) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            let news = try #require(bench.delegate.news.first)
+            #expect(news.newestProfileRevision == 12)
+            #expect(news.commands == [command])
+            #expect(news.enrollmentID.count == 16)
+            #expect(news.enrollmentID == enrollments.load()?.enrollmentID)
+            #expect(revisions.withLock { $0 } == [11])
+            #expect(transmitter.status.clockOffset == 90_000_000, "noted, and nothing was refused for it")
+        }
+    }
+
+    @Test func sinceWhenNobodyAnswersIsSaidOnceAndEndsWithTheFirstAnswer() async throws {
+        try await bench.run { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            bench.collector.setFaults { _, _ in .requestLost }
+            try await bench.enqueue(1, to: queue)
+            let since = bench.clock.now()
+            for _ in 0..<5 {
+                _ = await transmitter.pass()
+                bench.clock.advance(by: .seconds(600))
+            }
+            #expect(transmitter.status.unreachableSince == since.wallTime)
+            bench.collector.setFaults { _, _ in nil }
+            #expect(await transmitter.pass() == .finished)
+            #expect(transmitter.status.unreachableSince == nil)
+            let changes = bench.delegate.changes.filter {
+                switch $0 {
+                case .reached, .unreachable: true
+                default: false
+                }
+            }
+            #expect(changes == [.reached, .unreachable(since: since, why: "lost on the way"), .reached])
+        }
+    }
+
+    @Test func aCollectorRestoredFromABackupIsNotedAndNothingElseChanges() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            let former = bench.collector.incarnationID
+            bench.collector.reincarnate()
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(bench.delegate.changes.contains(.collectorRestored(former: former, now: bench.collector.incarnationID)))
+            #expect(enrollments.load()?.incarnationID == bench.collector.incarnationID)
+            #expect(try await bench.stored() == [1, 2])
+            #expect(bench.collector.enrollments == 1)
+        }
+    }
+
+    // MARK: Gates
+
+    @Test func aClosedGateKeepsItsStreamBackAndSaysWhyWhileTheOthersFlow() async throws {
+        var rule = WireTransmissionRule()
+        rule.data = "sample"
+        rule.networks = [.wifi]
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.rules = [rule]
+        bench.conditions.set { $0.network = .cellular }
+        try await bench.run(settings: settings) { queue, transmitter in
+            try await bench.enqueue(2, .sample, to: queue)
+            try await bench.enqueue(2, .status, to: queue)
+            guard case .waiting = await transmitter.pass() else { Issue.record("no look again"); return }
+            #expect(try await bench.stored(.status) == [1, 2])
+            #expect(try await bench.stored(.sample) == [])
+            #expect(transmitter.status.gates["sample"]?.contains("cellular") == true)
+            bench.conditions.set { $0.network = .wifi }
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await bench.stored(.sample) == [1, 2])
+            #expect(transmitter.status.gates.isEmpty)
+        }
+    }
+
+    @Test func pausedNothingIsSentNobodyEnrollsAndTheProfileCanStillBeAskedFor() async throws {
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.pausedStreams = Set(StreamName.allCases)
+        try await bench.run(settings: settings) { queue, transmitter in
+            try await bench.enqueue(2, to: queue)
+            guard case .waiting = await transmitter.pass() else { Issue.record("sent"); return }
+            #expect(transmitter.status.state == .gated)
+            #expect(bench.collector.enrollments == 0 && bench.collector.batches == 0)
+            _ = await transmitter.request(.get, WireNames.profilePath)
+            #expect(bench.collector.enrollments == 1 && bench.collector.batches == 0)
+            settings.pausedStreams = []
+            await transmitter.apply(settings)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await bench.stored() == [1, 2])
+        }
+    }
+
+    @Test func offlineOneAttemptConfirmsItAndThenNothingIsTriedForAQuarterOfAnHour() async throws {
+        bench.conditions.set { $0.network = .offline }
+        let attempts = Mutex(0)
+        bench.collector.setFaults { _, _ in
+            attempts.withLock { $0 += 1 }
+            return .requestLost
+        }
+        try await bench.run { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            for _ in 0..<60 {
+                _ = await transmitter.pass()
+                bench.clock.advance(by: .seconds(60))
+            }
+            #expect(attempts.withLock { $0 } == 4, "at first, and three times in the hour after")
+            #expect(transmitter.status.gates.count == 3)
+            #expect(transmitter.status.unreachableSince != nil)
+        }
+    }
+
+    // MARK: Credential
+
+    @Test func aRotatedCredentialIsKeptBeforeItIsUsedAndTheFormerUntilItWorked() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
+            let rotated = try #require(enrollments.load())
+            #expect(rotated.credential != "device-credential")
+            #expect(rotated.formerCredential == "device-credential")
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.credential == rotated.credential)
+            #expect(enrollments.load()?.formerCredential == nil)
+            #expect(bench.collector.enrollments == 1)
+        }
+    }
+
+    @Test func aCollectorThatKnowsOnlyTheFormerCredentialIsGivenThatOne() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            let good = try #require(enrollments.load())
+            var rotated = good
+            rotated.formerCredential = good.credential
+            rotated.credential = "lost with the backup"
+            try enrollments.save(rotated)
+        }
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.credential == "device-credential")
+            #expect(bench.collector.enrollments == 1, "not even enrolled again")
+            #expect(try await bench.stored() == [1, 2])
+        }
+    }
+
+    @Test func unenrolledTheDeviceIsToldOffAndDoesNotComeBackByItself() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(await transmitter.unenroll() == .empty)
+            #expect(enrollments.state() == .unenrolled(bench.collector.device))
+            #expect(bench.delegate.changes.contains(.unenrolled(bench.collector.device)))
+            try await bench.enqueue(1, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
+            #expect(bench.collector.enrollments == 1)
+            #expect(transmitter.status.reason?.contains("unenrolled") == true)
+        }
+    }
+
+    @Test func aCollectorThatCannotBeReachedKeepsTheDeviceEnrolled() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            bench.collector.setFaults { _, _ in .requestLost }
+            guard case .unreachable = await transmitter.unenroll() else { Issue.record("gone"); return }
+            #expect(enrollments.load() != nil)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Synchronization
+import Testing
+import Transmitter
+
+@Suite(.timeLimit(.minutes(1))) struct TurnstileTests {
+    @Test func oneIsInsideAtATimeAndAllGetIn() async {
+        let turnstile = Turnstile()
+        let inside = Mutex((now: 0, greatest: 0, total: 0))
+        await withTaskGroup { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    guard await turnstile.enter() else { return }
+                    inside.withLock {
+                        $0.now += 1
+                        $0.total += 1
+                        $0.greatest = max($0.greatest, $0.now)
+                    }
+                    await Task.yield()
+                    inside.withLock { $0.now -= 1 }
+                    turnstile.leave()
+                }
+            }
+        }
+        let result = inside.withLock { $0 }
+        #expect(result.greatest == 1 && result.total == 50 && result.now == 0)
+    }
+
+    @Test func whoIsCancelledWhileWaitingGivesItsPlaceUp() async {
+        let turnstile = Turnstile()
+        #expect(await turnstile.enter())
+        let waiter = Task { await turnstile.enter() }
+        waiter.cancel()
+        #expect(await waiter.value == false)
+        turnstile.leave()
+        #expect(await turnstile.enter(), "the turn is not lost with the one that gave up")
+    }
+}
