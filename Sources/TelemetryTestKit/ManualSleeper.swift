@@ -14,7 +14,14 @@ package final class ManualSleeper: Clock {
         var now = Instant(offset: .zero)
         var last = 0
         var sleeping: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
-        var watchers: [CheckedContinuation<Void, Never>] = []
+        var watchers: [(former: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        /// Those who wait for a sleep that there is now.
+        mutating func satisfied() -> [CheckedContinuation<Void, Never>] {
+            guard let newest = sleeping.keys.max() else { return [] }
+            defer { watchers.removeAll { newest > $0.former } }
+            return watchers.filter { newest > $0.former }.map(\.continuation)
+        }
     }
 
     private let state = Mutex(State())
@@ -41,8 +48,7 @@ package final class ManualSleeper: Clock {
                     if Task.isCancelled { return (.failure(CancellationError()), []) }
                     if deadline <= state.now { return (.success(()), []) }
                     state.sleeping[number] = (deadline, continuation)
-                    defer { state.watchers = [] }
-                    return (nil, state.watchers)
+                    return (nil, state.satisfied())
                 }
                 if let result { continuation.resume(with: result) }
                 for watcher in watchers { watcher.resume() }
@@ -52,14 +58,14 @@ package final class ManualSleeper: Clock {
         }
     }
 
-    /// Returns once somebody sleeps.
-    package func waitForSleeper() async {
+    /// Returns once somebody sleeps whose sleep began after the first `former` ones.
+    package func waitForSleeper(after former: Int = 0) async {
         await withCheckedContinuation { continuation in
-            let isSleeping = state.withLock { state in
-                if state.sleeping.isEmpty { state.watchers.append(continuation) }
-                return !state.sleeping.isEmpty
+            let satisfied = state.withLock { state in
+                state.watchers.append((former, continuation))
+                return state.satisfied()
             }
-            if isSleeping { continuation.resume() }
+            for continuation in satisfied { continuation.resume() }
         }
     }
 

@@ -49,7 +49,9 @@ extension Transmitter {
         let token: String
         let body: Data
         do {
-            guard let given = try enrollments.enrollmentToken() else { return machine.enrollmentRefused(Self.tokenMissing(role, clonedFrom)) }
+            guard let given = try enrollments.enrollmentToken() else {
+                return machine.enrollmentRefused(Self.tokenMissing(role, clonedFrom))
+            }
             token = given
             body = try enrollments.enrollRequest(as: role).encoded
         } catch {
@@ -89,7 +91,8 @@ extension Transmitter {
 
     private static func tokenMissing(_ role: EnrollmentRole, _ clonedFrom: DeviceID?) -> String {
         if let clonedFrom {
-            return "this directory is a copy of device \(clonedFrom)'s from another machine, and no enrollment token is given to enroll as a new one"
+            return
+                "this directory is a copy of device \(clonedFrom)'s from another machine, and no enrollment token is given to enroll as a new one"
         }
         return switch role {
         case .new: "not enrolled, and no enrollment token given"
@@ -198,7 +201,9 @@ extension Transmitter {
         case .success, .empty, .credentialRefused, .forbidden: break
         default: return answer
         }
-        do { try enrollments.unenroll() } catch { return .unreachable("the collector has let the device go, but that cannot be kept: \(error)") }
+        do { try enrollments.unenroll() } catch {
+            return .unreachable("the collector has let the device go, but that cannot be kept: \(error)")
+        }
         enrollment = nil
         granted = nil
         published.withLock {

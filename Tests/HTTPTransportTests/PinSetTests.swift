@@ -10,7 +10,9 @@ import Transmitter
 
     private func pin(_ server: TestCertificates.Server) throws -> Data {
         let digits = Array(server.pin.utf8)
-        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16) }
+        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+        }
         try #require(bytes.count == 32)
         return Data(bytes)
     }

@@ -58,8 +58,8 @@ import WireModel
         let busy = conditions(.wifi, stalled: true)
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 0).closed == [.sample: .stalled])
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 899 * Self.second).closed == [.sample: .stalled])
-        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 900 * Self.second).closed.isEmpty)
-        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 901 * Self.second).closed.isEmpty)
+        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 900 * Self.second).closed == [:])
+        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 901 * Self.second).closed == [:])
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 902 * Self.second).closed == [.sample: .stalled], "a new stall")
     }
 }

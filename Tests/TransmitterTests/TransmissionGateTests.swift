@@ -52,7 +52,9 @@ import WireModel
         #expect(decide(rule { $0.metered = true }) { $0.metered = true } == .open, "a rule that allows it closes nothing")
     }
 
-    @Test(arguments: [(Bool?.some(true), WireNetworkClass.cellular, false), (false, .cellular, true), (nil, .cellular, false), (nil, .wifi, true)])
+    @Test(arguments: [
+        (Bool?.some(true), WireNetworkClass.cellular, false), (false, .cellular, true), (nil, .cellular, false), (nil, .wifi, true),
+    ])
     func whatMustNotGoWhileRoamingTakesACellularNetworkForRoamingUntilToldOtherwise(roaming: Bool?, network: WireNetworkClass, opens: Bool)
     {
         let decision = decide(rule { $0.roaming = false }) {
@@ -95,7 +97,9 @@ import WireModel
             $0.network = .wifi
             $0.metered = true
         }
-        let rules = [rule("sample") { $0.networks = [.wifi] }, rule("sample") { $0.metered = false }, rule("event") { $0.networks = [.ethernet] }]
+        let rules = [
+            rule("sample") { $0.networks = [.wifi] }, rule("sample") { $0.metered = false }, rule("event") { $0.networks = [.ethernet] },
+        ]
         func decide(_ data: TransmissionGate.DataClass, _ rules: [WireTransmissionRule]) -> TransmissionGate.Decision {
             TransmissionGate.decide(data: data, rules: rules, conditions: wifi)
         }

@@ -16,7 +16,7 @@ import WireModel
         var schedule = TransmitSchedule()
         for pass in 1...5 as ClosedRange<UInt64> {
             let now = pass * 300 * Self.second
-            #expect(schedule.passBegan(settings(), isUrgent: false, now: now))
+            #expect(schedule.passBegan(settings(), isUrgent: false, now: now) == true)
             #expect(schedule.nextPass(settings(), now: now) == now + 300 * Self.second)
         }
     }
@@ -26,12 +26,12 @@ import WireModel
         let settings = settings(["fast": .seconds(10)])
         let isNews = schedule.recorded(by: "slow")
         #expect(isNews)
-        #expect(schedule.passBegan(settings, isUrgent: false, now: 0), "whatever a former run left")
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 0) == true, "whatever a former run left")
         #expect(schedule.nextPass(settings, now: 0) == 300 * Self.second, "nothing recorded: woken by the regular interval alone")
         let again = (schedule.recorded(by: "fast"), schedule.recorded(by: "fast"))
         #expect(again == (true, false))
         #expect(schedule.nextPass(settings, now: Self.second) == 10 * Self.second)
-        #expect(schedule.passBegan(settings, isUrgent: false, now: 10 * Self.second))
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 10 * Self.second) == true)
     }
 
     @Test func aModuleWithALongerIntervalKeepsItsSamplesFromAPassMadeForOthers() {
@@ -57,17 +57,17 @@ import WireModel
         let settings = settings(["slow": .seconds(3600)])
         _ = schedule.recorded(by: "slow")
         _ = schedule.passBegan(settings, isUrgent: false, now: 0)
-        #expect(schedule.passBegan(settings, isUrgent: true, now: 1))
-        #expect(!schedule.passBegan(settings, isUrgent: false, now: 2))
+        #expect(schedule.passBegan(settings, isUrgent: true, now: 1) == true)
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 2) == false)
         schedule.passWasCut()
-        #expect(schedule.passBegan(settings, isUrgent: false, now: 3))
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 3) == true)
     }
 
     @Test func whereNobodySaysWhatWasRecordedSamplesGoWithEveryPass() {
         var schedule = TransmitSchedule()
         let settings = settings(["slow": .seconds(3600)])
-        #expect(schedule.passBegan(settings, isUrgent: false, now: 0))
-        #expect(schedule.passBegan(settings, isUrgent: false, now: 300 * Self.second))
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 0) == true)
+        #expect(schedule.passBegan(settings, isUrgent: false, now: 300 * Self.second) == true)
     }
 
     @Test(arguments: [(2.0, 600.0), (1.5, 450), (0.5, 300), (0, 300), (.infinity, 300_000), (.nan, 300)])

@@ -106,7 +106,7 @@ import WireModel
         _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), maySetAside: true, now: 0, roll: 1)
         #expect(streams(machine) == [[.status], [.event], [.sample]])
         machine.foundNothing(in: [.status])
-        #expect(streams(machine) == [[.status], [.event], [.sample]].filter { $0 != [.status] } || streams(machine).first == [.status])
+        #expect(streams(machine) == [[.status], [.event], [.sample]], "the event stream still has to go alone")
         machine.foundNothing(in: [.event])
         #expect(streams(machine) == [[.status, .event, .sample]])
     }
@@ -193,9 +193,7 @@ import WireModel
             }
             now += 10_000_000
         }
-        let time = try? #require(aside)
-        #expect((time ?? 0) >= Machine.poisonPeriod)
-        #expect((time ?? .max) < 2 * Machine.poisonPeriod)
+        #expect(aside.map { $0 >= Machine.poisonPeriod && $0 < 2 * Machine.poisonPeriod } == true, "after \(aside ?? 0) microseconds")
     }
 
     @Test func withinTheHourItWaitsAndTheOthersGoOn() {

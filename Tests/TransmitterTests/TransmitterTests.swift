@@ -303,7 +303,11 @@ import WireModel
     @Test func aLostEnrollmentAnswerMakesNoSecondDevice() async throws {
         let lost = Mutex(2)
         try await withTransmitter(faults: { _, batch in
-            guard batch == nil, lost.withLock({ $0 -= 1; return $0 >= 0 }) else { return nil }
+            guard batch == nil,
+                lost.withLock({
+                    $0 -= 1; return $0 >= 0
+                })
+            else { return nil }
             return .answerLost
         }) { queue, collector, store, transmitter in
             try await enqueue(3, to: queue)

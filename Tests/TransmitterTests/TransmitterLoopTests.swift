@@ -1,0 +1,137 @@
+import Foundation
+import RecordQueue
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+/// When the loop wakes, with clocks that pass only when told to.
+@Suite(.timeLimit(.minutes(1))) struct TransmitterLoopTests {
+    let bench = TransmitterBench()
+
+    /// Time passes on all clocks, as it does while the machine sleeps, and the loop comes to rest again.
+    private func pass(_ duration: Duration) async {
+        let sleeps = bench.sleeper.sleeps
+        bench.clock.advance(by: duration)
+        bench.sleeper.advance(by: duration)
+        await bench.sleeper.waitForSleeper(after: sleeps)
+    }
+
+    private func running(
+        _ settings: TransmitterSettings = TransmitterSettings(eventHold: .zero), _ body: (RecordQueue, Transmitter) async throws -> Void
+    ) async throws {
+        try await bench.run(settings: settings) { queue, transmitter in
+            let loop = Task { await transmitter.run() }
+            await bench.sleeper.waitForSleeper()
+            do {
+                try await body(queue, transmitter)
+            } catch {
+                loop.cancel()
+                await loop.value
+                throw error
+            }
+            loop.cancel()
+            await loop.value
+            #expect(transmitter.status.state == .stopped)
+        }
+    }
+
+    @Test func withNothingWaitingNoRequestIsMade() async throws {
+        try await running { _, transmitter in
+            let requests = transmitter.status.requests
+            for _ in 0..<20 { await pass(.seconds(300)) }
+            #expect(transmitter.status.requests == requests)
+            #expect(transmitter.status.state == .idle)
+            #expect(bench.sleeper.sleeps == 21, "woken once an interval")
+        }
+    }
+
+    @Test func whatIsRecordedGoesWhenTheIntervalIsOver() async throws {
+        try await running { queue, _ in
+            try await bench.enqueue(2, .sample, to: queue)
+            await pass(.seconds(200))
+            #expect(try await bench.stored(.sample) == [])
+            await pass(.seconds(100))
+            #expect(try await bench.stored(.sample) == [1, 2])
+        }
+    }
+
+    @Test func whatIsUrgentGoesAtOnceButDoesNotShortenABackoff() async throws {
+        try await running { queue, transmitter in
+            try await bench.enqueue(1, .status, to: queue)
+            let sleeps = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(try await bench.stored(.status) == [1])
+            bench.collector.setFaults { _, _ in .requestLost }
+            try await bench.enqueue(1, .status, to: queue)
+            let again = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: again)
+            bench.collector.setFaults { _, _ in nil }
+            let requests = transmitter.status.requests
+            transmitter.transmitNow()
+            #expect(bench.sleeper.nextWake == .seconds(1), "it backs off, whoever asks")
+            #expect(transmitter.status.requests == requests)
+            await pass(.seconds(1))
+            #expect(try await bench.stored(.status) == [1, 2])
+        }
+    }
+
+    @Test func afterASuspendAnOverduePassIsMadeAtOnceAndOnlyOne() async throws {
+        try await running { queue, transmitter in
+            try await bench.enqueue(3, .sample, to: queue)
+            let batches = bench.collector.batches
+            await pass(.seconds(8 * 3600))
+            #expect(try await bench.stored(.sample) == [1, 2, 3])
+            #expect(bench.collector.batches == batches + 1)
+            #expect(bench.sleeper.nextWake == .seconds(300))
+        }
+    }
+
+    @Test func aWallClockSetInEitherDirectionChangesNothing() async throws {
+        try await running { queue, _ in
+            try await bench.enqueue(1, .sample, to: queue)
+            bench.clock.setWallClock(by: .seconds(-100_000))
+            await pass(.seconds(150))
+            #expect(try await bench.stored(.sample) == [])
+            bench.clock.setWallClock(by: .seconds(300_000))
+            await pass(.seconds(150))
+            #expect(try await bench.stored(.sample) == [1])
+        }
+    }
+
+    @Test func newSettingsHoldAtOnce() async throws {
+        try await running { queue, transmitter in
+            try await bench.enqueue(1, .sample, to: queue)
+            var settings = TransmitterSettings(transmitInterval: .seconds(10), eventHold: .zero)
+            let sleeps = bench.sleeper.sleeps
+            await transmitter.apply(settings)
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(bench.sleeper.nextWake == .seconds(10))
+            settings.slowdown = 3
+            let later = bench.sleeper.sleeps
+            await transmitter.apply(settings)
+            await bench.sleeper.waitForSleeper(after: later)
+            #expect(bench.sleeper.nextWake == .seconds(30), "the budget's slowdown stretches it")
+        }
+    }
+
+    @Test func aModulesOwnIntervalWakesTheLoopOnlyWhereItHasRecorded() async throws {
+        var settings = TransmitterSettings(transmitInterval: .seconds(300), eventHold: .zero)
+        settings.moduleIntervals = ["fast": .seconds(20)]
+        try await running(settings) { queue, transmitter in
+            transmitter.recorded(module: "slow")
+            #expect(bench.sleeper.nextWake == .seconds(300))
+            try await bench.enqueue(1, .sample, to: queue)
+            let sleeps = bench.sleeper.sleeps
+            transmitter.recorded(module: "fast")
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(bench.sleeper.nextWake == .seconds(20))
+            transmitter.recorded(module: "fast")
+            #expect(bench.sleeper.sleeps == sleeps + 1, "said again it wakes nobody")
+            await pass(.seconds(20))
+            #expect(try await bench.stored(.sample) == [1])
+        }
+    }
+}
