@@ -26,6 +26,10 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
 
     package func state() -> EnrollmentState { kept.withLock { $0.state } }
 
+    package func load() -> Enrollment? {
+        if case .enrolled(let enrollment) = state() { enrollment } else { nil }
+    }
+
     package func save(_ enrollment: Enrollment) throws {
         try kept.withLock { kept in
             kept.failingSaves -= 1

@@ -37,15 +37,15 @@ import Transmitter
         }
     }
 
-    private func status(_ transport: HTTPTransport) async -> Result<Int, TransportError> {
+    private func ask(_ transport: HTTPTransport) async -> (status: Int?, error: TransportError?) {
         do throws(TransportError) {
-            return .success(try await transport.send(TransportRequest(method: .get, path: "/x")).status)
-        } catch { return .failure(error) }
+            return (try await transport.send(TransportRequest(method: .get, path: "/x")).status, nil)
+        } catch { return (nil, error) }
     }
 
     @Test func `Without pins any server of a trusted authority is spoken to`() async throws {
         for certificate in [TestCertificates.one, TestCertificates.two] {
-            try await serving(certificate) { _, transport in #expect(try await status(transport).get() == 200) }
+            try await serving(certificate) { _, transport in #expect(await ask(transport).status == 200) }
         }
     }
 
@@ -53,7 +53,7 @@ import Transmitter
         for pins in [[try pin(TestCertificates.one)], [try pin(TestCertificates.two), try pin(TestCertificates.one)]] {
             try await serving(TestCertificates.one) { _, transport in
                 transport.pin(to: pins)
-                #expect(try await status(transport).get() == 200)
+                #expect(await ask(transport).status == 200)
             }
         }
     }
@@ -61,7 +61,7 @@ import Transmitter
     @Test func `A trusted server with another key is told nothing, and the error names its key`() async throws {
         try await serving(TestCertificates.two) { server, transport in
             transport.pin(to: [try pin(TestCertificates.one)])
-            guard case .failure(let error) = await status(transport) else { Issue.record("spoken to"); return }
+            let error = try #require(await ask(transport).error)
             #expect(error.code == .pinMismatch, "\(error)")
             #expect(error.message.contains(TestCertificates.two.pin))
             #expect(server.requests.isEmpty, "not a byte of the request went out")
@@ -70,14 +70,14 @@ import Transmitter
 
     @Test func `Pins changed at run time hold for the next request, on a new connection`() async throws {
         try await serving(TestCertificates.one, answers: 3) { server, transport in
-            #expect(try await status(transport).get() == 200)
+            #expect(await ask(transport).status == 200)
             transport.pin(to: [try pin(TestCertificates.two)])
-            guard case .failure(let error) = await status(transport) else { Issue.record("the old connection is still used"); return }
+            let error = try #require(await ask(transport).error, "the old connection is still used")
             #expect(error.code == .pinMismatch, "\(error)")
             transport.pin(to: [try pin(TestCertificates.one)])
-            #expect(try await status(transport).get() == 200)
+            #expect(await ask(transport).status == 200)
             transport.pin(to: [])
-            #expect(try await status(transport).get() == 200)
+            #expect(await ask(transport).status == 200)
             #expect(server.requests.count == 3)
         }
     }
@@ -86,7 +86,7 @@ import Transmitter
         try await ScriptedServer.serving([[Self.answer]]) { server in
             let transport = try HTTPTransport(configuration: .init(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
             transport.pin(to: [try pin(TestCertificates.one)])
-            #expect((try? await status(transport).get()) == 200)
+            #expect(await ask(transport).status == 200)
             await transport.shutdown()
         }
     }
