@@ -86,6 +86,7 @@ extension Transmitter {
                 logger.error(
                     "the histories of device and collector have parted; this epoch is not sent any more",
                     metadata: ["stream": "\(part.stream)", "epoch": "\(part.epoch)", "parting": "\(parting.rawValue)"])
+                mayBeParted = true
                 note(.change(.parted(parting)))
                 verdicts[part.stream] = .parted("histories parted (\(parting.rawValue)) in stream \(part.stream) of epoch \(part.epoch)")
             case .old, .insideGap:

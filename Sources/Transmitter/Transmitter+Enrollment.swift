@@ -106,7 +106,7 @@ extension Transmitter {
     private func keep(_ grant: Grant) async -> TransmitterStateMachine.Action {
         do throws(QueueError) {
             if let former = grant.clonedFrom, try await queue.binding != QueueBinding(grant.enrollment) {
-                return machine.enrollmentRefused("clone of \(former)")
+                try await beginAsClone(of: former, as: grant.enrollment)
             }
         } catch {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())

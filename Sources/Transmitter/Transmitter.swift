@@ -57,6 +57,9 @@ package actor Transmitter {
     var unreachableSince: RecordStamp?
     var wasReached = false
     var isForbidden = false
+    /// The queue may have noticed that histories parted, now or in a former run.
+    var mayBeParted = true
+    var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
     private var outbox: [Message] = []
     private var isDelivering = false
@@ -206,6 +209,7 @@ package actor Transmitter {
     /// - Parameter isUrgent: all streams go; otherwise samples only where the schedule says so.
     package func pass(isUrgent: Bool = true) async -> PassResult {
         machine.passBegan()
+        closes.passBegan()
         let now = clock.now().timeSinceBoot
         let takesSamples = schedule.withLock { $0.decisions.passBegan($0.settings, isUrgent: isUrgent, now: now) }
         let streams = takesSamples ? Set(StreamName.allCases) : [.status, .event]
@@ -235,6 +239,7 @@ package actor Transmitter {
                 return .over(.waiting(Self.gateLook))
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
+            if let action = try await settleEpochs(enrollment) { return try await perform(action) }
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
@@ -289,7 +294,9 @@ package actor Transmitter {
             $0.reason = probe?.why
         }
         var waits = decision.closed.isEmpty ? [] : [Self.gateLook]
-        if let probe { waits.append(.microseconds(Int64(clamping: probe.at > now ? probe.at - now : 0))) }
+        for due in [probe?.at, closes.next].compactMap({ $0 }) {
+            waits.append(.microseconds(Int64(clamping: due > now ? due - now : 0)))
+        }
         return waits.min().map { .waiting($0) } ?? .finished
     }
 

@@ -28,7 +28,7 @@ package struct TransmitterStateMachine: Sendable {
         case refused(String)
         /// The collector could not decide on it now: a 5xx of this part alone.
         case unavailable(String)
-        /// The histories parted; the queue sends no more of this epoch.
+        /// The histories parted; the queue sends no more of this epoch, and a new one begins before the next batch.
         case parted(String)
         /// An answer that changed nothing.
         case unchanged
@@ -187,7 +187,6 @@ extension TransmitterStateMachine {
         for part in sent where parts[part.stream] == .progressed { progressed(part.stream, now: now) }
         var moved = sent.contains { parts[$0.stream] == .progressed }
         var setAside: Action?
-        var holding: String?
         var unavailable: [(part: Sent, why: String)] = []
         for part in sent {
             switch parts[part.stream] ?? .unchanged {
@@ -196,7 +195,7 @@ extension TransmitterStateMachine {
                 moved = true
                 if narrow(part, maySetAside: maySetAside) == .setAside { setAside = setAside ?? .setAside(part.stream, why) }
             case .unavailable(let why): unavailable.append((part, why))
-            case .parted(let why): holding = holding ?? why
+            case .parted: moved = true
             }
         }
         if let setAside { return setAside }
@@ -208,7 +207,7 @@ extension TransmitterStateMachine {
         }
         if let setAside { return setAside }
         if moved { return .goOn }
-        return holding.map(hold) ?? backOff(nil, "the answer changed nothing", roll: roll)
+        return backOff(nil, "the answer changed nothing", roll: roll)
     }
 
     private mutating func progressed(_ stream: StreamName, now: UInt64) {

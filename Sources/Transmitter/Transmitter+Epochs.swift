@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import WireModel
+
+/// Parted histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along with it. Then what it
+/// lacks is queued anew. All of it goes on by itself, over restarts too, since the queue keeps where it stands.
+extension Transmitter {
+    /// Does what is to be done before the next batch.
+    /// - Returns: `nil` where the batch may go.
+    func settleEpochs(_ enrollment: Enrollment) async throws(QueueError) -> TransmitterStateMachine.Action? {
+        if mayBeParted {
+            if let action = try await endIfParted() { return action }
+            mayBeParted = false
+        }
+        let now = clock.now().timeSinceBoot
+        guard closes.isDue(at: now) else { return nil }
+        guard let request = try await queue.nextClose() else {
+            closes.foundNothing()
+            return nil
+        }
+        return try await close(request, enrollment, now: now)
+    }
+
+    /// The machine is the one that enrolled, or the identity would have been a clone's: so a former state of this device's disk, or of the
+    /// collector's, was brought back.
+    private func endIfParted() async throws(QueueError) -> TransmitterStateMachine.Action? {
+        guard let parting = try await queue.status().parting else { return nil }
+        do throws(QueueError) {
+            try await queue.endEpoch(.restored)
+        } catch {
+            guard error.code == .tooSoon else { throw error }
+            return .hold(error.message, lookAgain: TransmitterStateMachine.lookAgain)
+        }
+        logger.warning(
+            "histories have parted; sending goes on in a new epoch",
+            metadata: ["parting": "\(parting.reason.rawValue)", "stream": "\(parting.stream)", "epoch": "\(queue.epoch)"])
+        machine.epochBegan()
+        closes.passBegan()
+        note(.change(.newEpoch(queue.epoch)))
+        return nil
+    }
+
+    private func close(
+        _ request: WireCloseRequest, _ enrollment: Enrollment, now: UInt64
+    ) async throws(QueueError) -> TransmitterStateMachine.Action? {
+        let answer = await send(
+            .post, WireNames.closePath, body: request.encoded, bearer: enrollment.credential, expected: enrollment.collectorID)
+        switch answer {
+        case .success(let body, _):
+            do {
+                switch try await queue.applyClose(try WireCloseAnswer.decode(body)) {
+                case .again: closes.narrowed(now: now, roll: roll())
+                case .settled:
+                    credentialWorked()
+                    EpochID(request.epoch).map { note(.change(.epochSettled($0))) }
+                }
+                return .goOn
+            } catch let error as QueueError where error.code != .invalid {
+                throw error
+            } catch {
+                return closeFailed("\(error)", after: nil, now: now)
+            }
+        // Nothing is known of the way to the collector, or it is known to be closed: this holds for batches too.
+        case .unreachable(let why): return settledClose(.retry(after: nil, why), now: now)
+        case .retry(let after, let why): return settledClose(.retry(after: after, why), now: now)
+        case .credentialRefused(let why): return settledClose(.credentialRefused(why), now: now)
+        case .forbidden(let why): return settledClose(.forbidden(why), now: now)
+        case .incompatible(let why): return settledClose(.incompatible(why), now: now)
+        case .otherCollector(let other):
+            return settledClose(.otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"), now: now)
+        // The rest is about this request: what was recorded since does not wait for it.
+        case .failing(let after, let why): return closeFailed(why, after: after, now: now)
+        case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why), .notEnrolled(let why):
+            return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
+        case .empty, .notModified: return closeFailed("the answer has no body", after: nil, now: now)
+        }
+    }
+
+    private func settledClose(_ verdict: TransmitterStateMachine.Verdict, now: UInt64) -> TransmitterStateMachine.Action {
+        machine.settled([], verdict, maySetAside: false, now: now, roll: roll())
+    }
+
+    private func closeFailed(_ why: String, after: Duration?, now: UInt64) -> TransmitterStateMachine.Action? {
+        logger.warning("an ended epoch could not be closed; it is tried again", metadata: ["reason": "\(why)"])
+        closes.failed(after: after, now: now, roll: roll())
+        return nil
+    }
+
+    /// The directory came from another machine: what it brought along belongs to that one, which sends it itself. Dropped, and counted.
+    func beginAsClone(of former: DeviceID, as enrollment: Enrollment) async throws(QueueError) {
+        logger.warning(
+            "this directory is a copy of another machine's; its backlog is dropped and this machine goes on as a new device",
+            metadata: ["former": "\(former)", "device": "\(enrollment.deviceID)"])
+        try await queue.endEpoch(.clone)
+        try await queue.rebind(to: QueueBinding(enrollment))
+        machine.epochBegan()
+    }
+}
