@@ -5,23 +5,23 @@ import Transmitter
 @Suite(.timeLimit(.minutes(1))) struct TurnstileTests {
     @Test func oneIsInsideAtATimeAndAllGetIn() async {
         let turnstile = Turnstile()
-        let inside = Mutex((now: 0, greatest: 0, total: 0))
+        let inside = Count()
         await withTaskGroup { group in
             for _ in 0..<50 {
                 group.addTask {
                     guard await turnstile.enter() else { return }
-                    inside.withLock {
+                    inside.value.withLock {
                         $0.now += 1
                         $0.total += 1
                         $0.greatest = max($0.greatest, $0.now)
                     }
                     await Task.yield()
-                    inside.withLock { $0.now -= 1 }
+                    inside.value.withLock { $0.now -= 1 }
                     turnstile.leave()
                 }
             }
         }
-        let result = inside.withLock { $0 }
+        let result = inside.value.withLock { $0 }
         #expect(result.greatest == 1 && result.total == 50 && result.now == 0)
     }
 
@@ -34,4 +34,8 @@ import Transmitter
         turnstile.leave()
         #expect(await turnstile.enter(), "the turn is not lost with the one that gave up")
     }
+}
+
+private final class Count: Sendable {
+    let value = Mutex((now: 0, greatest: 0, total: 0))
 }
