@@ -68,7 +68,7 @@ struct RecordView: Encodable {
     var beacon: JSONValue?
     var sample: JSONValue?
     var event: EventView?
-    /// What the catalog makes of a system sample's fields; only where asked for.
+    /// What the catalog makes of a sample's fields; only where asked for.
     var metrics: [MetricView]?
     /// Base64; where the body is of a kind or form that this version does not know.
     var body: String?
@@ -90,10 +90,7 @@ struct RecordView: Encodable {
             switch WireRecordKind(rawValue: header.kind) {
             case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes))
             case .event: event = EventView(try WireEvent.decode(bytes))
-            case .sampleSystem:
-                let system = try WireSystemSample.decode(bytes)
-                sample = try? MessageView.json(system)
-                if withMetrics { metrics = MetricCatalog.points(of: system).map(MetricView.init) }
+            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
             case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
             case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decode(bytes))
             case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decode(bytes))
@@ -101,6 +98,9 @@ struct RecordView: Encodable {
             case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decode(bytes))
             case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decode(bytes))
             default: break
+            }
+            if withMetrics, sample != nil, let kind = WireRecordKind(rawValue: header.kind) {
+                metrics = try MetricCatalog.points(ofKind: kind, body: bytes).map(MetricView.init)
             }
         } catch {
             // The body is shown as it is.

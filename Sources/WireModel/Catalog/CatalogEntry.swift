@@ -6,6 +6,22 @@ package struct CatalogEntry<Message: Sendable>: Sendable {
     /// Reads the field wherever it is present; calls back with the attributes of each place.
     let read: @Sendable (Message, (Double, [String: String]) -> Void) -> Void
 
+    init(field: String, metric: MetricDefinition, read: @escaping @Sendable (Message, (Double, [String: String]) -> Void) -> Void) {
+        self.field = field
+        self.metric = metric
+        self.read = read
+    }
+
+    /// A field that is one number of the whole sample.
+    init(
+        _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
+        _ attributes: [String: String] = [:], value: @escaping @Sendable (Message) -> Double?
+    ) {
+        self.init(field: field, metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)) { message, emit in
+            if let value = value(message) { emit(value, attributes) }
+        }
+    }
+
     /// The points a message gives for this field: none where it is absent.
     package func points(of message: Message) -> [MetricPoint] {
         var points: [MetricPoint] = []

@@ -1,4 +1,5 @@
 import Foundation
+import SwiftProtobuf
 import Testing
 import WireModel
 
@@ -33,24 +34,40 @@ struct MetricCatalogTests {
         return Set(paths(message))
     }
 
-    @Test("each numeric field of a System sample is a metric or an attribute of one, and each entry is a field")
-    func complete() throws {
-        let fields = try Self.numericFields(of: "SystemSample")
-        #expect(fields.count > 60)
-        let described = MetricCatalog.system.map(\.field)
-        #expect(Set(described).count == described.count, "each field once")
-        #expect(Set(described).union(MetricCatalog.systemAttributeFields.keys) == fields)
+    private static func check<Sample: CatalogedSample>(_: Sample.Type, atLeast count: Int) throws {
+        let name = Sample.protoMessageName.split(separator: ".").last.map(String.init) ?? ""
+        let fields = try numericFields(of: name)
+        #expect(fields.count >= count, "\(name)")
+        let described = Sample.metricCatalog.map(\.field)
+        #expect(Set(described).count == described.count, "each field of \(name) once")
+        #expect(Set(described).isDisjoint(with: Sample.attributeFields.keys))
+        #expect(Set(described).union(Sample.attributeFields.keys) == fields, "\(name)")
     }
+
+    @Test("each numeric field of each sample is a metric or an attribute of one, and each entry is a field")
+    func complete() throws {
+        try Self.check(WireSystemSample.self, atLeast: 70)
+        try Self.check(WireAnalyticsSample.self, atLeast: 8)
+        try Self.check(WireNetworkDataSample.self, atLeast: 40)
+        try Self.check(WireNetworkAdapterSample.self, atLeast: 6)
+        try Self.check(WireWLANSample.self, atLeast: 11)
+        try Self.check(WireGPSSample.self, atLeast: 10)
+    }
+
+    private static func metrics<Sample: CatalogedSample>(_: Sample.Type) -> [MetricDefinition] { Sample.metricCatalog.map(\.metric) }
 
     @Test("metrics of one name agree on unit, kind and description, and names are well formed")
     func consistent() {
-        for (name, entries) in Dictionary(grouping: MetricCatalog.system, by: \.metric.name) {
-            #expect(Set(entries.map(\.metric)).count == 1, "\(name)")
+        let all =
+            Self.metrics(WireSystemSample.self) + Self.metrics(WireAnalyticsSample.self) + Self.metrics(WireNetworkDataSample.self)
+            + Self.metrics(WireNetworkAdapterSample.self) + Self.metrics(WireWLANSample.self) + Self.metrics(WireGPSSample.self)
+        for (name, metrics) in Dictionary(grouping: all, by: \.name) {
+            #expect(Set(metrics).count == 1, "\(name)")
             #expect(name.wholeMatch(of: /[a-z][a-z0-9_]*(\.[a-z0-9_]+)+/) != nil, "\(name)")
             #expect(["system", "process", "hw", "ws1"].contains(name.prefix { $0 != "." }), "\(name)")
-            #expect(!entries[0].metric.unit.isEmpty && !entries[0].metric.description.isEmpty)
+            #expect(!metrics[0].unit.isEmpty && !metrics[0].description.isEmpty)
         }
-        #expect(MetricCatalog.systemDefinitions.count == Set(MetricCatalog.system.map(\.metric.name)).count)
+        #expect(MetricCatalog.definitions.count == Set(all.map(\.name)).count)
     }
 
     private static func full() -> WireSystemSample {
@@ -169,5 +186,96 @@ struct MetricCatalogTests {
     func byName() {
         let points = MetricCatalog.points(of: Self.full(), metric: "system.cpu.utilization")
         #expect(points.count == 16)
+    }
+
+    private static func values(_ points: [MetricPoint], _ name: String) -> [String] {
+        points.filter { $0.definition.name == name }.map { point in
+            "\(point.value) " + point.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        }
+    }
+
+    @Test("network data gives increases per interface and class, and totals under names of their own")
+    func network() {
+        var sample = WireNetworkDataSample()
+        var interface = WireInterfaceData()
+        interface.name = "wlan0"
+        interface.class = .wifi
+        interface.delta.receivedBytes = 7
+        interface.total.receivedBytes = 700
+        sample.interfaces = [interface]
+        var part = WireNetworkClassData()
+        part.class = .wifi
+        part.total.sentPackets = 9
+        sample.classes = [part]
+        sample.tcpEstablished = 3
+        let points = MetricCatalog.points(of: sample)
+        #expect(
+            Self.values(points, "system.network.io") == [
+                "7.0 network.interface.name=wlan0 network.io.direction=receive ws1.network.class=wifi",
+                "0.0 network.interface.name=wlan0 network.io.direction=transmit ws1.network.class=wifi",
+            ])
+        #expect(Self.values(points, "ws1.network.io.total").first?.hasPrefix("700.0 ") == true)
+        #expect(Self.values(points, "ws1.network.class.io").isEmpty, "nothing to compare with")
+        #expect(
+            Self.values(points, "ws1.network.class.packet.count.total").last == "9.0 network.io.direction=transmit ws1.network.class=wifi")
+        #expect(
+            Self.values(points, "system.network.connection.count")
+                == ["3.0 network.connection.state=established network.transport=tcp"])
+        #expect(Self.values(points, "ws1.network.roaming").isEmpty)
+        sample.roaming = .no
+        #expect(Self.values(MetricCatalog.points(of: sample), "ws1.network.roaming") == ["0.0 "])
+    }
+
+    @Test("adapters, radios, positions and the application's use are in the units their metrics say")
+    func others() {
+        var adapters = WireNetworkAdapterSample()
+        var adapter = WireNetworkAdapter()
+        adapter.name = "eno1"
+        adapter.index = 2
+        adapter.class = .ethernet
+        adapter.speedMegabits = 1_000
+        adapters.adapters = [adapter]
+        #expect(
+            Self.values(MetricCatalog.points(of: adapters), "hw.network.bandwidth.limit") == [
+                "125000000.0 hw.id=eno1 hw.type=network network.interface.name=eno1 ws1.network.class=ethernet "
+                    + "ws1.network.interface.index=2"
+            ])
+        var radios = WireWLANSample()
+        var radio = WireWLANInterface()
+        radio.name = "wlan0"
+        radio.channel = 36
+        radio.frequencyMegahertz = 5_180
+        radio.transmitRateKilobits = 866_700
+        radios.interfaces = [radio]
+        let points = MetricCatalog.points(of: radios)
+        #expect(points.map(\.value) == [5_180_000_000, 866_700_000])
+        #expect(points.allSatisfy { $0.attributes["ws1.wlan.channel"] == "36" && $0.attributes["network.interface.name"] == "wlan0" })
+        var use = WireAnalyticsSample()
+        use.useMicroseconds = 1_500_000
+        use.eventsHeld = 4
+        #expect(Self.values(MetricCatalog.points(of: use), "ws1.app.use") == ["1.5 "])
+        #expect(Self.values(MetricCatalog.points(of: use), "ws1.app.events").contains("4.0 ws1.app.event.outcome=held"))
+        #expect(MetricCatalog.points(of: WireGPSSample()).isEmpty)
+    }
+
+    @Test("one call gives the points of a stored sample of any kind, a custom one's under its own names")
+    func stored() throws {
+        var custom = WireCustomSample()
+        for value: WireValue.OneOf_Value in [.integer(3), .real(0.5), .boolean(true), .text("x"), .date(1)] {
+            var measurement = WireMeasurement()
+            measurement.name = "queue.length"
+            measurement.unit = "{item}"
+            measurement.attributes = ["queue": "mail"]
+            measurement.value.value = value
+            custom.measurements.append(measurement)
+        }
+        let points = try MetricCatalog.points(ofKind: .sampleCustom, body: custom.encoded)
+        #expect(points.map(\.value) == [3, 0.5, 1] && points.allSatisfy { $0.attributes == ["queue": "mail"] })
+        #expect(points.first?.definition.name == "queue.length" && points.first?.definition.unit == "{item}")
+        #expect(try MetricCatalog.points(ofKind: .sampleCustom, body: custom.encoded, metric: "other").isEmpty)
+        #expect(try MetricCatalog.points(ofKind: .sampleSystem, body: Self.full().encoded).count == MetricCatalog.system.count)
+        #expect(try MetricCatalog.points(ofKind: .sampleWlan, body: WireWLANSample().encoded).isEmpty)
+        #expect(try MetricCatalog.points(ofKind: .event, body: custom.encoded).isEmpty)
+        #expect(throws: WireError.self) { try MetricCatalog.points(ofKind: .sampleSystem, body: Data([0xff])) }
     }
 }
