@@ -80,7 +80,7 @@ let package = Package(
 
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
-        target("RecordQueue", ["WireModel", "SQLite", logging]),
+        target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
@@ -113,7 +113,7 @@ let package = Package(
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel", logging]),
-        tests("RecordQueue", ["WireModel", "SQLite", logging]),
+        tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(

@@ -9,4 +9,13 @@ extension Connection {
         guard sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 0) == SQLITE_OK else { return 0 }
         return Int(current)
     }
+
+    /// Pages this connection has read from file or WAL since it was opened.
+    package var pagesRead: Int {
+        guard let database else { return 0 }
+        var current: Int32 = 0
+        var highest: Int32 = 0
+        guard sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_MISS, &current, &highest, 0) == SQLITE_OK else { return 0 }
+        return Int(current)
+    }
 }

@@ -66,6 +66,31 @@ struct DiskFullTests {
     }
 
     @Test(
+        "At zero bytes free an epoch ends, is closed, and its records are queued anew",
+        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"),
+        arguments: [EpochEnd.restored, .wiped, .reboundSend])
+    func endingOnAFullDisk(_ end: EpochEnd) async throws {
+        let disk = try SmallDisk(megabytes: 24)
+        let fixture = try QueueFixture(in: disk.path)
+        let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 32 << 20 })
+        var collector = ModelCollector()
+        for _ in 1...8 {
+            for _ in 1...250 { try queue.enqueue(fixture.record(.event, bytes: 2000)) }
+            try await queue.flush()
+        }
+        try disk.fill()
+        for _ in 1...2000 { guard (try? await queue.enqueueDurably(fixture.record(.event, bytes: 2000))) != nil else { break } }
+        let waiting = try #require(try await queue.balance()[.event]?.waiting)
+        try await queue.endEpoch(end)
+        _ = try await collector.closeAll(queue)
+        _ = try await collector.drain(queue, maximumBytes: 100_000)
+        #expect(collector.stored[.event]?.count ?? 0 == (end == .wiped ? 0 : Int(waiting)))
+        #expect(try await queue.balance().values.allSatisfy { $0.closes && $0.waiting == 0 })
+        #expect(disk.freeBytes == 0 || end == .wiped)
+        await queue.close()
+    }
+
+    @Test(
         "The file does not grow into the space that is to stay free",
         .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
     func keepFree() async throws {

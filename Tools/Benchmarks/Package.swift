@@ -37,7 +37,7 @@ let package = Package(
         target("Gzip", ["CZlib"]),
         target("SQLite", ["CSQLite"]),
         target("SampleModules", ["WireModel", logging]),
-        target("RecordQueue", ["WireModel", "SQLite", crypto, logging]),
+        target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, crypto, logging]),
         target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         .executableTarget(
             name: "benchmarks",

@@ -82,17 +82,21 @@ struct CloseSettlement: Equatable {
         keptAbove = isUnknown ? min(ledger.last, max(common, (ledger.closing.bound ?? mark.number + 1) - 1)) : common
         let kept = try rowsAbove(keptAbove)
         carried.add(try rowsAbove(common) - kept, .unverifiable)
+        // The collector's mark in a gap or a hole of ours right behind the common number: what arrived before it was dropped or lost here is
+        // stored. Where histories have parted that cannot be known, and all of it counts as dropped.
+        let top = max(common, min(mark.number, ledger.last))
+        let isHidden =
+            try end != .restored && rowsAbove(common) == rowsAbove(top)
+            && !ledger.gaps.contains { $0.last > common && $0.last <= top }
+        let passed = isHidden ? top : common
         var gapCount: UInt64 = 0
-        for gap in ledger.gaps where gap.last > common {
-            // A mark inside the gap right behind the common number: what arrived before the device dropped it is stored. Where histories
-            // have parted that cannot be known, and all of it counts as dropped.
-            let isPassed = end != .restored && gap.first == common + 1 && (gap.first...gap.last).contains(mark.number)
-            let first = max(gap.first, common + 1, isPassed ? mark.number + 1 : 0)
-            gapCount += gap.last - max(gap.first, common + 1) + 1
-            if gap.last >= first { carried.add(gap.last - first + 1, gap.reason) }
+        for gap in ledger.gaps where gap.last > passed {
+            let count = gap.last - max(gap.first, passed + 1) + 1
+            gapCount += count
+            carried.add(count, gap.reason)
         }
-        let rows = try rowsAbove(common)
-        carried.add(ledger.last - common - gapCount - min(rows, ledger.last - common - gapCount), end.missingReason)
+        let left = ledger.last - passed - gapCount
+        carried.add(left - min(left, try rowsAbove(passed)), end.missingReason)
         // What this collector had acknowledged and has no more: it came back from an older copy of itself.
         if mark.number < ledger.mark.number { carried.add(ledger.mark.number - mark.number, .unverifiable) }
     }

@@ -71,7 +71,7 @@ enum Salvage {
         let store = try QueueStore(
             directory: files.salvaging, name: SalvageFiles.newName, initial: state, configuration: configuration, clock: clock,
             logger: logger)
-        let outcome = try store.fill(from: pages, found: found, note: note)
+        let outcome = try store.fill(from: pages, found: found, marker: EpochMarker(in: files.directory), note: note)
         // Its WAL stays behind.
         guard try !store.connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(store.path) could not be completed") }
         try store.connection.close()
@@ -81,7 +81,7 @@ enum Salvage {
 
 extension QueueStore {
     /// Takes over the records of a corrupt file.
-    fileprivate func fill(from pages: RawPages, found: SalvagedState, note: SalvageNote) throws -> SalvageNote {
+    fileprivate func fill(from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: SalvageNote) throws -> SalvageNote {
         var unknown: [StreamName: UInt64] = [:]
         var batch: [SalvageRow.Record] = []
         var bytes = 0
@@ -104,7 +104,7 @@ extension QueueStore {
         try rows.forEach { id, row in
             guard case .record(var record)? = SalvageRow(id: id, row) else { return }
             guard let shelf = state.shelf(of: record.chain) else {
-                if !found.isStale(record.chain) { unknown[record.chain.stream, default: 0] += 1 }
+                if !found.isStale(record.chain, marker: marker) { unknown[record.chain.stream, default: 0] += 1 }
                 return
             }
             guard record.number > state[shelf].front else { return }

@@ -8,6 +8,7 @@ struct SalvagedState {
     private var gaps: [ChainCode: Set<Gap>] = [:]
     private var tallies: [ChainCode: [TallyAccount: [Int: UInt64]]] = [:]
     private var greatestOrdinal: Int64 = 0
+    private var greatestRecordOrdinal: Int64 = 0
 
     /// Stale copies on pages that are no longer in use lose against newer ones.
     mutating func add(_ row: SalvageRow) {
@@ -25,7 +26,7 @@ struct SalvagedState {
         case .tally(let chain, let account, let reason, let count):
             let former = tallies[chain]?[account]?[reason] ?? 0
             tallies[chain, default: [:]][account, default: [:]][reason] = max(former, count)
-        case .record(let record): greatestOrdinal = max(greatestOrdinal, record.chain.ordinal)
+        case .record(let record): greatestRecordOrdinal = max(greatestRecordOrdinal, record.chain.ordinal)
         }
     }
 
@@ -34,9 +35,11 @@ struct SalvagedState {
         meta?.clock.time ?? ledgers.values.map(\.lastQueueTime).filter { (0...QueueClock.greatestTime).contains($0) }.max()
     }
 
-    /// Whether a row of an epoch that has no tables is only a copy left on a page: the list of epochs is there, and this one is over.
-    func isStale(_ chain: ChainCode) -> Bool {
-        epochs.values.contains { $0.end == nil && $0.ordinal > chain.ordinal }
+    /// Whether a row of an epoch that has no tables is only a copy left on a page, or its chain is damaged: the current epoch is known, and
+    /// with it all before it. Where only the marker knows it, those before it are not.
+    func isStale(_ chain: ChainCode, marker: EpochMarker?) -> Bool {
+        if epochs.values.contains(where: { $0.end == nil }) { return true }
+        return marker.map { chain.ordinal > $0.ordinal } ?? false
     }
 
     /// The state of the file that takes its place: a new epoch, and what was there as ended ones. Rows are counted later.
@@ -54,7 +57,7 @@ struct SalvagedState {
             known[1] = SalvageRow.Epoch(ordinal: 1, id: epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
         }
         // One stays free, for a note where the epoch is not known.
-        state.ordinal = max(greatestOrdinal, known.keys.max() ?? 0) + 2
+        state.ordinal = max(greatestOrdinal, known.keys.max() ?? greatestRecordOrdinal) + 2
         for epoch in known.values.sorted(by: { $0.ordinal < $1.ordinal }) {
             var ended = EndedEpoch(
                 ordinal: epoch.ordinal, id: epoch.id, end: epoch.end ?? .salvaged, phase: epoch.end == nil ? .closing : epoch.phase,

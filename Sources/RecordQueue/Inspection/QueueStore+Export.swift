@@ -1,0 +1,126 @@
+import FoundationEssentials
+import SQLite
+import SwiftProtobuf
+import WireModel
+
+/// Records as JSON, one to a line.
+extension QueueStore {
+    /// - Parameters:
+    ///   - cursor: `next` of the page before; `nil` from the start.
+    ///   - limit: 1 or more; a page also ends at about a mebibyte of records.
+    func export(after cursor: String?, limit: Int) throws -> QueueExport {
+        let shelves = state.shelves.sorted { ($0.stream, $0.table) < ($1.stream, $1.table) }
+        var (start, number) = try Self.parse(cursor, shelves)
+        var page = QueueExport(lines: [], next: nil)
+        var bytes = 0
+        while start < shelves.count {
+            let shelf = shelves[start]
+            let rows = try connection.cached("SELECT number, body FROM \(shelf.table) WHERE number > ? ORDER BY number")
+            try rows.bind(max(number, state[shelf].front), at: 1)
+            defer { rows.reset() }
+            while try rows.step() {
+                guard page.lines.count < max(1, limit), bytes < WireLimits.partBytes else {
+                    page.next = "\(shelf.table):\(number)"
+                    return page
+                }
+                number = try rows.uint64(0)
+                let body = rows.data(1)
+                bytes += body.count
+                page.lines.append(try line(shelf, number: number, record: body))
+            }
+            start += 1
+            number = 0
+        }
+        return page
+    }
+
+    private static func parse(_ cursor: String?, _ shelves: [Shelf]) throws -> (Int, UInt64) {
+        guard let cursor else { return (0, 0) }
+        let parts = cursor.split(separator: ":")
+        guard parts.count == 2, let number = UInt64(parts[1]), let index = shelves.firstIndex(where: { $0.table == parts[0] }) else {
+            throw QueueError(.invalid, "the cursor of the export names no place of this queue; begin anew")
+        }
+        return (index, number)
+    }
+
+    private struct Line: Encodable {
+        var stream: String
+        var epoch: String?
+        /// Absent for a record that waits for consent.
+        var number: UInt64?
+        var kind: String
+        var module: String?
+        /// Microseconds since 1970.
+        var wallTime: Int64?
+        var bootID: String?
+        var timeSinceBoot: UInt64?
+        var test: Bool?
+        var application: String?
+        /// As base64, where the kind is not known or the body is not what it should be.
+        var body: String?
+        /// The row cannot be read.
+        var isDamaged: Bool?
+    }
+
+    private func line(_ shelf: Shelf, number: UInt64, record: Data) throws -> String {
+        let isNumbered = shelf != .consent(shelf.stream)
+        let record = isNumbered ? record : Data([8, 1]) + record
+        let epoch: EpochID? =
+            switch shelf {
+            case .current: state.epoch
+            case .ended(let ordinal, _): state.ended.first { $0.ordinal == ordinal }?.id
+            case .consent: nil
+            }
+        var line = Line(stream: shelf.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil, kind: "unknown")
+        guard let header = RecordHeader(scanning: record) else {
+            line.isDamaged = true
+            line.body = record.base64EncodedString()
+            return try Self.text(line)
+        }
+        let body = header.body(of: record)
+        line.kind = Self.names[header.kind] ?? "kind-\(header.kind)"
+        line.module = header.module.isEmpty ? nil : header.module
+        line.wallTime = header.wallTime
+        line.bootID = header.bootID?.description
+        line.timeSinceBoot = header.timeSinceBoot
+        line.test = header.test ? true : nil
+        line.application = header.application.isEmpty ? nil : header.application
+        let json = WireRecordKind(rawValue: header.kind).flatMap { Self.json(body, $0) }
+        if json == nil { line.body = body.base64EncodedString() }
+        let text = try Self.text(line)
+        // The decoded body is JSON already.
+        return json.map { "\(text.dropLast()),\"body\":\($0)}" } ?? text
+    }
+
+    private static func text(_ line: Line) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(line), as: UTF8.self)
+    }
+
+    private static func json(_ body: Data, _ kind: WireRecordKind) -> String? {
+        switch kind {
+        case .beacon: json(body, WireBeacon.self)
+        case .commandResult: json(body, WireCommandResult.self)
+        case .event: json(body, WireEvent.self)
+        case .sampleSystem: json(body, WireSystemSample.self)
+        case .sampleAnalytics: json(body, WireAnalyticsSample.self)
+        case .sampleNetworkData: json(body, WireNetworkDataSample.self)
+        case .sampleNetworkAdapter: json(body, WireNetworkAdapterSample.self)
+        case .sampleWlan: json(body, WireWLANSample.self)
+        case .sampleGps: json(body, WireGPSSample.self)
+        case .sampleCustom: json(body, WireCustomSample.self)
+        case .unspecified, .UNRECOGNIZED: nil
+        }
+    }
+
+    private static func json<Body: Message>(_ body: Data, _: Body.Type) -> String? {
+        guard let message = try? Body(serializedBytes: body), let bytes: Data = try? message.jsonUTF8Bytes() else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static let names = [
+        1: "beacon", 2: "command-result", 10: "event", 20: "system", 21: "analytics", 22: "network-data", 23: "network-adapter",
+        24: "wlan", 25: "gps", 26: "custom",
+    ]
+}
