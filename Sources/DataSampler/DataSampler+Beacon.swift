@@ -6,7 +6,7 @@ extension DataSampler {
     ///
     /// One beacon is made at a time: a call that comes meanwhile shares its outcome, unless something the beacon tells has changed since.
     ///
-    /// - Throws: `notRunning`, `queueFull`, `queue`.
+    /// - Throws: `notRunning`, `telemetryDisabled`, `wipePending`, `unenrolled`, `queueFull`, `queue`.
     public func sendBeacon() async throws(DataSamplerError) { _ = try await sendBeaconNumbered() }
 
     /// Starts to send beacons on a schedule; the first goes at once. A second start replaces the schedule.
@@ -14,16 +14,16 @@ extension DataSampler {
     /// - Parameter transmitFrequency: seconds between two; less than 60 or not finite is 60 (ws1), more than 86,400 is 86,400.
     /// - Throws: `notRunning`.
     public func startSendingDeviceStatusBeacon(transmitFrequency: Double = 60) async throws(DataSamplerError) {
-        await (try running()).loop.startBeacons(frequency: transmitFrequency, trigger: .start)
+        await (try running()).controller.scheduleBeacons(every: transmitFrequency)
     }
 
     /// Ends the schedule. Idempotent, and harmless while nothing runs.
     public func stopSendingDeviceStatusBeacon() async {
-        await (try? running())?.loop.stopBeacons()
+        await (try? running())?.controller.scheduleBeacons(every: nil)
     }
 
     /// - Returns: the beacon's number in the status stream.
     package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
-        try await (try running()).loop.sendBeacon(.demand)
+        try await (try running()).parts.loop.sendBeacon(.demand)
     }
 }

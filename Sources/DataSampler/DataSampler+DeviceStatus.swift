@@ -10,7 +10,7 @@ extension DataSampler {
     public func setPushToken(_ token: String?) async throws(DataSamplerError) {
         let running = try running()
         guard try running.core.beacons.pushTokens.set(token) else { return }
-        try await running.loop.sendChange()
+        try await running.parts.loop.sendChange()
     }
 
     /// Says who uses the device, for beacons; `nil`: nobody is told. Kept in memory only: say it after each start. A change goes at once.
@@ -20,7 +20,7 @@ extension DataSampler {
     public func setUser(_ user: DeviceUser?) async throws(DataSamplerError) {
         let running = try running()
         guard running.core.beacons.setUser(user) else { return }
-        try await running.loop.sendChange()
+        try await running.parts.loop.sendChange()
     }
 
     /// Looks now for signs of compromise, instead of within ten minutes; a beacon tells them at once where a verdict has changed.
@@ -31,7 +31,7 @@ extension DataSampler {
         let running = try running()
         let former = await running.core.beacons.compromise.report()
         let report = await running.core.beacons.compromise.refresh()
-        if report.differs(from: former) { await running.loop.tellChange() }
+        if report.differs(from: former) { await running.parts.loop.tellChange() }
         return DeviceCompromisedStatus(report)
     }
 }

@@ -12,7 +12,8 @@ extension DataSampler {
     ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
     ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable` returns once it is on
     ///     synced disk.
-    /// - Throws: `invalidEvent`, `analyticsDisabled`, `notRunning`, `queueFull` (counted as dropped), `queue`.
+    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is at hand, fetched now or by an earlier run; `analyticsDisabled`,
+    ///   `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`, counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
         _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue, attributes: [String: EventValue] = [:],
         durability: Durability = .ordinary
@@ -40,7 +41,7 @@ extension DataSampler {
         let running = try running()
         let number = try await running.core.record(event, durability: durability)
         // Who waits for the disk and holds nothing back wants it to be seen soon.
-        if durability == .durable, running.core.settings.eventHold == .zero { running.transmitter.transmitNow() }
+        if durability == .durable, running.core.settings.eventHold == .zero { running.parts.transmitter.transmitNow() }
         return number
     }
 }

@@ -24,10 +24,10 @@ public final class DataSampler: Service {
     /// What exists while it runs.
     struct Running: Sendable {
         let core: SamplerCore
-        let loop: DeviceLoop
-        let transmitter: Transmitter
+        let controller: DeviceController
+        let parts: DeviceController.Parts
         let connection: SamplerEnvironment.Connection
-        /// Loop and transmitter, as children of one task.
+        /// Everything that runs, as children of one task.
         let work: Task<Void, Never>
     }
 
@@ -39,35 +39,50 @@ public final class DataSampler: Service {
     }
 
     let configuration: DataSamplerConfiguration
+    let notifier = NoticeBoard()
     private let environment: SamplerEnvironment
     private let logger: Logger
+    private let traces: TraceSwitch
     private let state = Mutex(State.idle)
+    private let custom = Mutex<[String: any CustomSampleModule]>([:])
+    private weak let delegate: (any DataSamplerDelegate)?
 
     /// Checks the configuration; touches neither disk nor network.
     ///
-    /// - Parameter logger: takes what the data sampler says of itself; its level is set from the configuration's trace level.
+    /// - Parameters:
+    ///   - delegate: is told what the data sampler notices, see ``notices``; held weakly. `nil`: nobody.
+    ///   - logger: takes what the data sampler says of itself; how much, the configuration's trace level says, or a command for a while.
     /// - Throws: `invalidConfiguration` naming the value and its range.
     public convenience init(
-        configuration: DataSamplerConfiguration, logger: Logger = Logger(label: "ws1.sampler")
+        configuration: DataSamplerConfiguration, delegate: (any DataSamplerDelegate)? = nil, logger: Logger = Logger(label: "ws1.sampler")
     ) throws(DataSamplerError) {
-        try self.init(configuration: configuration, environment: SamplerEnvironment(), logger: logger)
+        try self.init(configuration: configuration, environment: SamplerEnvironment(), delegate: delegate, logger: logger)
     }
 
-    init(configuration: DataSamplerConfiguration, environment: SamplerEnvironment, logger: Logger) throws(DataSamplerError) {
+    init(
+        configuration: DataSamplerConfiguration, environment: SamplerEnvironment, delegate: (any DataSamplerDelegate)? = nil, logger: Logger
+    ) throws(DataSamplerError) {
         try configuration.validate()
         self.configuration = configuration
         self.environment = environment
-        self.logger = configuration.traceLevel.applied(to: logger)
+        self.delegate = delegate
+        traces = TraceSwitch(configuration.traceLevel)
+        self.logger = traces.logger(over: logger)
     }
+
+    /// What the data sampler notices from now on, as it happens. Each sequence has its own bounded memory: of more than 64 that wait the oldest
+    /// are left out. Safe from any thread; it may be taken before the start and outlives a stop.
+    public var notices: AsyncStream<DataSamplerNotice> { notifier.listen() }
 
     // MARK: Life
 
     /// Opens the queue, waiting up to five seconds for its lock, and begins to sample and send.
     ///
-    /// Without a collector in reach it starts all the same: what is recorded waits on disk.
+    /// Without a collector in reach it starts all the same: what is recorded waits on disk. Events can be recorded once a profile is at hand,
+    /// fetched now or by an earlier run.
     ///
     /// - Throws: `alreadyStarted` while this or another instance runs in this process; `queueInUse` while another process holds the
-    ///   directory; `queue`, `queueFull`, `identity`, `invalidConfiguration` with the reason. After an error nothing is left running.
+    ///   directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the reason. After an error nothing is left running.
     public func start() async throws(DataSamplerError) {
         guard environment.slot.take() else {
             throw DataSamplerError(.alreadyStarted, "a data sampler runs in this process already: stop it first, or use it")
@@ -95,15 +110,17 @@ public final class DataSampler: Service {
             return running
         }
         guard let running else { return }
-        if await running.loop.beacons.interval != nil {
-            await running.loop.stopBeacons()
+        let loop = running.parts.loop
+        if await loop.beacons.interval != nil {
+            await loop.stopBeacons()
             // Its failure is logged where it happens; a stop goes on without it.
-            _ = try? await running.loop.sendBeacon(.stop)
+            _ = try? await loop.sendBeacon(.stop)
         }
         running.work.cancel()
         await running.work.value
+        running.controller.budgets.save()
         try? await running.core.queue.flush()
-        let sent = await running.transmitter.drain(within: environment.drainTime)
+        let sent = await running.parts.transmitter.drain(within: environment.drainTime)
         await running.core.close()
         await running.connection.shutdown()
         state.withLock { $0 = .idle }
@@ -120,65 +137,148 @@ public final class DataSampler: Service {
         await Task { await self.stop() }.value
     }
 
+    // MARK: Putting together
+
     private func makeRunning() async throws(DataSamplerError) -> Running {
         let transport = try configuration.transportConfiguration
-        let core = try await SamplerCore.open(configuration, environment: environment, logger: logger)
+        let core = try await SamplerCore.open(configuration, environment: environment, notices: notifier, logger: logger)
         do {
             // A damaged identity is told at the start, not when the first transmit fails.
-            _ = try core.identity.load()
-            var modules: [SampleModuleName: any SampleModule] = [:]
-            var intervals: [SampleModuleName: SampleInterval] = [:]
-            for name in core.settings.modules {
-                guard let module = makeModule(name, core: core) else { continue }
-                modules[name] = module
-                intervals[name] = try SampleInterval(
-                    seconds: core.settings.sampleIntervals[name] ?? 0)
+            if case .unenrolled = try core.identity.state(), try core.identity.enrollmentToken() == nil {
+                core.changeGate { $0.isUnenrolled = true }
             }
-            // Last of what can fail: a connection made would have to be shut down again.
+            // Last of what can fail but for files: a connection made would have to be shut down again.
             let connection = try environment.connect(transport)
-            let transmitter = Transmitter(
-                queue: core.queue, transport: connection.transport, enrollments: core.identity,
-                configuration: Transmitter.Configuration(
-                    settings: TransmitterSettings(
-                        transmitInterval: core.settings.transmitInterval, eventHold: core.settings.eventHold,
-                        expectedBeaconSeconds: Int(core.settings.beaconInterval ?? 0)),
-                    agentVersion: "ws1-telemetry/\(Self.version)"),
-                clock: environment.clock, sleeper: environment.sleeper, logger: logger)
-            core.analytics.launched()
-            await core.observeEvents()
-            await core.recordLaunch()
-            let loop = DeviceLoop(core: core, modules: modules, intervals: intervals, sleeper: environment.sleeper) {
-                transmitter.transmitNow()
+            do {
+                return try await compose(core, connection)
+            } catch {
+                await connection.shutdown()
+                throw error
             }
-            if let seconds = core.settings.beaconInterval { await loop.startBeacons(frequency: seconds, trigger: .start) }
-            let sleeper = environment.sleeper
-            let work = Task {
-                await withTaskGroup { group in
-                    group.addTask { await loop.run() }
-                    group.addTask { await transmitter.run() }
-                    group.addTask {
-                        await core.beacons.compromise.run(sleeper: sleeper) { _ in await loop.tellChange() }
-                    }
-                }
-            }
-            return Running(core: core, loop: loop, transmitter: transmitter, connection: connection, work: work)
         } catch {
             await core.close()
-            throw Self.startError(error)
+            throw (error as? DataSamplerError) ?? DataSamplerError(.invalidConfiguration, "\(error)", cause: error)
         }
     }
 
-    private func makeModule(_ name: SampleModuleName, core: SamplerCore) -> (any SampleModule)? {
+    private func compose(_ core: SamplerCore, _ connection: SamplerEnvironment.Connection) async throws(DataSamplerError) -> Running {
+        let environment = environment
+        let logger = logger
+        let budgets = try BudgetKeeper(directory: configuration.directory, now: environment.clock.now(), logger: logger) { error in
+            notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": BudgetKeeper.name]))
+        }
+        let controller = DeviceController(
+            core: core, budgets: budgets, custom: custom.withLock { $0 }, traces: traces, sleeper: environment.sleeper)
+        let transmitter = Transmitter(
+            queue: core.queue, transport: connection.transport, enrollments: core.identity,
+            configuration: Transmitter.Configuration(
+                settings: DeviceController.initialSettings(core), agentVersion: "ws1-telemetry/\(Self.version)"),
+            conditions: core.conditions, delegate: controller, clock: environment.clock, sleeper: environment.sleeper,
+            roll: environment.roll, logger: logger)
+        let loop = DeviceLoop(core: core, sleeper: environment.sleeper) { name in
+            Self.makeModule(name, core: core, host: environment.host, logger: logger)
+        } beaconRecorded: {
+            transmitter.transmitNow()
+        }
+        let ledgerFile = CommandLedger.file(in: configuration.directory)
+        let ledger =
+            try ledgerFile.loadOrSetAside { error in
+                notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": CommandLedger.fileName]))
+            } ?? CommandLedger()
+        let parts = DeviceController.Parts(
+            loop: loop, transmitter: transmitter, profiles: profiles(core, transmitter, controller),
+            commands: CommandRunner(
+                file: ledgerFile, ledger: ledger, core: core, actions: controller,
+                poll: { await transmitter.request(.get, WireNames.commandsPath) }, sleeper: environment.sleeper, logger: logger),
+            wipes: WipeKeeper(core: core, erased: []),
+            leaving: LeaveKeeper(core: core) { () async throws(DataSamplerError) in
+                _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
+            } tellCollector: {
+                await transmitter.unenroll()
+            } transmitNow: {
+                transmitter.transmitNow()
+            })
+        try await parts.leaving.resume()
+        try await parts.wipes.resume { command in ledger.machine.isOpen(command) }
+        core.analytics.launched()
+        await core.observeEvents()
+        await controller.begin(parts)
+        let sleeper = environment.sleeper
+        let work = Task {
+            await withTaskGroup { group in
+                group.addTask { await loop.run() }
+                group.addTask { await transmitter.run() }
+                group.addTask { await parts.profiles.run() }
+                group.addTask { await parts.commands.run() }
+                group.addTask { await controller.run() }
+                group.addTask { await self.tellDelegate() }
+                group.addTask { await core.beacons.compromise.run(sleeper: sleeper) { _ in await loop.tellChange() } }
+            }
+        }
+        return Running(core: core, controller: controller, parts: parts, connection: connection, work: work)
+    }
+
+    private func profiles(_ core: SamplerCore, _ transmitter: Transmitter, _ controller: DeviceController) -> ProfileKeeper {
+        ProfileKeeper(
+            file: StoredProfile.file(in: configuration.directory), stored: core.storedProfile?.stored,
+            isDisabled: core.settings.telemetryDisabled, clock: environment.clock, sleeper: environment.sleeper, roll: environment.roll,
+            audience: {
+                guard let enrollment = try? core.identity.load() else { return "" }
+                return "\(enrollment.collectorID)/\(enrollment.organization)/\(enrollment.deviceID)"
+            },
+            request: { etag in
+                await transmitter.request(.get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
+            }, notices: notifier, logger: logger,
+            apply: { await controller.profileChanged($0) })
+    }
+
+    private static func makeModule(
+        _ name: SampleModuleName, core: SamplerCore, host: any HostSource, logger: Logger
+    ) -> (any SampleModule)? {
         switch name {
-        case .system: SystemModule(host: environment.host, logger: logger)
+        case .system: SystemModule(host: host, logger: logger, program: core.metrics)
         case .analytics: AnalyticsModule(ledger: core.analytics)
-        case .gps, .networkData, .callLog, .networkAdapter, .wlan2, .custom: nil
+        case .networkData: NetworkDataModule(host: host, logger: logger)
+        case .networkAdapter: NetworkAdapterModule(host: host, logger: logger)
+        case .wlan2: WLANModule(host: host, logger: logger)
+        case .gps, .callLog, .custom: nil
         }
     }
 
-    private static func startError(_ error: any Error) -> DataSamplerError {
-        (error as? DataSamplerError) ?? DataSamplerError(.invalidConfiguration, "\(error)", cause: error)
+    private func tellDelegate() async {
+        guard delegate != nil else { return }
+        for await notice in notifier.listen() { await delegate?.dataSampler(self, noticed: notice) }
     }
+
+    // MARK: Custom modules
+
+    /// Samples a module of the application's own from now on, and after every start. One with the same name is replaced.
+    ///
+    /// - Throws: `invalidModule` where its name or interval is outside its bounds, or 64 are registered already.
+    public func register(_ module: some CustomSampleModule) async throws(DataSamplerError) {
+        if let objection = CustomModuleName.objection(to: module.name) { throw DataSamplerError(.invalidModule, objection) }
+        if let interval = module.sampleInterval, !SecondsRange.interval.contains(interval) {
+            throw DataSamplerError(
+                .invalidModule, "the sample interval of '\(module.name)' is \(interval): it must be \(SecondsRange.interval)")
+        }
+        let fits = custom.withLock { custom in
+            guard custom.count < Self.maximumCustomModules || custom[module.name] != nil else { return false }
+            custom[module.name] = module
+            return true
+        }
+        guard fits else {
+            throw DataSamplerError(.invalidModule, "\(Self.maximumCustomModules) custom modules are registered already: unregister one")
+        }
+        await (try? running())?.controller.register(module)
+    }
+
+    /// Ends the sampling of a custom module. Harmless where none has the name.
+    public func unregister(module name: String) async {
+        custom.withLock { $0[name] = nil }
+        await (try? running())?.controller.unregister(name)
+    }
+
+    private static let maximumCustomModules = 64
 
     /// Throws `notRunning`.
     func running() throws(DataSamplerError) -> Running {

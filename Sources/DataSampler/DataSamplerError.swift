@@ -45,8 +45,10 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let invalidModule = Code(rawValue: "invalid-module")
         /// The module is not sampled: the profile does not name it, or the configuration disables it.
         public static let moduleDisabled = Code(rawValue: "module-disabled")
-        /// The sampler is suspended by ``DataSampler/suspend()``.
-        public static let suspended = Code(rawValue: "suspended")
+        /// What the collector sent is no profile to run; the last good one stays.
+        public static let profileRefused = Code(rawValue: "profile-refused")
+        /// The collector could not be asked, or refused. Try again later.
+        public static let collector = Code(rawValue: "collector")
         /// What was asked is not allowed by the profile.
         public static let notAllowed = Code(rawValue: "not-allowed")
         /// An argument is outside its bounds.

@@ -26,7 +26,7 @@ package struct OfflineSampler: Sendable {
         try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
     }
 
-    package func status() async throws(DataSamplerError) -> DataSamplerStatus { try await core.status(transmitter: nil) }
+    package func status() async throws(DataSamplerError) -> DataSamplerStatus { try await core.status(nil) }
 
     package func balance() async throws(DataSamplerError) -> DataSamplerBalance { try await core.balance() }
 

@@ -147,6 +147,16 @@ package final class RecordQueue: Sendable {
         get async throws(QueueError) { try await writer.run { $0.state.binding } }
     }
 
+    /// The queue clock now, microseconds. Carry it on with `QueueClock` where it is needed often.
+    package var queueTime: Int64 {
+        get async throws(QueueError) {
+            try await run { store in
+                try store.keepClock()
+                return store.state.clock.time
+            }
+        }
+    }
+
     /// Seconds on the queue clock since a record was last set aside; `nil`: never. Counts nothing, unlike `status`.
     package var secondsSinceQuarantine: Double? {
         get async throws(QueueError) { try await writer.run { $0.secondsSinceQuarantine } }

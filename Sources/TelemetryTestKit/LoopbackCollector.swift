@@ -40,14 +40,20 @@ package final class LoopbackCollector: Transport {
     private let faults: Mutex<Faults>
     private let devices = Mutex(Devices())
     private let counts = Mutex((batches: 0, enrollments: 0, closes: 0))
+    private let profile: Mutex<WireProfile?>
     private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
-    package init(store: any RecordStore, faults: @escaping Faults = { _, _ in nil }) {
+    /// - Parameter profile: what devices are told to run; `nil`: there is none.
+    package init(store: any RecordStore, profile: WireProfile? = .analyticsOn, faults: @escaping Faults = { _, _ in nil }) {
         self.store = store
+        self.profile = Mutex(profile)
         self.faults = Mutex(faults)
     }
 
     package func setFaults(_ faults: @escaping Faults) { self.faults.withLock { $0 = faults } }
+
+    /// What devices are told to run from now on.
+    package func setProfile(_ profile: WireProfile?) { self.profile.withLock { $0 = profile } }
 
     /// Requests that arrived.
     package var batches: Int { counts.withLock { $0.batches } }
@@ -103,6 +109,17 @@ package final class LoopbackCollector: Transport {
             answer.parts = await store.append(parts, from: sender.device, receivedAt: 1).map(\.wire)
             answer.durability = "fsync"
             (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
+            return response(200, answer.encoded)
+        case WireNames.profilePath:
+            guard let profile = profile.withLock({ $0 }) else { return response(404) }
+            let tag = "\"\(profile.revision)\""
+            let asked = request.headers.first { $0.name.lowercased() == "if-none-match" }?.value
+            var answer = asked == tag ? response(304) : response(200, profile.encoded)
+            answer.headers["etag"] = tag
+            return answer
+        case WireNames.commandsPath:
+            var answer = WireCommandsAnswer()
+            answer.commands = news.withLock { $0.commands }
             return response(200, answer.encoded)
         case WireNames.closePath:
             counts.withLock { $0.closes += 1 }
@@ -189,4 +206,14 @@ extension ClosedStream {
         }
         return wire
     }
+}
+
+extension WireProfile {
+    /// The least that lets a device record events.
+    package static let analyticsOn: WireProfile = {
+        var profile = WireProfile()
+        profile.revision = 1
+        profile.analytics.enabled = true
+        return profile
+    }()
 }

@@ -41,7 +41,9 @@ import Testing
             { $0.beaconInterval = 59 }, { $0.beaconInterval = .infinity }, { $0.directory = "" }, { $0.collectorURL = "localhost" },
             { $0.collectorURL = "" }, { $0.proxyURL = "https://proxy" }, { $0.sampleModules = .callLog },
             { $0.sampleModules = [.system, .callLog] }, { $0.sampleModules = DataSamplerModules(rawValue: 1 << 31) },
-            { $0.moduleIntervals = ["systm": .init(sampleInterval: 5)] },
+            { $0.moduleIntervals = ["systm": .init(sampleInterval: 5)] }, { $0.disabledModules = ["systm"] },
+            { $0.privacy = ["adress": .drop] }, { $0.privacy = ["technical": .drop] }, { $0.offlineTimeAllowed = 0 },
+            { $0.budgets = DataSamplerBudgets(sentBytesPerDay: 0) }, { $0.budgets = DataSamplerBudgets(processorShare: 1.5) },
         ]
         for change in changes {
             let error = #expect(throws: DataSamplerError.self) { try configuration(change).validate() }

@@ -29,6 +29,7 @@ import WireModel
         environment.slot = slot
         environment.lockWait = .zero
         environment.machineHash = "machine"
+        environment.conditions = { _, _ in UnknownConditions() }
         environment.detectors = { _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         return environment
@@ -54,6 +55,7 @@ import WireModel
         let collector = LoopbackCollector(store: store)
         let sampler = try sampler(directory.path, collector)
         try await sampler.start()
+        try await sampler.reloadProfile()
         try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(7), attributes: ["side": .string("left")])
         try await sampler.recordEvent(.customEvent, eventName: "ratio", eventValue: "0.5", valueType: .double)
         try await sampler.recordEvent(eventName: "kept", eventValue: .boolean(true), durability: .durable)
@@ -108,6 +110,9 @@ import WireModel
 
     @Test func `Without a collector everything waits on disk, and the next start sends it`() async throws {
         let directory = try TemporaryDirectory()
+        // An earlier run has left a profile behind.
+        try StoredProfile.file(in: directory.path).save(
+            StoredProfile(revision: 1, etag: "", audience: "", fetched: 0, profile: WireProfile.analyticsOn.encoded))
         let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
         let first = try sampler(directory.path, unreachable)
         try await first.start()
@@ -226,6 +231,8 @@ import WireModel
             $0.enrollmentToken = nil
             $0.eventHold = 7200
         }
+        try StoredProfile.file(in: directory.path).save(
+            StoredProfile(revision: 1, etag: "", audience: "", fetched: 0, profile: WireProfile.analyticsOn.encoded))
         try await sampler.start()
         try await sampler.recordEvent(eventName: "held", eventValue: .integer(1), durability: .durable)
         let status = try await sampler.status()
@@ -241,5 +248,71 @@ import WireModel
         let again = try JSONDecoder().decode(DataSamplerStatus.self, from: JSONEncoder().encode(status))
         #expect(again == status)
         await sampler.stop()
+    }
+
+    @Test func `Before a profile is at hand events are refused, and once it is they are taken`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store, profile: nil)
+        let sampler = try sampler(directory.path, collector)
+        try await sampler.start()
+        let early = await #expect(throws: DataSamplerError.self) {
+            try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
+        }
+        #expect(early?.code == .profileNotChecked)
+        collector.setProfile(.analyticsOn)
+        #expect(try await sampler.reloadProfile())
+        try await sampler.recordEvent(eventName: "e", eventValue: .integer(1))
+        #expect(try await sampler.profile()?.revision == 1)
+        await sampler.stop()
+    }
+
+    @Test func `A profile is applied at run time, survives a restart, and a bad one leaves the last good one`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let first = try sampler(directory.path, collector)
+        try await first.start()
+        try await first.reloadProfile()
+        var profile = WireProfile.analyticsOn
+        profile.revision = 2
+        profile.analytics.enabled = false
+        profile.sampling.sampleSeconds = 30
+        profile.customPayload = "payload"
+        collector.setProfile(profile)
+        #expect(try await first.reloadProfile())
+        #expect(try await first.profile()?.customPayload == "payload")
+        #expect(try await first.status().modules.first { $0.name == "system" }?.sampleInterval == 30)
+        profile.revision = 3
+        profile.sampling.sampleSeconds = -1
+        collector.setProfile(profile)
+        let refused = await #expect(throws: DataSamplerError.self) { try await first.reloadProfile() }
+        #expect(refused?.code == .profileRefused)
+        #expect(try await first.status().profile.revision == 2)
+        await first.stop()
+
+        let second = try sampler(directory.path, ScriptedTransport { _ throws(TransportError) in throw TransportError(.timedOut, "away") })
+        try await second.start()
+        #expect(try await second.status().profile.revision == 2)
+        let off = await #expect(throws: DataSamplerError.self) { try await second.recordEvent(eventName: "e", eventValue: .integer(1)) }
+        #expect(off?.code == .analyticsDisabled)
+        await second.stop()
+    }
+
+    @Test func `A wipe counts what waits, begins a new epoch, and recording goes on`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let sampler = try sampler(directory.path, collector) { $0.eventHold = 7200 }
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        try await sampler.recordEvent(eventName: "secret", eventValue: .integer(1), durability: .durable)
+        let before = try await sampler.status().epoch
+        try await sampler.wipe(reason: "test")
+        let after = try await sampler.status()
+        #expect(after.epoch != before && after.wipePending == nil)
+        #expect(after.streams.first { $0.name == "event" }?.waiting == 0)
+        try await sampler.recordEvent(eventName: "later", eventValue: .integer(1), durability: .durable)
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/\(WipeNote.fileName)"))
+        await sampler.stop()
+        let events = try await stored(collector, .event)
+        #expect(events.isEmpty)
     }
 }

@@ -10,6 +10,13 @@ struct DeviceFacts: Sendable {
         var uptimeSeconds: UInt64 = 0
         var power: WirePower?
         var cost: WireSelfCost?
+
+        /// With what the program knows of its own cost.
+        func adding(_ figures: SelfFigures) -> Reading {
+            var reading = self
+            reading.cost?.add(figures)
+            return reading
+        }
     }
 
     private let host: any HostSource

@@ -199,6 +199,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         return true
     }
 
+    /// Whether a command is here and has not ended.
+    func isOpen(_ id: Data) -> Bool { index(of: id).map { !entries[$0].state.isFinal } ?? false }
+
     // MARK: Reports
 
     /// Those whose state the collector has yet to be told.

@@ -1,5 +1,6 @@
 import HTTPTransport
 import SampleModules
+import WireModel
 
 extension DataSamplerConfiguration {
     /// Checks every value against its range, without touching the disk or the network.
@@ -22,7 +23,11 @@ extension DataSamplerConfiguration {
         for name in disabledModules.sorted() where SampleModuleName(rawValue: name) == nil {
             try Self.check("disabledModules", module: name)
         }
-        //PRIV
+        for name in privacy.keys.sorted() where FieldClass.decidable.allSatisfy({ $0.rawValue != name }) {
+            throw DataSamplerError(
+                .invalidConfiguration,
+                "privacy names '\(name)': the classes are \(FieldClass.decidable.map(\.rawValue).sorted().joined(separator: ", "))")
+        }
         try checkBudgets()
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw DataSamplerError(.invalidConfiguration, "expectedBinaryDigest is no SHA-256: it must be 64 hexadecimal digits")

@@ -64,6 +64,8 @@ public struct DataSamplerConfiguration: Sendable {
     public var telecomSource: TelecomSource
     /// What becomes of personal fields, by the name of their class (`ssid`, `mac`, `position` ...); the stricter of this and the profile's holds.
     public var privacy: [String: PersonalFieldAction]
+    /// What holds until the host says what the person has said, with ``DataSampler/setConsent(_:)``; once it was said, that holds.
+    public var initialConsent: DataSamplerConsent
     /// Marks all records as test data, kept out of views and quotas unless asked for; `false` leaves it to the profile.
     public var isTest: Bool
     /// Other intervals for single modules, by module name, of built-in and custom ones.
@@ -121,6 +123,7 @@ public struct DataSamplerConfiguration: Sendable {
         disabledModules = []
         telecomSource = .device
         privacy = [:]
+        initialConsent = .granted
         isTest = false
         moduleIntervals = [:]
         builtInDetectors = Set(BuiltInDetector.allCases)

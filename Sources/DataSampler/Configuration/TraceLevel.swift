@@ -25,12 +25,17 @@ public enum TraceLevel: String, CaseIterable, Codable, Sendable {
     /// The logger with this level set; one that drops everything for ``off``.
     package func applied(to logger: Logger) -> Logger {
         var logger = self == .off ? Logger(label: logger.label, factory: { _ in SwiftLogNoOpLogHandler() }) : logger
-        switch self {
-        case .off, .error: logger.logLevel = .error
-        case .warning: logger.logLevel = .warning
-        case .information: logger.logLevel = .info
-        case .verbose: logger.logLevel = .trace
-        }
+        logger.logLevel = logLevel
         return logger
+    }
+
+    /// The least severe level that is shown; for ``off`` somebody else has to drop the rest.
+    var logLevel: Logger.Level {
+        switch self {
+        case .off, .error: .error
+        case .warning: .warning
+        case .information: .info
+        case .verbose: .trace
+        }
     }
 }

@@ -1,18 +1,29 @@
 import FoundationEssentials
 import Logging
 import RecordQueue
+import SampleModules
 import Synchronization
 import Transmitter
 import WireModel
 
 /// Everything that is open while this process holds the queue directory: queue, identity, and the making of records.
 ///
-/// Samples nothing and sends nothing by itself; the running data sampler adds that, and a command that finds no agent running uses just this.
-/// Safe from any thread.
+/// The one place where a record is made: whether it may be (`RecordGate`), what of it (`PrivacyFilter`), where it waits (consent), and what is
+/// counted. Samples nothing and sends nothing by itself; the running data sampler adds that, and a command that finds no agent running uses just
+/// this. Safe from any thread.
 final class SamplerCore: Sendable {
-    private struct Making {
+    private struct State {
+        var settings: DeviceSettings
+        var filter: PrivacyFilter
+        var gate: RecordGate
         var facts: DeviceFacts
         var beacons: UInt64 = 0
+        /// `nil`: nobody has said.
+        var doNotDisturb: Bool?
+        /// `nil`: intervals are as they were set.
+        var slowdown: WireSlowdown?
+        /// The queue's clock when it was asked, to be carried on by our own.
+        var queueClock: QueueClock
     }
 
     let configuration: DataSamplerConfiguration
@@ -20,27 +31,50 @@ final class SamplerCore: Sendable {
     let identity: IdentityStore
     let clock: any RecordClock
     let logger: Logger
+    let notices: NoticeBoard
+    /// The profile that was at hand when the directory was opened; `nil`: none.
+    let storedProfile: (stored: StoredProfile, profile: WireProfile)?
     let analytics: AnalyticsLedger
     let beacons: BeaconMaker
-    private let making: Mutex<Making>
-    private let applied: Mutex<DeviceSettings>
-
-    /// The settings in force.
-    var settings: DeviceSettings { applied.withLock { $0 } }
+    let conditions: any ConditionsSource
+    let consent: ConsentKeeper
+    let metrics = SelfMetrics()
+    private let state: Mutex<State>
 
     /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let it go.
     static func open(
-        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, logger: Logger
+        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, notices: NoticeBoard = NoticeBoard(), logger: Logger
     ) async throws(DataSamplerError) -> SamplerCore {
+        let queue = try await openQueue(configuration, environment: environment, logger: logger)
+        do {
+            let profile = try ProfileKeeper.load(StoredProfile.file(in: configuration.directory), notices: notices)
+            let consent = try ConsentKeeper(
+                store: ConsentStore(directory: configuration.directory), queue: QueueForConsent(queue: queue),
+                initial: configuration.initialConsent, logger: logger,
+                damaged: { notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": ConsentStore.name])) })
+            // What was decided before a crash is carried out before anything is recorded.
+            try await consent.settle()
+            let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
+            return SamplerCore(
+                configuration, queue: queue, queueClock: clock, consent: consent, profile: profile, environment: environment,
+                notices: notices, logger: logger)
+        } catch {
+            await queue.close()
+            throw (error as? DataSamplerError) ?? DataSamplerError(.queue, "\(error)", cause: error)
+        }
+    }
+
+    private static func openQueue(
+        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, logger: Logger
+    ) async throws(DataSamplerError) -> RecordQueue {
         var settings = RecordQueue.Configuration()
         settings.lossWindow = .seconds(configuration.lossWindow)
         let step = Duration.milliseconds(100)
         var waited = Duration.zero
         while true {
             do {
-                let queue = try RecordQueue.open(
+                return try RecordQueue.open(
                     directory: configuration.directory, configuration: settings, clock: environment.clock, logger: logger)
-                return SamplerCore(configuration, queue: queue, environment: environment, logger: logger)
             } catch  where error.code == .inUse && waited < environment.lockWait && !Task.isCancelled {
                 // A lock held by another process cannot be awaited without blocking a thread; a start asks for it a few times.
                 try? await environment.sleeper.sleep(for: step)
@@ -51,18 +85,25 @@ final class SamplerCore: Sendable {
         }
     }
 
-    private init(_ configuration: DataSamplerConfiguration, queue: RecordQueue, environment: SamplerEnvironment, logger: Logger) {
+    private init(
+        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper,
+        profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment, notices: NoticeBoard, logger: Logger
+    ) {
         self.configuration = configuration
         self.queue = queue
-        let settings = DeviceSettings.resolve(local: configuration, profile: nil)
-        applied = Mutex(settings)
         self.logger = logger
+        self.notices = notices
+        storedProfile = profile
         clock = environment.clock
+        let settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
+        conditions = environment.conditions(environment.host, logger)
+        self.consent = consent
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled, logger: logger)
         beacons = BeaconMaker(
             configuration: configuration, detectors: environment.detectors(configuration, environment.host), clock: environment.clock,
             logger: logger)
+        let filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
         // The sampled module says what is odd about this machine; one voice is enough.
         var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))
         var request = WireEnrollRequest()
@@ -76,70 +117,73 @@ final class SamplerCore: Sendable {
         request.test = configuration.isTest
         identity = IdentityStore(
             directory: configuration.directory, machineHash: environment.machineHash,
-            enrollmentToken: configuration.enrollmentToken, request: request)
-        making = Mutex(Making(facts: facts))
+            enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request))
+        var state = State(settings: settings, filter: filter, gate: RecordGate(), facts: facts, queueClock: queueClock)
+        state.gate.take(settings)
+        self.state = Mutex(state)
     }
 
+    func close() async {
+        analytics.stop()
+        await queue.close()
+    }
+
+    // MARK: What holds now
+
+    /// The settings in force.
+    var settings: DeviceSettings { state.withLock { $0.settings } }
+
+    /// What may be recorded now.
+    var gate: RecordGate { state.withLock { $0.gate } }
+
+    /// Takes over other settings; records made from now on follow them.
+    func apply(_ settings: DeviceSettings) {
+        state.withLock { state in
+            if settings.privacy != state.settings.privacy || settings.privacyKey != state.settings.privacyKey {
+                state.filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
+            }
+            state.settings = settings
+            state.gate.take(settings)
+        }
+        analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
+    }
+
+    func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
+
+    /// What beacons tell of it.
+    func setDoNotDisturb(_ isOn: Bool?) { state.withLock { $0.doNotDisturb = isOn } }
+
+    /// What beacons tell of it; `nil`: intervals are as they were set.
+    func setSlowdown(_ slowdown: WireSlowdown?) { state.withLock { $0.slowdown = slowdown } }
+
+    /// The queue's clock, microseconds: what deadlines are counted on, whatever somebody does to the wall clock.
+    var queueTime: Int64 {
+        let now = clock.now()
+        return state.withLock { state in
+            state.queueClock = state.queueClock.advanced(to: now)
+            return state.queueClock.time
+        }
+    }
+
+    // MARK: Making records
+
     /// - Parameter stamp: when it was; `nil`: now.
-    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later.
+    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later, and for one that waits for consent.
     func record(
         _ event: AnalyticsEvent, durability: Durability, at stamp: RecordStamp? = nil
     ) async throws(DataSamplerError) -> UInt64? {
-        guard settings.analyticsEnabled else {
-            throw DataSamplerError(.analyticsDisabled, "analytics is not enabled: the event was not recorded")
-        }
         var message = event.message
         if message.sessionID.isEmpty { message.sessionID = analytics.sessionID.data }
-        let record = record(.event, .event, at: stamp ?? clock.now(), body: message.encoded)
-        let number: UInt64?
-        do {
-            switch durability {
-            case .durable: number = try await queue.enqueueDurably(record)
-            case .ordinary:
-                try queue.enqueue(record)
-                number = nil
-            }
-        } catch {
-            throw DataSamplerError(error)
-        }
+        let number = try await make(
+            .event, .event, .event, at: stamp ?? clock.now(), body: message.encoded, durability: durability)
         analytics.eventRecorded()
         return number
     }
 
-    /// Makes a beacon of the present and returns its number once it is on synced disk.
-    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64 {
-        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is queued.
-        let status = try? await queue.status()
-        let stamp = clock.now()
-        let (facts, sequence) = making.withLock { making in
-            making.beacons += 1
-            return (making.facts.read(at: stamp), making.beacons)
-        }
-        // Of an identity that cannot be read nothing is known here; `status` says why.
-        let enrollment = try? identity.load()
-        let made = await beacons.make(
-            .init(
-                trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: sequence, stamp: stamp, facts: facts,
-                standing: enrollment.map { .enrolled(organization: $0.organization) } ?? .unknown, settings: settings, queue: status))
-        let number: UInt64
-        do {
-            number = try await queue.enqueueDurably(record(.status, .beacon, at: stamp, body: made.beacon.encoded))
-        } catch {
-            throw DataSamplerError(error)
-        }
-        beacons.queued(made, number: number, epoch: queue.epoch)
-        return number
-    }
-
-    func record(_ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data) -> NewRecord {
-        NewRecord(
-            stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier,
-            test: settings.test, body: body)
-    }
-
-    /// Tells the launch of this run as an event, once, with the time it had; where the gate for events is shut it stays to be told later.
+    /// Tells the launch of this run as an event, once, with the time it had; while the gate for events is shut it stays to be told later.
     func recordLaunch() async {
-        guard settings.analyticsEnabled, let launch = analytics.takeUntoldLaunch() else { return }
+        if case .refuse = gate.decide(.event) { return }
+        guard let launch = analytics.takeUntoldLaunch() else { return }
         do throws(DataSamplerError) {
             _ = try await record(AnalyticsEvent(.launch), durability: .ordinary, at: launch)
         } catch {
@@ -154,8 +198,111 @@ final class SamplerCore: Sendable {
         analytics.observe(status)
     }
 
-    func close() async {
-        analytics.stop()
-        await queue.close()
+    func record(_ sample: Sample, at stamp: RecordStamp) async throws(DataSamplerError) {
+        _ = try await make(.sample, .sample, sample.kind, module: sample.module, at: stamp, body: sample.body, durability: .ordinary)
+    }
+
+    /// A sample that the application hands over.
+    func record(_ sample: CustomSample, durability: Durability) async throws(DataSamplerError) {
+        let settings = settings
+        guard settings.modules.contains(.custom), !settings.disabledCustomModules.contains(sample.module) else {
+            queue.countDropped(.disabled, of: .sample)
+            throw DataSamplerError(
+                .moduleDisabled,
+                "custom module '\(sample.module)' is not sampled: the profile or the configuration leaves it out of the modules")
+        }
+        _ = try await make(
+            .sample, .sample, .sampleCustom, module: sample.module, at: clock.now(), body: sample.body, durability: durability)
+    }
+
+    /// Makes a beacon of the present and returns its number once it is on synced disk.
+    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64 {
+        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is queued.
+        let status = try? await queue.status()
+        let stamp = clock.now()
+        // Of an identity that cannot be read nothing is known here; `status` says why.
+        let organization = (try? identity.load())?.organization
+        let moment = state.withLock { state in
+            state.beacons += 1
+            return BeaconMaker.Moment(
+                trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: state.beacons, stamp: stamp,
+                facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),
+                standing: Self.standing(organization, trigger, state.gate), settings: state.settings,
+                queue: status, conditions: conditions.current(), doNotDisturb: state.doNotDisturb, consent: consent.consent.wire,
+                slowdown: state.slowdown)
+        }
+        let made = await beacons.make(moment)
+        // A durable record that does not wait for consent has a number.
+        let number =
+            try await make(
+                trigger == .unenroll ? .lastBeacon : .beacon, .status, .beacon, at: stamp, body: made.beacon.encoded, durability: .durable)
+            ?? 0
+        beacons.queued(made, number: number, epoch: queue.epoch)
+        return number
+    }
+
+    private static func standing(_ organization: String?, _ trigger: WireBeaconTrigger, _ gate: RecordGate) -> EnrollmentStanding {
+        guard let organization else { return gate.isUnenrolled ? .unenrolled(organization: "") : .unknown }
+        if trigger == .unenroll { return .unenrolled(organization: organization) }
+        return gate.isWiping ? .wipePending(organization: organization) : .enrolled(organization: organization)
+    }
+
+    /// Tells what became of a command.
+    func record(_ result: WireCommandResult, durability: Durability) async throws(DataSamplerError) {
+        _ = try await make(.result, .status, .commandResult, at: clock.now(), body: result.encoded, durability: durability)
+    }
+
+    /// What this machine is, as beacons tell it.
+    func machineIdentity() -> WireSystemIdentity? {
+        let stamp = clock.now()
+        return state.withLock { $0.facts.read(at: stamp).identity }
+    }
+
+    private func make(
+        _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data,
+        durability: Durability
+    ) async throws(DataSamplerError) -> UInt64? {
+        let (decision, filter, isTest) = state.withLock { ($0.gate.decide(content), $0.filter, $0.settings.test) }
+        if case .refuse(let code, let why, let counted) = decision {
+            if let counted { queue.countDropped(counted, of: stream) }
+            throw DataSamplerError(code, why)
+        }
+        let consented = consent.decision(for: stream)
+        guard consented != .refuse else { throw consent.refused(stream) }
+        let isReduced = stream == .status && consent.consent != .granted
+        let record = NewRecord(
+            stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier, test: isTest,
+            body: filter.filtered(isReduced ? ConsentGate.reduced(body, kind: kind) : body, kind: kind))
+        metrics.recordMade(stream)
+        if consented == .apart {
+            try await consent.keepApart(record)
+            return nil
+        }
+        do throws(QueueError) {
+            var number: UInt64?
+            switch durability {
+            case .durable: number = try await queue.enqueueDurably(record)
+            case .ordinary: try queue.enqueue(record)
+            }
+            metrics.recordEnqueued(stream)
+            return number
+        } catch {
+            throw DataSamplerError(error)
+        }
+    }
+
+    /// What this process has used since it started, for the budgets.
+    func cost() -> WireSelfCost? {
+        let stamp = clock.now()
+        return state.withLock { $0.facts.read(at: stamp).cost }
+    }
+}
+
+extension RecordGate {
+    /// What the settings say of it.
+    mutating func take(_ settings: DeviceSettings) {
+        isTelemetryDisabled = settings.telemetryDisabled
+        isProfileChecked = settings.profileChecked
+        isAnalyticsEnabled = settings.analyticsEnabled
     }
 }

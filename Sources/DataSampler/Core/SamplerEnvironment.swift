@@ -1,7 +1,9 @@
 import HTTPTransport
+import Logging
 import RecordQueue
 import SampleModules
 import Transmitter
+import WireModel
 
 /// What a data sampler takes from the outside; tests inject their own.
 struct SamplerEnvironment: Sendable {
@@ -15,6 +17,12 @@ struct SamplerEnvironment: Sendable {
     /// What waits are measured with.
     var sleeper: any Clock<Duration> = ContinuousClock()
     var host: any HostSource = LinuxHostSource()
+    /// What transmissions and beacons are decided by.
+    var conditions: @Sendable (any HostSource, Logger) -> any ConditionsSource = { host, logger in
+        LinuxConditions(host: host, bus: SystemBusFacts(logger: logger), logger: logger)
+    }
+    /// For jitter: 0 up to 1.
+    var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// What looks for signs of compromise.
     var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = { $0.allDetectors(host: $1) }
     var machineHash: String? = MachineHash.ofThisMachine()

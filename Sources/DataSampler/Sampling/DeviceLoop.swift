@@ -5,6 +5,8 @@ import Transmitter
 import WireModel
 
 /// The device's one timer: takes samples and makes beacons when they are due, and sleeps in between until the next of either.
+///
+/// Custom modules run beside it, one call of each at a time, so that a slow one delays nobody.
 actor DeviceLoop {
     /// What a module has yielded since the program started.
     struct ModuleReport: Sendable {
@@ -17,11 +19,16 @@ actor DeviceLoop {
 
     let core: SamplerCore
     private let sleeper: any Clock<Duration>
+    private let makeModule: @Sendable (SampleModuleName) -> (any SampleModule)?
     private let beaconRecorded: @Sendable () -> Void
-    private let wake = WakeSignal()
-    private var schedule: SampleSchedule<SampleModuleName>
-    private var modules: [SampleModuleName: any SampleModule]
-    private(set) var reports: [SampleModuleName: ModuleReport] = [:]
+    let wake = WakeSignal()
+    private var schedule: SampleSchedule<SampledModule>
+    private(set) var plan = SamplePlan()
+    private var modules: [SampleModuleName: any SampleModule] = [:]
+    private(set) var reports: [SampledModule: ModuleReport] = [:]
+    var customModules: [String: any CustomSampleModule] = [:]
+    var customRuns: [String: CustomRun] = [:]
+    var lastCustomRun: UInt64 = 0
 
     var beacons = BeaconScheduleStateMachine()
     /// The beacon to make next; at most one, as one is in flight at a time.
@@ -30,17 +37,32 @@ actor DeviceLoop {
     var lastCaller: BeaconScheduleStateMachine.Caller = 0
     private var ended = false
 
-    /// - Parameter beaconRecorded: called after each beacon that is on disk; must not block.
+    /// - Parameters:
+    ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
+    ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
-        core: SamplerCore, modules: [SampleModuleName: any SampleModule], intervals: [SampleModuleName: SampleInterval],
-        sleeper: any Clock<Duration>, beaconRecorded: @escaping @Sendable () -> Void
+        core: SamplerCore, sleeper: any Clock<Duration>, makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
+        beaconRecorded: @escaping @Sendable () -> Void
     ) {
         self.core = core
-        self.modules = modules
         self.sleeper = sleeper
+        self.makeModule = makeModule
         self.beaconRecorded = beaconRecorded
-        schedule = SampleSchedule(intervals: intervals, now: core.clock.now().timeSinceBoot)
-        for name in modules.keys { reports[name] = ModuleReport() }
+        schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
+    }
+
+    /// Takes over what is sampled and how often: new modules are due at once, unchanged ones as before.
+    func apply(_ plan: SamplePlan, custom: [String: any CustomSampleModule]) {
+        customModules = custom
+        guard plan != self.plan else { return }
+        self.plan = plan
+        let sampled = Set(plan.intervals.keys)
+        for module in sampled where reports[module] == nil { reports[module] = ModuleReport() }
+        // A module that pauses begins its deltas anew: one over the pause would tell of a time nobody asked about.
+        for name in modules.keys where !sampled.contains(.builtIn(name)) { modules[name] = nil }
+        for case .builtIn(let name) in sampled where modules[name] == nil { modules[name] = makeModule(name) }
+        schedule.replace(intervals: plan.intervals, now: core.clock.now().timeSinceBoot)
+        wake.signal()
     }
 
     /// Runs until its task is cancelled; callers that wait for a beacon then get `notRunning`.
@@ -49,43 +71,55 @@ actor DeviceLoop {
             while let trigger = pendingBeacon { await makeBeacon(trigger) }
             let now = core.clock.now()
             let step = schedule.step(now: now.timeSinceBoot)
-            if step.due.contains(.analytics) { await core.observeEvents() }
-            for name in step.due { sample(name, at: now) }
+            if step.due.contains(.builtIn(.analytics)) { await core.observeEvents() }
+            for module in step.due {
+                switch module {
+                case .builtIn(let name): await sample(name, at: now)
+                case .custom(let name): startCustom(name, at: now)
+                }
+            }
+            cancelOverdueCustom(now: now.timeSinceBoot)
             perform(beacons.reached(now.timeSinceBoot))
             if pendingBeacon != nil { continue }
-            let next = [step.wakeAt, beacons.nextDue].compactMap { $0 }.min()
+            let next = [step.wakeAt, beacons.nextDue, nextCustomDeadline].compactMap { $0 }.min()
             // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on it.
             let pause = next.map { $0 > now.timeSinceBoot ? $0 - now.timeSinceBoot : 0 } ?? 86_400_000_000
             await wake.wait(for: .microseconds(Int64(clamping: pause)), clock: sleeper)
         }
         ended = true
+        for run in customRuns.values { run.task.cancel() }
         for caller in callers.values { caller.resume(returning: .failure(Self.stopped)) }
         callers = [:]
     }
 
-    private func sample(_ name: SampleModuleName, at stamp: RecordStamp) {
+    private func sample(_ name: SampleModuleName, at stamp: RecordStamp) async {
         let result = modules[name]?.sample(
             at: SampleTime(wallMicroseconds: stamp.wallTime, sinceBootMicroseconds: stamp.timeSinceBoot))
         switch result {
-        case .sample(let sample):
-            do throws(QueueError) {
-                try core.queue.enqueue(core.record(.sample, sample.kind, module: sample.module, at: stamp, body: sample.body))
-                reports[name]?.samples += 1
-                reports[name]?.lastSample = stamp.wallTime
-                reports[name]?.reason = nil
-            } catch {
-                // The queue has counted it under its reason; the next sample is tried all the same.
-                note(name, "not queued: \(error.message)")
-            }
-        case .none(let reason)?: note(name, reason)
-        case nil: break
+        case .sample(let sample): await keep(sample, of: .builtIn(name), at: stamp)
+        case .none(let reason)?: note(.builtIn(name), reason)
+        case nil: note(.builtIn(name), "this platform does not have it")
         }
     }
 
-    private func note(_ name: SampleModuleName, _ reason: String) {
-        guard reports[name]?.reason != reason else { return }
-        reports[name]?.reason = reason
-        core.logger.warning("no sample", metadata: ["module": "\(name.rawValue)", "reason": "\(reason)"])
+    func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
+        do throws(DataSamplerError) {
+            try await core.record(sample, at: stamp)
+            reports[module, default: ModuleReport()].samples += 1
+            reports[module]?.lastSample = stamp.wallTime
+            reports[module]?.reason = nil
+        } catch {
+            // It has been counted under its reason; the next sample is tried all the same.
+            note(module, "not queued: \(error.message)")
+        }
+    }
+
+    /// - Returns: whether it is news.
+    @discardableResult func note(_ module: SampledModule, _ reason: String) -> Bool {
+        guard reports[module]?.reason != reason else { return false }
+        reports[module, default: ModuleReport()].reason = reason
+        core.logger.warning("no sample", metadata: ["module": "\(module.name)", "reason": "\(reason)"])
+        return true
     }
 
     // MARK: Beacons

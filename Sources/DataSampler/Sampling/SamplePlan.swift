@@ -4,6 +4,9 @@ import SampleModules
 struct SamplePlan: Equatable, Sendable {
     var intervals: [SampledModule: SampleInterval] = [:]
 
+    /// Nothing.
+    init() {}
+
     /// - Parameters:
     ///   - custom: the custom modules registered, with the interval each asks for.
     ///   - slowdown: intervals are so many times longer, 1 or more: the budgets'.

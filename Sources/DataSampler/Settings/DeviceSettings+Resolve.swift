@@ -100,12 +100,14 @@ extension DeviceSettings {
             base = local.defaultTransmitInterval ?? Compiled.transmitInterval
             sources["transmitInterval"] = local.defaultTransmitInterval == nil ? .compiled : .local
         }
-        // A stream is sent as a whole: whoever wants it soonest decides.
-        let single = sampled.compactMap { name -> Double? in
-            if let own = overrides[name], own.hasTransmitSeconds { return own.transmitSeconds }
-            return sampling.hasTransmitSeconds ? nil : local.moduleIntervals[name]?.transmitInterval
+        transmitInterval = .seconds(base)
+        for name in sampled {
+            if let own = overrides[name], own.hasTransmitSeconds {
+                moduleTransmitIntervals[name] = .seconds(own.transmitSeconds)
+            } else if !sampling.hasTransmitSeconds, let own = local.moduleIntervals[name]?.transmitInterval {
+                moduleTransmitIntervals[name] = .seconds(own)
+            }
         }
-        transmitInterval = .seconds(single.reduce(base, min))
     }
 
     private mutating func takeAnalyticsAndBeacons(_ local: DataSamplerConfiguration, _ profile: WireProfile, _ calls: Calls) {
@@ -146,8 +148,8 @@ extension DeviceSettings {
 
     private mutating func takePrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
         // Validated: every name is a class.
-        //PRIV let classes = local.privacy.compactMap { name, action in FieldClass(rawValue: name).map { ($0, action.privacyAction) } }
-        //PRIV privacy = PrivacyPolicy.resolve(local: Dictionary(uniqueKeysWithValues: classes), profile: profile.privacy)
+        let classes = local.privacy.compactMap { name, action in FieldClass(rawValue: name).map { ($0, action.privacyAction) } }
+        privacy = PrivacyPolicy.resolve(local: Dictionary(uniqueKeysWithValues: classes), profile: profile.privacy)
         sources["privacy"] = !profile.privacy.isEmpty ? .profile : local.privacy.isEmpty ? .compiled : .local
         privacyKey = profile.privacyKey
         transmission = profile.transmission
@@ -180,5 +182,16 @@ extension DeviceSettings {
     private mutating func choose(_ name: String, _ profile: Double?, _ local: Double?) -> Double? {
         sources[name] = profile != nil ? .profile : local != nil ? .local : .compiled
         return profile ?? local
+    }
+}
+
+extension PersonalFieldAction {
+    var privacyAction: PrivacyAction {
+        switch self {
+        case .send: .send
+        case .hash: .hash
+        case .coarsen: .coarsen
+        case .drop: .drop
+        }
     }
 }

@@ -56,13 +56,14 @@ struct DeviceSettings: Equatable, Sendable {
     var sampleIntervals: [SampleModuleName: Double] = [:]
     /// Seconds, of custom modules by name where somebody said it.
     var customIntervals: [String: Double] = [:]
-    /// The shortest interval anything that is sampled asks to be sent at.
     var transmitInterval: Duration = .seconds(300)
+    /// Of modules that are sampled and have one of their own, by name.
+    var moduleTransmitIntervals: [String: Duration] = [:]
     var analyticsEnabled = true
     var eventHold: Duration = .seconds(7200)
     /// Seconds between two beacons; `nil`: no schedule.
     var beaconInterval: Double?
-    //PRIV var privacy = PrivacyPolicy()
+    var privacy = PrivacyPolicy()
     /// Keys the hashes of personal fields; empty: what would be hashed is dropped.
     var privacyKey = Data()
     var transmission: [WireTransmissionRule] = []

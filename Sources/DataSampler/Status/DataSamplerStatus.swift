@@ -18,12 +18,18 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lastFailure: Int64?
         /// What it was.
         public var lastFailureReason: String?
+        /// Since when nobody answers; `nil` while it is reached.
+        public var unreachableSince: Int64?
         /// When it is tried again.
         public var nextAttempt: Int64?
         /// Requests sent since the program started.
         public var requests: UInt64
         /// Bytes of bodies sent since the program started, compressed.
         public var sentBytes: UInt64
+        /// Why streams may not be sent now, by stream; empty while all may.
+        public var gates: [String: String]
+        /// The collector's clock minus this device's, microseconds; `nil`: unknown.
+        public var clockOffset: Int64?
     }
 
     /// Who this device is to its collector.
@@ -40,10 +46,46 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var collector: String?
     }
 
+    /// What this device is told to run.
+    public struct Profile: Codable, Equatable, Sendable {
+        /// The revision that is applied; 0: none is at hand, and no events are taken.
+        public var revision: UInt64
+        /// When the collector last said that this is the one.
+        public var fetched: Int64?
+        /// Why the last look brought none.
+        public var failure: String?
+        /// The one that was refused, and why.
+        public var refusal: String?
+    }
+
+    /// One setting in force.
+    public struct Setting: Codable, Equatable, Sendable {
+        /// Its value in words.
+        public var value: String
+        /// Who said it: `default`, `local`, `profile`, `call`, or `command` for a while.
+        public var source: String
+    }
+
+    /// A command of the collector.
+    public struct Command: Codable, Equatable, Sendable {
+        /// Its id, hexadecimal.
+        public var id: String
+        /// What it asks for, in kebab-case.
+        public var action: String
+        /// `received`, `running`, `done`, `failed`, `not-now`, `expired`, `unsupported`.
+        public var state: String
+        /// What came of it.
+        public var detail: String
+        /// Whether the collector was told of the state, as far as that is on disk.
+        public var isReported: Bool
+    }
+
     /// What a module yields.
     public struct Module: Codable, Equatable, Sendable {
         /// The module's name.
         public var name: String
+        /// Whether the application registered it.
+        public var isCustom: Bool
         /// Seconds between two samples.
         public var sampleInterval: Double
         /// Since the program started.
@@ -70,6 +112,10 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var lastNumber: UInt64
         /// The collector's mark: everything up to it is decided.
         public var acknowledged: UInt64
+        /// Records that wait for the person's consent.
+        public var consentPending: UInt64
+        /// Records that wait apart from the stream for whatever reason.
+        public var apart: UInt64
         /// Dropped, by reason.
         public var dropped: [String: UInt64]
     }
@@ -96,8 +142,34 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var enrollment: Enrollment
     /// How it stands with the collector.
     public var collector: Collector
+    /// What this device is told to run.
+    public var profile: Profile
+    /// What is in force, by name.
+    public var settings: [String: Setting]
+    /// Whether everything is switched off.
+    public var telemetryDisabled: Bool
+    /// `granted`, `pending` or `denied`.
+    public var consent: String
+    /// Whether do-not-disturb is in force.
+    public var doNotDisturb: Bool
+    /// Whether the application has suspended it.
+    public var suspended: Bool
+    /// Intervals are so many times longer, to keep a budget; 1: as they were set.
+    public var slowdown: Double
+    /// Which budget slows it down.
+    public var slowdownReason: String?
+    /// Why everything is to be erased, while that is being done; `nil`: nothing is.
+    public var wipePending: String?
+    /// Whether this device is being unenrolled.
+    public var leaving: Bool
+    /// Commands that have not expired.
+    public var commands: [Command]
+    /// Why commands wait.
+    public var commandFailure: String?
     /// What is sampled.
     public var modules: [Module]
+    /// Modules asked for and not sampled, and why.
+    public var unavailableModules: [String: String]
     /// Status, event, sample.
     public var streams: [Stream]
     /// Why something waits that could be sent; empty where nothing does.

@@ -5,29 +5,39 @@ import WireModel
 extension SamplerCore {
     /// What the directory holds, and what is sent and sampled where something runs.
     ///
-    /// - Parameters:
-    ///   - transmitter: `nil` where nothing runs.
-    func status(
-        transmitter: TransmitterStatus?, modules: [DataSamplerStatus.Module] = [], beaconInterval: Double? = nil
-    ) async throws(DataSamplerError) -> DataSamplerStatus {
+    /// - Parameter run: `nil` where nothing runs.
+    func status(_ run: RunReport?) async throws(DataSamplerError) -> DataSamplerStatus {
+        let settings = settings
         let queue: QueueStatus
-        // The hold is a running agent's: a command that looks at its directory does not know it.
-        let holds: [StreamName: Duration] = transmitter == nil ? [:] : [.event: settings.eventHold]
-        do { queue = try await self.queue.status(holds: holds) } catch {
+        do { queue = try await self.queue.status(holds: [.event: settings.eventHold]) } catch {
             throw DataSamplerError(error)
         }
+        let transmitter = run?.transmitter
+        let profile = run?.profile ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)
         var status = DataSamplerStatus(
-            running: transmitter != nil, version: DataSampler.version, directory: configuration.directory, epoch: "\(queue.epoch)",
-            enrollment: enrollment(transmitter), collector: collector(transmitter), modules: modules,
+            running: run != nil, version: DataSampler.version, directory: configuration.directory, epoch: "\(queue.epoch)",
+            enrollment: enrollment(transmitter), collector: collector(transmitter),
+            profile: .init(
+                revision: profile.revision, fetched: profile.fetched, failure: profile.failure, refusal: profile.refusal),
+            settings: settings.described, telemetryDisabled: settings.telemetryDisabled, consent: consent.consent.rawValue,
+            doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false, slowdown: run?.slowdown ?? 1,
+            slowdownReason: run?.slowdownReason, wipePending: run?.wipe.map { "noted, epoch \($0.epoch): \($0.reason)" },
+            leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [], commandFailure: run?.commands.failure,
+            modules: run?.modules ?? [], unavailableModules: settings.unavailable,
             streams: queue.streams.sorted { $0.key < $1.key }.map(Self.stream), holding: [],
             parting: queue.parting.map {
                 DataSamplerStatus.Parting(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
-            beaconInterval: beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
-            freeBytes: queue.freeBytes,
-            quarantined: queue.quarantinedRecords, queueFailure: queue.failure)
-        status.holding = Self.holding(status)
+            beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
+            freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure)
+        status.holding = holding(status)
         return status
+    }
+
+    private static func command(_ entry: CommandLedgerStateMachine.Entry) -> DataSamplerStatus.Command {
+        .init(
+            id: entry.id.hexadecimal, action: CommandRunner.name(entry), state: entry.state.rawValue, detail: entry.detail,
+            isReported: !entry.isUnreported)
     }
 
     private func enrollment(_ transmitter: TransmitterStatus?) -> DataSamplerStatus.Enrollment {
@@ -47,7 +57,7 @@ extension SamplerCore {
 
     private func collector(_ transmitter: TransmitterStatus?) -> DataSamplerStatus.Collector {
         let url = configuration.collectorURL.isEmpty ? nil : configuration.collectorURL
-        guard let transmitter else { return .init(url: url, state: "stopped", requests: 0, sentBytes: 0) }
+        guard let transmitter else { return .init(url: url, state: "stopped", requests: 0, sentBytes: 0, gates: [:]) }
         let reachable: Bool? =
             switch (transmitter.lastSuccess, transmitter.lastFailure) {
             case (nil, nil): nil
@@ -58,18 +68,34 @@ extension SamplerCore {
         return .init(
             url: url, reachable: reachable, state: transmitter.state.rawValue, reason: transmitter.reason,
             lastSuccess: transmitter.lastSuccess, lastFailure: transmitter.lastFailure, lastFailureReason: transmitter.lastFailureReason,
-            nextAttempt: transmitter.nextAttempt, requests: transmitter.requests, sentBytes: transmitter.sentBytes)
+            unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt, requests: transmitter.requests,
+            sentBytes: transmitter.sentBytes, gates: transmitter.gates, clockOffset: transmitter.clockOffset)
     }
 
     private static func stream(_ name: StreamName, _ stream: QueueStatus.Stream) -> DataSamplerStatus.Stream {
         DataSamplerStatus.Stream(
             name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes, due: stream.due,
             oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
+            consentPending: stream.consentPending, apart: stream.apart,
             dropped: Dictionary(uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
     }
 
-    private static func holding(_ status: DataSamplerStatus) -> [String] {
+    private func holding(_ status: DataSamplerStatus) -> [String] {
+        let gate = gate
         var reasons: [String] = []
+        if gate.isUnenrolled { reasons.append("this device was unenrolled; another enrollment token enrolls it again") }
+        if gate.isLeaving { reasons.append("this device is being unenrolled") }
+        if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
+        if status.telemetryDisabled {
+            reasons.append("telemetry is switched off by the \(settings.sources["telemetryDisabled"]?.rawValue ?? "profile")")
+        }
+        if status.profile.revision == 0 {
+            reasons.append("no profile is at hand yet, so that no events are taken\(status.profile.failure.map { ": \($0)" } ?? "")")
+        }
+        if status.consent != "granted" { reasons.append("consent is \(status.consent)") }
+        if status.doNotDisturb { reasons.append("do-not-disturb is on: samples and events pause") }
+        if status.suspended { reasons.append("the application has suspended it") }
+        reasons += status.collector.gates.sorted { $0.key < $1.key }.map { "\($0.key) may not be sent now: \($0.value)" }
         if let parting = status.parting {
             reasons.append("the histories of device and collector have parted (\(parting.reason)) in stream \(parting.stream)")
         }

@@ -29,7 +29,7 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     }
 
     /// What this version can sample.
-    package static let offered: Set<SampleModuleName> = [.system, .analytics, .networkData, .networkAdapter, .wlan2]
+    package static let offered: Set<SampleModuleName> = [.system, .analytics, .networkData, .networkAdapter, .wlan2, .custom]
 
     /// Reads a name from a configuration file, the command line or a profile.
     ///

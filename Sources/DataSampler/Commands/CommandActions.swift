@@ -1,0 +1,18 @@
+import FoundationEssentials
+import WireModel
+
+/// What commands can do to the device: the port between the runner, which keeps the books, and the sampler.
+///
+/// Each is harmless when it is done twice.
+protocol CommandActions: Sendable {
+    func sendBeacon() async throws(DataSamplerError)
+    func deviceInformation() async -> WireDeviceInformation
+    func reloadProfile() async -> ProfileKeeper.Outcome
+    /// - Parameter level: `nil`: back to what the profile says.
+    func changeLogLevel(_ level: WireLogLevel?) async
+    /// Returns once everything is erased. The result may be recorded then; producers stay stopped until `wipeWasReported`.
+    func wipe(command: Data, reason: String) async throws(DataSamplerError)
+    func wipeWasReported() async throws(DataSamplerError)
+    /// Something was recorded that should be seen soon.
+    func transmitNow()
+}

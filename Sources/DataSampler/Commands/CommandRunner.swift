@@ -1,0 +1,223 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Carries out the collector's commands, one after the other, each noted on disk before it is done and answered when it has ended.
+///
+/// The shell around `CommandLedgerStateMachine`. Where the ledger cannot be written nothing is carried out; it is tried again a minute later.
+actor CommandRunner {
+    /// Asks the collector for commands, for when nothing is sent on whose answer they could ride.
+    typealias Poll = @Sendable () async -> CollectorAnswer
+
+    /// As in a status.
+    struct Report: Equatable, Sendable {
+        var entries: [CommandLedgerStateMachine.Entry] = []
+        var levelChange: CommandLedgerStateMachine.LevelChange?
+        /// Why the ledger could not be written.
+        var failure: String?
+    }
+
+    /// Answers come with every batch; without any for so long the collector is asked.
+    private static let pollMicroseconds: UInt64 = 900_000_000
+    private static let lookAgain = Duration.seconds(60)
+
+    private let file: StateFile<CommandLedger>
+    private let core: SamplerCore
+    private let actions: any CommandActions
+    private let poll: Poll
+    private let sleeper: any Clock<Duration>
+    private let logger: Logger
+    private let wake = WakeSignal()
+    /// What arrived and is not in the ledger yet; the collector repeats what is beyond the bound.
+    private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
+    private let lastNews: Mutex<UInt64>
+    private var ledger: CommandLedger
+    private var failure: String?
+
+    /// - Parameter ledger: what the file held.
+    init(
+        file: StateFile<CommandLedger>, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions, poll: @escaping Poll,
+        sleeper: any Clock<Duration>, logger: Logger
+    ) {
+        self.file = file
+        self.ledger = ledger
+        self.core = core
+        self.actions = actions
+        self.poll = poll
+        self.sleeper = sleeper
+        self.logger = logger
+        lastNews = Mutex(core.clock.now().timeSinceBoot)
+        self.ledger.machine.restarted()
+    }
+
+    var report: Report { Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure) }
+
+    /// Notes what rode on an answer. Safe from any thread, never blocks.
+    nonisolated func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64) {
+        lastNews.withLock { $0 = core.clock.now().timeSinceBoot }
+        guard !commands.isEmpty else { return }
+        arrived.withLock { arrived in
+            guard arrived.count < 16 else { return }
+            arrived.append((commands, enrollment, serverTime))
+        }
+        wake.signal()
+    }
+
+    /// Until its task is cancelled. What is being carried out then is carried out again by the next start.
+    func run() async {
+        await actions.changeLogLevel(level)
+        while !Task.isCancelled {
+            do throws(DataSamplerError) {
+                try await step()
+                failure = nil
+            } catch {
+                if failure != error.message { logger.error("commands wait", metadata: ["reason": "\(error.message)"]) }
+                failure = error.message
+                await wake.wait(for: Self.lookAgain, clock: sleeper)
+                continue
+            }
+            await pollIfSilent()
+            await wake.wait(for: pause, clock: sleeper)
+        }
+    }
+
+    /// Everything that can be done now. A failure ends it between two steps; what is on disk says where to go on.
+    func step() async throws(DataSamplerError) {
+        try takeArrived()
+        while !Task.isCancelled {
+            let now = core.queueTime
+            if ledger.machine.levelReturned(now: now) {
+                await actions.changeLogLevel(nil)
+                try save()
+            }
+            if ledger.machine.expire(now: now) { try save() }
+            try await reportStates()
+            guard let entry = ledger.machine.nextToRun(now: core.queueTime) else { return }
+            ledger.machine.began(entry.id)
+            try save()
+            let (state, detail) = await perform(entry)
+            ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
+            try save()
+            let action = Self.name(entry)
+            logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
+            if state.isFinal {
+                core.notices.post(
+                    DataSamplerNotice(
+                        .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
+                        ["action": action, "state": state.rawValue]))
+            }
+            try await reportStates()
+            if action == "wipe", state == .done { try await actions.wipeWasReported() }
+            try takeArrived()
+        }
+    }
+
+    private func takeArrived() throws(DataSamplerError) {
+        let news = arrived.withLock { arrived in
+            defer { arrived = [] }
+            return arrived
+        }
+        var changed = false
+        for (commands, enrollment, serverTime) in news {
+            changed = ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime) || changed
+        }
+        if changed { try save() }
+    }
+
+    private func save() throws(DataSamplerError) { try file.save(ledger) }
+
+    // MARK: Carrying out
+
+    private func perform(_ entry: CommandLedgerStateMachine.Entry) async -> (CommandLedgerStateMachine.State, String) {
+        // It was decoded before it was kept.
+        guard let command = try? WireCommand.decode(entry.command) else { return (.failed, "it cannot be read any more") }
+        do throws(DataSamplerError) {
+            switch command.action {
+            case .sendBeacon: try await actions.sendBeacon()
+            case .queryDeviceInformation: break
+            case .reloadProfile:
+                switch await actions.reloadProfile() {
+                case .applied(let revision): return (.done, "profile revision \(revision) is applied")
+                case .unchanged(let revision): return (.done, "profile revision \(revision) is the newest")
+                case .refused(let why): return (.failed, why)
+                case .failed(let why): return (.notNow, why)
+                }
+            case .changeLogLevel(let change):
+                ledger.machine.levelChanged(
+                    to: change.level.rawValue, by: entry.id, seconds: change.durationSeconds, now: core.queueTime)
+                await actions.changeLogLevel(level)
+            case .cancel(let cancel):
+                let answer = ledger.machine.cancelled(cancel.commandID)
+                await actions.changeLogLevel(level)
+                return answer
+            case .wipe(let wipe): try await actions.wipe(command: entry.id, reason: wipe.reason)
+            case .requestLogs, nil: return (.unsupported, "this version does not know the command")
+            }
+            return (.done, "")
+        } catch {
+            switch error.code {
+            // May be otherwise later; the command stays until it expires.
+            case .queueFull, .storage, .wipePending, .queue: return (.notNow, error.message)
+            default: return (.failed, error.message)
+            }
+        }
+    }
+
+    private var level: WireLogLevel? { ledger.machine.levelChange.flatMap { WireLogLevel(rawValue: $0.level) } }
+
+    // MARK: Telling
+
+    private func reportStates() async throws(DataSamplerError) {
+        let entries = ledger.machine.unreported
+        guard !entries.isEmpty else { return }
+        for entry in entries {
+            var result = WireCommandResult()
+            result.commandID = entry.id
+            result.state = entry.state.wire
+            result.detail = String(entry.detail.prefix(1000))
+            if entry.state == .done, case .queryDeviceInformation? = (try? WireCommand.decode(entry.command))?.action {
+                result.deviceInformation = await actions.deviceInformation()
+            }
+            try await core.record(result, durability: entry.state.isFinal ? .durable : .ordinary)
+            ledger.machine.reported(entry.id, entry.state, now: core.queueTime)
+        }
+        try save()
+        actions.transmitNow()
+    }
+
+    private func pollIfSilent() async {
+        let now = core.clock.now().timeSinceBoot
+        guard now >= lastNews.withLock({ $0 }) + Self.pollMicroseconds, !core.gate.isTelemetryDisabled, !core.gate.isUnenrolled else {
+            return
+        }
+        lastNews.withLock { $0 = now }
+        guard case .success(let body, _) = await poll(), let answer = try? WireCommandsAnswer.decode(body),
+            let enrollment = try? core.identity.load()
+        else { return }
+        // The route says no time: this device's is as good as any to count what is left of a command's life from.
+        received(answer.commands, enrollment: enrollment.enrollmentID, serverTime: core.clock.now().wallTime)
+    }
+
+    private var pause: Duration {
+        let polling = Int64(clamping: Self.pollMicroseconds)
+        guard let wakeAt = ledger.machine.wakeAt else { return .microseconds(polling) }
+        return .microseconds(max(1000, min(polling, wakeAt - core.queueTime)))
+    }
+
+    /// What a command asks for, in kebab-case.
+    static func name(_ entry: CommandLedgerStateMachine.Entry) -> String {
+        switch (try? WireCommand.decode(entry.command))?.action {
+        case .requestLogs: "request-logs"
+        case .cancel: "cancel"
+        case .sendBeacon: "send-beacon"
+        case .queryDeviceInformation: "query-device-information"
+        case .reloadProfile: "reload-profile"
+        case .changeLogLevel: "change-log-level"
+        case .wipe: "wipe"
+        case nil: "unknown"
+        }
+    }
+}

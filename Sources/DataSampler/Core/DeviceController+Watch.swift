@@ -1,0 +1,90 @@
+import Logging
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// What runs out by itself.
+extension DeviceController {
+    private static var leavingMicroseconds: UInt64 { 10_000_000 }
+    /// Budgets and figures are looked at so often.
+    private static var figuresLook: Int64 { 60_000_000 }
+    private static var leavingLook: Int64 { 60_000_000 }
+
+    /// Until its task is cancelled.
+    func run() async {
+        var leaveAt: Int64 = 0
+        var figuresAt: Int64 = 0
+        while !Task.isCancelled {
+            let now = core.queueTime
+            if let seconds = offline.overdue(allowedSeconds: core.settings.offlineTimeAllowed, now: now) {
+                keepOffline()
+                core.notices.post(
+                    DataSamplerNotice(
+                        .offlineTimeExceeded, "the collector was out of reach for \(seconds) s, longer than is allowed",
+                        ["seconds": "\(seconds)"]))
+            }
+            let isLeaving = await parts?.leaving.isLeaving ?? false
+            if isLeaving, leaveAt <= now {
+                _ = await leave()
+                leaveAt = core.queueTime + Self.leavingLook
+            }
+            if figuresAt <= now {
+                await lookAtFigures()
+                figuresAt = now + Self.figuresLook
+            }
+            let due = [offline.dueAt(allowedSeconds: core.settings.offlineTimeAllowed), isLeaving ? leaveAt : nil].compactMap { $0 }.min()
+            let pause = max(1000, min(figuresAt, due ?? figuresAt) - core.queueTime)
+            await wake.wait(for: .microseconds(pause), clock: sleeper)
+        }
+    }
+
+    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks for it.
+    private func lookAtFigures() async {
+        guard let parts else { return }
+        do { try await core.consent.settle() } catch {
+            core.logger.warning("records kept apart wait to be moved", metadata: ["reason": "\(error.message)"])
+        }
+        // A queue that cannot answer shows elsewhere.
+        if let status = try? await core.queue.status() { core.metrics.update(queue: status) }
+        let sent = parts.transmitter.status
+        core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
+        let cost = core.cost()
+        let usage = BudgetUsage(
+            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0, cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
+        let (verdict, changed) = budgets.advance(usage: usage, budgets: core.settings.budgets, now: core.clock.now())
+        core.metrics.update(slowdown: verdict)
+        guard changed else { return }
+        core.notices.post(DataSamplerNotice(.slowdown, verdict.description, ["factor": "\(verdict.factor)"]))
+        await setSlowdown(verdict)
+    }
+
+    /// - Returns: whether it is over.
+    func unenroll() async throws(DataSamplerError) -> Bool {
+        guard let parts else { throw DeviceLoop.stopped }
+        guard (try? core.identity.load()) != nil else {
+            throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
+        }
+        try await parts.leaving.begin()
+        await gateChanged()
+        let deadline = core.clock.now().timeSinceBoot + Self.leavingMicroseconds
+        while await leave() != .done {
+            guard core.clock.now().timeSinceBoot < deadline, !Task.isCancelled else { return false }
+            // The transmitter says nothing when a stream has run empty; a few looks are cheap, this once.
+            try? await sleeper.sleep(for: .milliseconds(200))
+        }
+        return true
+    }
+
+    /// One step of an unenrollment, with what it changes.
+    func leave() async -> LeaveKeeper.Progress {
+        guard let parts else { return .waiting("the data sampler has not started yet") }
+        do throws(DataSamplerError) {
+            let progress = try await parts.leaving.step()
+            if progress == .done { await gateChanged() }
+            return progress
+        } catch {
+            core.logger.error("unenrolling waits", metadata: ["reason": "\(error.message)"])
+            return .waiting(error.message)
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Logging
+import RecordQueue
+import SampleModules
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Makes what runs follow the settings in force: the one place where profile, explicit calls and circumstances meet, and from which core, loop and
+/// transmitter are told.
+///
+/// It also is the transmitter's delegate, what commands act on, and the watch over what runs out.
+actor DeviceController {
+    /// What it steers; put together after it.
+    struct Parts: Sendable {
+        var loop: DeviceLoop
+        var transmitter: Transmitter
+        var profiles: ProfileKeeper
+        var commands: CommandRunner
+        var wipes: WipeKeeper
+        var leaving: LeaveKeeper
+    }
+
+    nonisolated let core: SamplerCore
+    nonisolated let traces: TraceSwitch
+    nonisolated let wake = WakeSignal()
+    let sleeper: any Clock<Duration>
+    private let local: DataSamplerConfiguration
+    private var profile: WireProfile?
+    private var calls = DeviceSettings.Calls()
+    private var custom: [String: any CustomSampleModule]
+    private var doNotDisturb = false
+    private var isSuspended = false
+    /// The budgets': intervals are so many times longer.
+    private var slowdown = 1.0
+    let budgets: BudgetKeeper
+    private var appliedBeacons: Double?
+    private var isDisabled = false
+    private(set) var parts: Parts?
+    /// For those who cannot wait for this actor.
+    nonisolated let transmitter = Mutex<Transmitter?>(nil)
+    var offline: OfflineWatch
+    let offlineFile: StateFile<OfflineWatch>
+
+    init(
+        core: SamplerCore, budgets: BudgetKeeper, custom: [String: any CustomSampleModule], traces: TraceSwitch,
+        sleeper: any Clock<Duration>
+    ) {
+        self.core = core
+        self.budgets = budgets
+        self.custom = custom
+        self.traces = traces
+        self.sleeper = sleeper
+        local = core.configuration
+        profile = core.storedProfile?.profile
+        isDisabled = core.settings.telemetryDisabled
+        offlineFile = OfflineWatch.file(in: core.configuration.directory)
+        // A damaged one only forgets since when nobody answered.
+        offline = (try? offlineFile.load()) ?? OfflineWatch()
+    }
+
+    /// What the transmitter begins with, before it is told more.
+    nonisolated static func initialSettings(_ core: SamplerCore) -> TransmitterSettings {
+        transmitterSettings(core.settings, gate: core.gate, isSuspended: false, isDoNotDisturb: false, slowdown: 1)
+    }
+
+    /// Takes what it steers and sets it to work.
+    func begin(_ parts: Parts) async {
+        self.parts = parts
+        transmitter.withLock { $0 = parts.transmitter }
+        slowdown = budgets.verdict.factor
+        core.setSlowdown(budgets.verdict.wire)
+        await apply(beacons: .start)
+    }
+
+    // MARK: What changes settings
+
+    func profileChanged(_ profile: WireProfile) async {
+        self.profile = profile
+        await apply()
+    }
+
+    /// - Parameter seconds: `nil`: no schedule.
+    func scheduleBeacons(every seconds: Double?) async {
+        calls.beacons = seconds.map { .every($0) } ?? .stopped
+        // A second start replaces the schedule, also by the same one.
+        if seconds != nil { appliedBeacons = nil }
+        await apply(beacons: .start)
+    }
+
+    func changeTraceLevel(_ level: WireLogLevel?) async {
+        guard level != calls.logLevel else { return }
+        calls.logLevel = level
+        traces.change(to: level.flatMap(TraceLevel.init))
+        await apply()
+    }
+
+    func register(_ module: any CustomSampleModule) async {
+        custom[module.name] = module
+        await apply()
+    }
+
+    func unregister(_ name: String) async {
+        custom[name] = nil
+        await apply()
+    }
+
+    func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
+        guard core.settings.doNotDisturbAllowed || !isOn else {
+            throw DataSamplerError(.notAllowed, "do-not-disturb is not allowed by the profile: its doNotDisturbAllowed is off")
+        }
+        guard doNotDisturb != isOn else { return }
+        doNotDisturb = isOn
+        await apply()
+        await tellChange()
+    }
+
+    func setSuspended(_ isOn: Bool) async {
+        guard isSuspended != isOn else { return }
+        isSuspended = isOn
+        // What a resumed schedule begins with is told at once.
+        await apply(beacons: .change)
+    }
+
+    func setSlowdown(_ verdict: BudgetVerdict) async {
+        core.setSlowdown(verdict.wire)
+        guard slowdown != verdict.factor else { return }
+        slowdown = verdict.factor
+        await apply()
+    }
+
+    /// The gate of the core changed: wipe, leaving.
+    func gateChanged() async { await apply(beacons: .change) }
+
+    var isDoNotDisturb: Bool { doNotDisturb && core.settings.doNotDisturbAllowed }
+    var isPaused: Bool { isSuspended }
+    var customModules: [String: any CustomSampleModule] { custom }
+    var slowdownFactor: Double { slowdown }
+
+    /// Tells the collector at once that something a beacon tells has changed; what stands in the way is logged there.
+    func tellChange() async {
+        guard let parts, !core.settings.telemetryDisabled else { return }
+        await parts.loop.tellChange()
+    }
+
+    // MARK: Applying
+
+    /// - Parameter beacons: why the first beacon of a schedule that begins now is sent.
+    private func apply(beacons trigger: WireBeaconTrigger = .change) async {
+        guard let parts else { return }
+        let settings = DeviceSettings.resolve(local: local, profile: profile, calls: calls)
+        core.apply(settings)
+        core.setDoNotDisturb(settings.doNotDisturbAllowed ? doNotDisturb : nil)
+        await core.recordLaunch()
+        let gate = core.gate
+        let isStopped = isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || settings.telemetryDisabled
+        let plan = SamplePlan(
+            settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown, isPaused: isStopped || isDoNotDisturb)
+        await parts.loop.apply(plan, custom: custom)
+        let beacons = isStopped ? nil : settings.beaconInterval
+        if beacons != appliedBeacons {
+            appliedBeacons = beacons
+            if let beacons {
+                await parts.loop.startBeacons(frequency: beacons, trigger: trigger)
+            } else {
+                await parts.loop.stopBeacons()
+            }
+        }
+        await parts.transmitter.apply(
+            Self.transmitterSettings(
+                settings, gate: gate, isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb, slowdown: slowdown))
+        if settings.telemetryDisabled != isDisabled {
+            isDisabled = settings.telemetryDisabled
+            core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
+            core.notices.post(
+                isDisabled
+                    ? DataSamplerNotice(.telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
+                    : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
+            await parts.profiles.switched(disabled: isDisabled)
+        }
+        wake.signal()
+    }
+
+    private static func transmitterSettings(
+        _ settings: DeviceSettings, gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool, slowdown: Double
+    ) -> TransmitterSettings {
+        var result = TransmitterSettings(
+            transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
+            expectedBeaconSeconds: Int(settings.beaconInterval ?? 0))
+        result.moduleIntervals = settings.moduleTransmitIntervals
+        result.profileRevision = settings.profileRevision
+        result.rules = settings.transmission
+        result.pins = settings.pins
+        result.slowdown = slowdown
+        if settings.telemetryDisabled || isSuspended || gate.isUnenrolled {
+            result.pausedStreams = Set(StreamName.allCases)
+        } else if isDoNotDisturb || gate.isLeaving {
+            result.pausedStreams = [.event, .sample]
+        }
+        return result
+    }
+}
+
+extension TraceLevel {
+    init?(_ level: WireLogLevel) {
+        switch level {
+        case .error: self = .error
+        case .warning: self = .warning
+        case .information: self = .information
+        case .verbose: self = .verbose
+        case .unspecified, .UNRECOGNIZED: return nil
+        }
+    }
+}

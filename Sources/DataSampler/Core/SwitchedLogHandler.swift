@@ -1,0 +1,48 @@
+import Logging
+import Synchronization
+
+/// How much the sampler says of itself now: as configured, or as a command asked for a while.
+final class TraceSwitch: Sendable {
+    private let configured: TraceLevel
+    private let changed = Mutex<TraceLevel?>(nil)
+
+    init(_ configured: TraceLevel) { self.configured = configured }
+
+    var level: TraceLevel { changed.withLock { $0 } ?? configured }
+
+    /// - Parameter level: `nil`: back to what was configured.
+    func change(to level: TraceLevel?) { changed.withLock { $0 = level } }
+
+    /// A logger that says what this switch lets through.
+    func logger(over base: Logger) -> Logger {
+        var base = base
+        base.logLevel = .trace
+        return Logger(label: base.label) { [base] _ in SwitchedLogHandler(base: base, switch: self) }
+    }
+}
+
+/// Passes on what a `TraceSwitch` lets through.
+private struct SwitchedLogHandler: LogHandler {
+    var base: Logger
+    let `switch`: TraceSwitch
+
+    var logLevel: Logger.Level {
+        // A copy of the logger cannot have a level of its own: the switch is the only one.
+        get { `switch`.level.logLevel }
+        set {}
+    }
+
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        guard `switch`.level != .off else { return }
+        base.log(
+            level: event.level, event.message, metadata: metadata.merging(event.metadata ?? [:]) { _, own in own }, source: event.source,
+            file: event.file, function: event.function, line: event.line)
+    }
+}

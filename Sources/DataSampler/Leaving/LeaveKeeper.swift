@@ -1,0 +1,106 @@
+import Logging
+import RecordQueue
+import Transmitter
+import WireModel
+
+/// Unenrolls this device, so that a crash or a collector out of reach only delays it.
+///
+/// The order: the note is on synced disk; producers are stopped; the last beacon is recorded and sent; what else waits is counted as `unenrolled`
+/// and the epoch closed; the collector is told; the identity file says that it is over, and the note is removed.
+actor LeaveKeeper {
+    enum Progress: Equatable, Sendable {
+        case done
+        /// The collector has yet to take something; ask again.
+        case waiting(String)
+    }
+
+    private let file: StateFile<LeaveNote>
+    private let core: SamplerCore
+    private let lastBeacon: @Sendable () async throws(DataSamplerError) -> Void
+    private let tellCollector: @Sendable () async -> CollectorAnswer
+    private let transmitNow: @Sendable () -> Void
+    private var note: LeaveNote?
+
+    /// - Parameters:
+    ///   - lastBeacon: returns once it is on synced disk.
+    ///   - tellCollector: gives the enrollment up, at the collector and in the identity file.
+    init(
+        core: SamplerCore, lastBeacon: @escaping @Sendable () async throws(DataSamplerError) -> Void,
+        tellCollector: @escaping @Sendable () async -> CollectorAnswer, transmitNow: @escaping @Sendable () -> Void
+    ) {
+        file = LeaveNote.file(in: core.configuration.directory)
+        self.core = core
+        self.lastBeacon = lastBeacon
+        self.tellCollector = tellCollector
+        self.transmitNow = transmitNow
+    }
+
+    var isLeaving: Bool { note != nil }
+
+    /// Finds what an earlier run of the program began.
+    func resume() throws(DataSamplerError) {
+        func setAside(_ error: DataSamplerError) {
+            core.notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": LeaveNote.fileName]))
+        }
+        note = try file.loadOrSetAside(damaged: setAside)
+        if note != nil { core.changeGate { $0.isLeaving = true } }
+    }
+
+    /// Decides it: from now on nothing else is recorded, whatever happens.
+    func begin() throws(DataSamplerError) {
+        guard note == nil else { return }
+        let new = LeaveNote(noted: core.clock.now().wallTime)
+        try file.save(new)
+        note = new
+        core.changeGate { $0.isLeaving = true }
+    }
+
+    /// Does what can be done now.
+    func step() async throws(DataSamplerError) -> Progress {
+        guard var note else { return .done }
+        do {
+            if !note.beaconRecorded {
+                try await lastBeacon()
+                note.beaconRecorded = true
+                try keep(note)
+            }
+            if !note.epochEnded {
+                let waiting = try await core.queue.status().streams[.status]?.waiting ?? 0
+                guard waiting == 0 else {
+                    transmitNow()
+                    return .waiting("\(waiting) status records, the last beacon among them, are to be sent")
+                }
+                try await core.queue.endEpoch(.unenrolled)
+                note.epochEnded = true
+                try keep(note)
+            }
+            guard !core.queue.hasEpochToClose else {
+                transmitNow()
+                return .waiting("the collector is to be told how the epoch ended")
+            }
+        } catch let error as QueueError {
+            throw DataSamplerError(error)
+        } catch let error as DataSamplerError {
+            throw error
+        } catch {
+            throw DataSamplerError(.queue, "\(error)", cause: error)
+        }
+        switch await tellCollector() {
+        case .success, .empty, .notEnrolled: break
+        case let answer: return .waiting("the collector could not be told: \(answer)")
+        }
+        try file.file.remove()
+        self.note = nil
+        core.changeGate { gate in
+            gate.isLeaving = false
+            gate.isUnenrolled = true
+        }
+        core.notices.post(DataSamplerNotice(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more"))
+        return .done
+    }
+
+    private func keep(_ note: LeaveNote) throws(DataSamplerError) {
+        try file.save(note)
+        self.note = note
+    }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import WireModel
+
+/// Erases what the device keeps, so that a crash at any point is followed by going on where it was.
+///
+/// The order: the note is on synced disk; producers are stopped; what waits is counted as `wiped` and the epoch closed, in one step of the queue;
+/// kept state is removed; whoever asked is told, in the new epoch; the note is removed and producers go on. The note, the commands' ledger, the
+/// identity and the profile survive. Each step may be done twice.
+actor WipeKeeper {
+    private let file: StateFile<WipeNote>
+    private let core: SamplerCore
+    /// Files of state that go, beside what the queue holds.
+    private let erased: [DurableFile]
+    private var note: WipeNote?
+
+    /// - Parameter erased: files that go with the queue's content.
+    init(core: SamplerCore, erased: [DurableFile]) {
+        file = WipeNote.file(in: core.configuration.directory)
+        self.core = core
+        self.erased = erased
+    }
+
+    /// What is being erased; `nil`: nothing.
+    var pending: WipeNote? { note }
+
+    /// Goes on with what an earlier run of the program began, before anything is produced.
+    ///
+    /// - Parameter isOpen: whether a command is in the ledger and has no final state yet: then its runner asks for the wipe again, and tells.
+    func resume(isOpen: (Data) -> Bool) async throws(DataSamplerError) {
+        // A damaged note still says that somebody asked for it, and what is erased twice is erased.
+        let found: WipeNote?
+        do { found = try file.load() } catch  where error.code == .storageDamaged {
+            found = WipeNote(command: nil, reason: "the note was damaged", epoch: "\(core.queue.epoch)", noted: core.clock.now().wallTime)
+        }
+        guard let found else { return }
+        core.changeGate { $0.isWiping = true }
+        note = found
+        try await erase(found)
+        if found.command.map({ !isOpen($0) }) ?? true { try finish() }
+    }
+
+    /// Erases, and leaves producers stopped until `finish`.
+    func wipe(command: Data?, reason: String) async throws(DataSamplerError) {
+        if note == nil || note?.command != command {
+            let new = WipeNote(
+                command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)", noted: core.clock.now().wallTime)
+            try file.save(new)
+            note = new
+        }
+        guard let note else { return }
+        core.changeGate { $0.isWiping = true }
+        core.logger.warning("wiping", metadata: ["epoch": "\(note.epoch)"])
+        try await erase(note)
+    }
+
+    /// It has been told: the note goes, producers go on.
+    func finish() throws(DataSamplerError) {
+        guard note != nil else { return }
+        try file.file.remove()
+        note = nil
+        core.changeGate { $0.isWiping = false }
+        core.notices.post(DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
+    }
+
+    private func erase(_ note: WipeNote) async throws(DataSamplerError) {
+        do throws(QueueError) {
+            if "\(core.queue.epoch)" == note.epoch { try await core.queue.endEpoch(.wiped) }
+        } catch {
+            throw DataSamplerError(error)
+        }
+        for file in erased { try file.remove() }
+    }
+}

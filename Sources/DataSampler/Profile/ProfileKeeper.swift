@@ -1,0 +1,219 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import Synchronization
+import Transmitter
+import WireModel
+
+/// Keeps the profile this device runs: the last good one from disk, newer ones from the collector when they are due.
+///
+/// The shell around `ProfileRefreshStateMachine`. A profile is validated, then on synced disk, then applied; one that is not valid is refused
+/// and the last good one stays. Safe from any task.
+actor ProfileKeeper {
+    /// Asks the collector under the device's credential.
+    typealias Request = @Sendable (_ ifNoneMatch: String?) async -> CollectorAnswer
+
+    /// What came of one look at the collector, for whoever asked for it.
+    enum Outcome: Equatable, Sendable {
+        case applied(revision: UInt64)
+        case unchanged(revision: UInt64)
+        case refused(String)
+        case failed(String)
+    }
+
+    struct Report: Equatable, Sendable {
+        /// 0: none is at hand.
+        var revision: UInt64 = 0
+        /// Wall clock of the last good answer, microseconds since 1970.
+        var fetched: Int64?
+        /// Why the last look brought none.
+        var failure: String?
+        /// The one that was refused, and why.
+        var refusal: String?
+    }
+
+    private let file: StateFile<StoredProfile>
+    private let clock: any RecordClock
+    private let sleeper: any Clock<Duration>
+    private let roll: @Sendable () -> Double
+    private let audience: @Sendable () -> String
+    private let request: Request
+    private let apply: @Sendable (WireProfile) async -> Void
+    private let notices: NoticeBoard
+    private let logger: Logger
+    private let wake = WakeSignal()
+    private let newest = Mutex<UInt64>(0)
+    private var machine: ProfileRefreshStateMachine
+    private var stored: StoredProfile?
+    private var waiting: [CheckedContinuation<Outcome, Never>] = []
+    private var hasEnded = false
+    private var isDisabled: Bool
+    private(set) var report = Report()
+
+    /// - Parameters:
+    ///   - stored: what `load` gave.
+    ///   - audience: device and organization now, empty where not enrolled.
+    ///   - apply: takes a good profile over.
+    init(
+        file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock, sleeper: any Clock<Duration>,
+        roll: @escaping @Sendable () -> Double, audience: @escaping @Sendable () -> String, request: @escaping Request,
+        notices: NoticeBoard,
+        logger: Logger, apply: @escaping @Sendable (WireProfile) async -> Void
+    ) {
+        self.file = file
+        self.stored = stored
+        self.isDisabled = isDisabled
+        self.clock = clock
+        self.sleeper = sleeper
+        self.roll = roll
+        self.audience = audience
+        self.request = request
+        self.notices = notices
+        self.logger = logger
+        self.apply = apply
+        machine = ProfileRefreshStateMachine(now: clock.now().timeSinceBoot)
+        report.revision = stored?.revision ?? 0
+        report.fetched = stored?.fetched
+    }
+
+    /// The last good profile of a directory. A damaged or no longer valid one is set aside and fetched again.
+    static func load(
+        _ file: StateFile<StoredProfile>, notices: NoticeBoard
+    ) throws(DataSamplerError) -> (stored: StoredProfile, profile: WireProfile)? {
+        func setAside(_ error: DataSamplerError) {
+            notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": StoredProfile.fileName]))
+        }
+        guard let stored = try file.loadOrSetAside(damaged: setAside) else { return nil }
+        do {
+            let profile = try WireProfile.decode(stored.profile)
+            try profile.validate()
+            return (stored, profile)
+        } catch {
+            try file.file.setAside()
+            setAside(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
+            return nil
+        }
+    }
+
+    /// Fetches when it is due, until its task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            let now = clock.now().timeSinceBoot
+            if machine.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now) || machine.dueAt <= now {
+                finish(await fetch())
+                continue
+            }
+            await wake.wait(for: .microseconds(Int64(clamping: machine.dueAt - now)), clock: sleeper)
+        }
+        hasEnded = true
+        finish(.failed("the data sampler has stopped"))
+    }
+
+    private func finish(_ outcome: Outcome) {
+        for caller in waiting { caller.resume(returning: outcome) }
+        waiting = []
+    }
+
+    /// An answer named the collector's newest revision. Safe from any thread, never blocks.
+    nonisolated func noticed(newest revision: UInt64) {
+        let isNews = newest.withLock { newest in
+            defer { newest = revision }
+            return newest != revision
+        }
+        if isNews { wake.signal() }
+    }
+
+    /// Something outside changed, such as an enrollment: looks at once where the last look failed.
+    func lookAgain() {
+        guard report.revision == 0 || report.failure != nil else { return }
+        machine.demanded(now: clock.now().timeSinceBoot)
+        wake.signal()
+    }
+
+    /// Looks at once, whatever was planned.
+    func demand() {
+        machine.demanded(now: clock.now().timeSinceBoot)
+        wake.signal()
+    }
+
+    /// Telemetry was switched off or on: then the looks lie closer together, or further apart.
+    func switched(disabled: Bool) {
+        guard disabled != isDisabled else { return }
+        isDisabled = disabled
+        machine.switched(disabled: disabled, now: clock.now().timeSinceBoot, roll: roll())
+        wake.signal()
+    }
+
+    /// Looks now. Whoever asks while a look is under way shares it.
+    func refresh() async -> Outcome {
+        guard !hasEnded else { return .failed("the data sampler has stopped") }
+        return await withCheckedContinuation { continuation in
+            waiting.append(continuation)
+            machine.demanded(now: clock.now().timeSinceBoot)
+            wake.signal()
+        }
+    }
+
+    private func fetch() async -> Outcome {
+        let audience = audience()
+        let etag = stored.flatMap { $0.audience == audience && !$0.etag.isEmpty ? $0.etag : nil }
+        let answer = await request(etag)
+        let (outcome, step) = await take(answer, audience: audience)
+        machine.finished(step, disabled: isDisabled, now: clock.now().timeSinceBoot, roll: roll())
+        switch outcome {
+        case .applied, .unchanged:
+            report.failure = nil
+            report.refusal = nil
+            report.fetched = clock.now().wallTime
+        case .refused(let why): report.refusal = why
+        case .failed(let why):
+            if report.failure != why { logger.warning("no profile", metadata: ["reason": "\(why)"]) }
+            report.failure = why
+        }
+        return outcome
+    }
+
+    private func take(_ answer: CollectorAnswer, audience: String) async -> (Outcome, ProfileRefreshStateMachine.Outcome) {
+        switch answer {
+        case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
+        case .success(let body, let etag): return await take(body, etag: etag ?? "", audience: audience)
+        case .retry(let after, let why), .failing(let after, let why): return (.failed(why), .failed(after: after))
+        case .notFound(let why), .conflict(let why), .tooLarge(let why), .refused(let why), .credentialRefused(let why),
+            .forbidden(let why), .unreachable(let why), .incompatible(let why), .notEnrolled(let why):
+            return (.failed(why), .failed(after: nil))
+        case .empty: return (.failed("the collector answered without a profile"), .failed(after: nil))
+        case .otherCollector(let other): return (.failed("another collector, \(other), answers at this address"), .failed(after: nil))
+        }
+    }
+
+    private func take(_ body: Data, etag: String, audience: String) async -> (Outcome, ProfileRefreshStateMachine.Outcome) {
+        let profile: WireProfile
+        do {
+            profile = try WireProfile.decode(body)
+        } catch {
+            return (.failed("the profile cannot be read: \(error.message)"), .failed(after: nil))
+        }
+        do throws(WireError) { try profile.validate() } catch {
+            let why = "profile revision \(profile.revision) is refused: \(error.message)"
+            if report.refusal != why {
+                logger.error("a profile is refused, the last good one stays", metadata: ["reason": "\(why)"])
+                notices.post(DataSamplerNotice(.profileRefused, why, ["revision": "\(profile.revision)"]))
+            }
+            return (.refused(why), .refused(revision: profile.revision))
+        }
+        let new = StoredProfile(revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
+        do throws(DataSamplerError) { try file.save(new) } catch {
+            // Run all the same: a full disk must not keep a stricter profile out. The next start fetches it again.
+            logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
+        }
+        let isNews = stored?.profile != body
+        stored = new
+        report.revision = profile.revision
+        guard isNews else { return (.unchanged(revision: profile.revision), .current(revision: profile.revision)) }
+        await apply(profile)
+        logger.info("profile applied", metadata: ["revision": "\(profile.revision)"])
+        notices.post(
+            DataSamplerNotice(.profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"]))
+        return (.applied(revision: profile.revision), .current(revision: profile.revision))
+    }
+}

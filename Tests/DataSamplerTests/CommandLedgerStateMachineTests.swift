@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct CommandLedgerStateMachineTests {
+    private let enrollment = Data(repeating: 7, count: 16)
+    private let minute: Int64 = 60_000_000
+
+    private func command(
+        _ id: UInt8, expires: Int64 = 3_600_000_000, enrollment: Data? = nil,
+        _ change: (inout WireCommand) -> Void = { $0.sendBeacon = .init() }
+    ) -> WireCommand {
+        var command = WireCommand()
+        command.id = Data(repeating: id, count: 16)
+        command.expires = expires
+        command.enrollmentID = enrollment ?? self.enrollment
+        change(&command)
+        return command
+    }
+
+    private func id(_ id: UInt8) -> Data { Data(repeating: id, count: 16) }
+
+    /// Takes commands at time 0 of both clocks.
+    private func received(_ commands: [WireCommand], serverTime: Int64 = 0, now: Int64 = 0) -> CommandLedgerStateMachine {
+        var machine = CommandLedgerStateMachine()
+        _ = machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: now)
+        return machine
+    }
+
+    @Test func `A command is received, run once, reported, and a repeat is answered, not run again`() {
+        var machine = received([command(1)])
+        #expect(machine.unreported.map(\.state) == [.received])
+        #expect(machine.nextToRun(now: 0)?.id == id(1))
+        machine.began(id(1))
+        #expect(machine.nextToRun(now: 0) == nil)
+        machine.ended(id(1), .done, "", now: 5)
+        #expect(machine.unreported.map(\.state) == [.done])
+        machine.reported(id(1), .done, now: 5)
+        #expect(machine.unreported.isEmpty)
+        // Within a minute the answer is still on its way.
+        let outcome1 = machine.received([command(1)], enrollment: enrollment, serverTime: 0, now: 6)
+        #expect(!outcome1)
+        let outcome2 = machine.received([command(1)], enrollment: enrollment, serverTime: 0, now: 5 + minute)
+        #expect(outcome2)
+        #expect(machine.unreported.map(\.state) == [.done])
+        #expect(machine.nextToRun(now: 5 + minute) == nil)
+    }
+
+    @Test func `A wipe of another enrollment, or of none, is refused and never run`() {
+        for foreign in [Data(repeating: 8, count: 16), Data()] {
+            let machine = received([command(1, enrollment: foreign) { $0.wipe = .init() }])
+            #expect(machine.entries.map(\.state) == [.failed])
+            #expect(machine.nextToRun(now: 0) == nil)
+        }
+        var machine = CommandLedgerStateMachine()
+        _ = machine.received([command(1, enrollment: Data()) { $0.wipe = .init() }], enrollment: Data(), serverTime: 0, now: 0)
+        #expect(machine.entries.map(\.state) == [.failed], "a collector that names no enrollments cannot wipe")
+    }
+
+    @Test func `What cannot be done is unsupported, what is malformed fails`() {
+        let machine = received([
+            command(1) { $0.requestLogs = .init() }, command(2) { $0.action = nil },
+            command(3) { $0.changeLogLevel = .init() },
+            command(4) {
+                $0.changeLogLevel.level = .verbose
+                $0.changeLogLevel.durationSeconds = 604_801
+            },
+        ])
+        #expect(machine.entries.map(\.state) == [.unsupported, .unsupported, .failed, .failed])
+    }
+
+    @Test func `Life is counted from the collector's time on the queue clock`() {
+        // Expires 10 s after the collector's now, whatever this device's wall clock says.
+        var machine = received([command(1, expires: 1_010_000_000)], serverTime: 1_000_000_000, now: 500)
+        #expect(machine.entries[0].deadline == 500 + 10_000_000)
+        let outcome3 = machine.expire(now: 10_000_499)
+        #expect(!outcome3)
+        let outcome4 = machine.expire(now: 10_000_500)
+        #expect(outcome4)
+        #expect(machine.entries.map(\.state) == [.expired])
+        #expect(received([command(1, expires: 999)], serverTime: 1000).entries.map(\.state) == [.expired])
+    }
+
+    @Test func `Not now is tried again a minute later, until it expires`() {
+        var machine = received([command(1, expires: 150_000_000)])
+        machine.began(id(1))
+        machine.ended(id(1), .notNow, "disk full", now: 0)
+        #expect(machine.nextToRun(now: minute - 1) == nil)
+        #expect(machine.nextToRun(now: minute)?.id == id(1))
+        #expect(machine.wakeAt == minute)
+        let outcome5 = machine.expire(now: 150_000_000)
+        #expect(outcome5)
+        #expect(machine.nextToRun(now: 150_000_000) == nil)
+    }
+
+    @Test func `What was running when the program ended runs again`() {
+        var machine = received([command(1)])
+        machine.began(id(1))
+        machine.restarted()
+        #expect(machine.nextToRun(now: 0)?.id == id(1))
+    }
+
+    @Test func `Cancelling ends what has not begun, and only that`() {
+        var machine = received([command(1), command(2)])
+        let outcome6 = machine.cancelled(id(1))
+        #expect(outcome6.0 == .done)
+        #expect(machine.entries[0].state == .failed)
+        machine.began(id(2))
+        let outcome7 = machine.cancelled(id(2))
+        #expect(outcome7.0 == .failed)
+        let outcome8 = machine.cancelled(id(3))
+        #expect(outcome8.0 == .failed)
+        #expect(machine.entries[1].state == .running)
+    }
+
+    @Test func `A log level returns after its time, a repeat does not extend it, cancelling returns it`() {
+        var machine = CommandLedgerStateMachine()
+        machine.levelChanged(to: 4, by: id(1), seconds: 60, now: 0)
+        machine.levelChanged(to: 4, by: id(1), seconds: 60, now: 30_000_000)
+        #expect(machine.wakeAt == minute)
+        let outcome9 = machine.levelReturned(now: minute - 1)
+        #expect(!outcome9)
+        let outcome10 = machine.levelReturned(now: minute)
+        #expect(outcome10)
+        #expect(machine.levelChange == nil)
+        machine.levelChanged(to: 4, by: id(2), seconds: 60, now: 0)
+        let outcome11 = machine.cancelled(id(2))
+        #expect(outcome11.0 == .done)
+        #expect(machine.levelChange == nil)
+    }
+
+    @Test func `The ledger is bounded, and nothing is given up before it expires`() {
+        let many = (0..<300).map { number in
+            var command = command(1)
+            command.id = Data([UInt8(number & 255), UInt8(number >> 8)] + [UInt8](repeating: 0, count: 14))
+            return command
+        }
+        var machine = received(many)
+        #expect(machine.entries.count == CommandLedgerStateMachine.maximumEntries)
+        for entry in machine.entries {
+            machine.ended(entry.id, .done, "", now: 1)
+            machine.reported(entry.id, .done, now: 1)
+        }
+        _ = machine.received([], enrollment: enrollment, serverTime: 0, now: 3_600_000_000)
+        #expect(machine.entries.count == CommandLedgerStateMachine.maximumEntries, "a repeat may be on its way")
+        _ = machine.received([], enrollment: enrollment, serverTime: 0, now: 2 * 3_600_000_000)
+        #expect(machine.entries.isEmpty)
+    }
+
+    @Test func `It is what it was after a restart`() throws {
+        var machine = received([command(1), command(2) { $0.wipe = .init() }])
+        machine.began(id(1))
+        machine.levelChanged(to: 4, by: id(9), seconds: 60, now: 0)
+        #expect(try JSONDecoder().decode(CommandLedgerStateMachine.self, from: JSONEncoder().encode(machine)) == machine)
+    }
+}
