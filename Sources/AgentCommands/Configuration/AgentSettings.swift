@@ -15,84 +15,115 @@ struct AgentSettings: Sendable {
     /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is configured elsewhere.
     init(_ layers: SettingLayers, needsCollector: Bool) throws(AgentError) {
         func required(_ name: SettingName, _ what: String) throws(AgentError) -> String {
-            guard let text = try Self.text(layers[name]) else {
+            guard let given = layers[name] else {
                 throw AgentError(
                     .usage, "\(what) is not given: use \(name.flag), \(name.variable) or \(name.fileKey) in the configuration file")
             }
-            return text
+            return try given.text()
         }
         configuration = DataSamplerConfiguration(
             directory: try required(.data, "the data directory"),
-            collectorURL: needsCollector ? try required(.collector, "the collector's URL") : (try Self.text(layers[.collector]) ?? ""),
-            enrollmentToken: try Self.token(layers), traceLevel: try Self.level(layers[.logLevel]) ?? Default.logLevel)
-        configuration.sampleModules = try Self.modules(layers[.modules])
-        configuration.defaultSampleInterval = try Self.seconds(layers[.sampleInterval], .interval)
-        configuration.defaultTransmitInterval = try Self.seconds(layers[.transmitInterval], .interval)
-        configuration.eventHold = try Self.seconds(layers[.eventHold], .eventHold)
-        configuration.beaconInterval = try Self.seconds(layers[.beaconInterval], .beacon) ?? Default.beaconInterval
-        configuration.lossWindow = try Self.seconds(layers[.lossWindow], .lossWindow) ?? Default.lossWindow
-        configuration.certificateAuthorityFile = try Self.text(layers[.ca])
-        configuration.proxyURL = try Self.text(layers[.proxy])
-        configuration.moduleIntervals = try Self.intervals(layers[.moduleIntervals])
+            collectorURL: needsCollector ? try required(.collector, "the collector's URL") : (try layers[.collector]?.text() ?? ""),
+            enrollmentToken: try Self.token(layers), traceLevel: try layers[.logLevel]?.choice(TraceLevel.self) ?? Default.logLevel)
+        try takeSampling(layers)
+        try takeSending(layers)
+        try takeSwitches(layers)
+        try takeProgram(layers)
         guard needsCollector else { return }
-        try Self.checkAddresses(configuration, layers)
+        try checkAddresses(layers)
     }
 
-    private static func checkAddresses(_ configuration: DataSamplerConfiguration, _ layers: SettingLayers) throws(AgentError) {
+    private mutating func takeSampling(_ layers: SettingLayers) throws(AgentError) {
+        if let given = layers[.modules] { configuration.sampleModules = try Self.modules(given) }
+        if let given = layers[.disabledModules] { configuration.disabledModules = Set(try given.names("modules")) }
+        configuration.defaultSampleInterval = try layers[.sampleInterval]?.seconds(.interval)
+        configuration.moduleIntervals = try Self.intervals(layers[.moduleIntervals])
+        if let source = try layers[.telecomSource]?.choice(TelecomSource.self) { configuration.telecomSource = source }
+    }
+
+    private mutating func takeSending(_ layers: SettingLayers) throws(AgentError) {
+        configuration.defaultTransmitInterval = try layers[.transmitInterval]?.seconds(.interval)
+        configuration.eventHold = try layers[.eventHold]?.seconds(.eventHold)
+        configuration.beaconInterval = try layers[.beaconInterval]?.seconds(.beacon) ?? Default.beaconInterval
+        configuration.lossWindow = try layers[.lossWindow]?.seconds(.lossWindow) ?? Default.lossWindow
+        configuration.certificateAuthorityFile = try layers[.ca]?.text()
+        configuration.proxyURL = try layers[.proxy]?.text()
+        configuration.offlineTimeAllowed = try layers[.offlineTimeAllowed]?.seconds(.offline)
+        configuration.budgets = try Self.budgets(layers[.budgets])
+    }
+
+    private mutating func takeSwitches(_ layers: SettingLayers) throws(AgentError) {
+        configuration.analyticsEnabled = try layers[.analytics]?.flag() ?? true
+        configuration.loggingEnabled = try layers[.logging]?.flag() ?? true
+        configuration.logsOverWiFiOnly = try layers[.logsOverWiFiOnly]?.flag() ?? false
+        configuration.telemetryDisabled = try layers[.telemetryDisabled]?.flag() ?? false
+        configuration.isTest = try layers[.test]?.flag() ?? false
+        for (name, action) in try layers[.privacy]?.table("{mac: 'hash'}") ?? [] {
+            configuration.privacy[name] = try action.choice(PersonalFieldAction.self)
+        }
+    }
+
+    private mutating func takeProgram(_ layers: SettingLayers) throws(AgentError) {
+        configuration.applicationIdentifier = try layers[.application]?.text() ?? ""
+        configuration.applicationVersion = try layers[.applicationVersion]?.text() ?? ""
+        configuration.expectedBinaryDigest = try layers[.binaryDigest]?.text()
+        guard let given = layers[.detectors] else { return }
+        var detectors: Set<BuiltInDetector> = []
+        for name in try given.names("detectors") {
+            detectors.insert(try GivenSetting(value: .text(name), origin: given.origin).choice(BuiltInDetector.self))
+        }
+        configuration.builtInDetectors = detectors
+    }
+
+    /// What is left to check is what the library knows best: names, digests, addresses.
+    private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
         do { try configuration.validate() } catch {
-            // Everything else was checked above: what is left are the addresses.
-            let origins = [layers[.collector]?.origin, layers[.proxy]?.origin].compactMap { $0 }.joined(separator: ", ")
+            let checked: [SettingName] = [.collector, .proxy, .moduleIntervals, .disabledModules, .privacy, .budgets, .binaryDigest]
+            let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw AgentError(.usage, "\(origins): \(error.message)", cause: error)
         }
     }
 
-    private static func text(_ given: GivenSetting?) throws(AgentError) -> String? {
-        guard let given else { return nil }
-        guard case .text(let text) = given.value, !text.isEmpty else {
-            throw AgentError(.usage, "\(given.origin) must be a text that is not empty")
-        }
-        return text
+    private static func modules(_ given: GivenSetting) throws(AgentError) -> DataSamplerModules {
+        let names = try given.names("modules")
+        do { return try DataSamplerModules(names: names) } catch { throw given.refused(error) }
     }
 
-    private static func seconds(_ given: GivenSetting?, _ range: SecondsRange) throws(AgentError) -> Double? {
-        guard let given else { return nil }
-        let value: Double? =
-            switch given.value {
-            case .number(let number): number
-            case .text(let text): Double(text)
-            case .list, .intervals: nil
+    private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration.ModuleIntervals] {
+        var result: [String: DataSamplerConfiguration.ModuleIntervals] = [:]
+        for (module, values) in try given?.table("{system: {sampleInterval: 10}}") ?? [] {
+            var intervals = DataSamplerConfiguration.ModuleIntervals()
+            for (key, entry) in try values.table("{sampleInterval: 10}") {
+                switch key {
+                case SettingName.sampleInterval.fileKey: intervals.sampleInterval = try entry.seconds(.interval)
+                case SettingName.transmitInterval.fileKey: intervals.transmitInterval = try entry.seconds(.interval)
+                default: throw entry.unknownKey([SettingName.sampleInterval.fileKey, SettingName.transmitInterval.fileKey])
+                }
             }
-        guard let value, range.contains(value) else {
-            throw AgentError(.usage, "\(given.origin) is \(shown(given.value)): it must be a number, \(range)")
+            result[module] = intervals
         }
-        return value
+        return result
     }
 
-    private static func modules(_ given: GivenSetting?) throws(AgentError) -> DataSamplerModules? {
+    private static func budgets(_ given: GivenSetting?) throws(AgentError) -> DataSamplerBudgets? {
         guard let given else { return nil }
-        let names: [String]
-        switch given.value {
-        case .list(let list): names = list
-        case .text(let text): names = text.split(separator: ",").map(trimmed)
-        case .number, .intervals:
-            throw AgentError(.usage, "\(given.origin) is \(shown(given.value)): it must be names of modules, never a number")
+        var budgets = DataSamplerBudgets()
+        for (key, entry) in try given.table("{sentBytesPerDay: 10000000}") {
+            switch key {
+            case "sentBytesPerDay": budgets.sentBytesPerDay = try bytes(entry)
+            case "writtenBytesPerDay": budgets.writtenBytesPerDay = try bytes(entry)
+            case "processorShare": budgets.processorShare = try entry.number()
+            default: throw entry.unknownKey(["sentBytesPerDay", "writtenBytesPerDay", "processorShare"])
+            }
         }
-        do { return try DataSamplerModules(names: names) } catch {
-            throw AgentError(.usage, "\(given.origin): \(error.message)", cause: error)
-        }
+        return budgets
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-    }
-
-    private static func level(_ given: GivenSetting?) throws(AgentError) -> TraceLevel? {
-        guard let given else { return nil }
-        guard case .text(let text) = given.value, let level = TraceLevel(name: text) else {
-            let names = TraceLevel.allCases.map(\.rawValue).joined(separator: ", ")
-            throw AgentError(.usage, "\(given.origin) is \(shown(given.value)): it must be one of \(names)")
+    private static func bytes(_ given: GivenSetting) throws(AgentError) -> UInt64 {
+        guard let number = try? given.number(), let bytes = UInt64(exactly: number), bytes > 0 else {
+            throw given.wrong("a whole number of bytes, 1 or more")
         }
-        return level
+        return bytes
     }
 
     private static func token(_ layers: SettingLayers) throws(AgentError) -> String? {
@@ -101,48 +132,15 @@ struct AgentSettings: Sendable {
         if let token, let file {
             throw AgentError(.usage, "\(token.origin) and \(file.origin) are both given: give one")
         }
-        if token != nil { return try text(token) }
-        guard let file, let path = try text(file) else { return nil }
-        guard let bytes = try? Data(contentsOf: URL(filePath: path)), bytes.count <= 4096,
-            let line = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).first
+        if let token { return try token.text() }
+        guard let file else { return nil }
+        let path = try file.text()
+        guard let bytes = BoundedFile.read(path, maximumBytes: 4096), case .whole(let content) = bytes,
+            let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
         else {
             throw AgentError(
                 .usage, "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes")
         }
-        return trimmed(line)
-    }
-
-    private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration.ModuleIntervals] {
-        guard let given else { return [:] }
-        guard case .intervals(let modules) = given.value else {
-            throw AgentError(.usage, "\(given.origin) must be an object such as {system: {sampleInterval: 10}}")
-        }
-        var result: [String: DataSamplerConfiguration.ModuleIntervals] = [:]
-        for (module, values) in modules.sorted(by: { $0.key < $1.key }) {
-            do { _ = try DataSamplerModules(names: [module]) } catch {
-                throw AgentError(.usage, "\(given.origin): \(error.message)", cause: error)
-            }
-            var intervals = DataSamplerConfiguration.ModuleIntervals()
-            for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-                let origin = "\(module).\(key) of \(given.origin)"
-                let checked = try seconds(GivenSetting(value: .number(value), origin: origin), .interval)
-                switch key {
-                case SettingName.sampleInterval.fileKey: intervals.sampleInterval = checked
-                case SettingName.transmitInterval.fileKey: intervals.transmitInterval = checked
-                default: throw AgentError(.usage, "unknown key '\(origin)'; known are sampleInterval, transmitInterval")
-                }
-            }
-            result[module] = intervals
-        }
-        return result
-    }
-
-    private static func shown(_ value: GivenSetting.Value) -> String {
-        switch value {
-        case .text(let text): "'\(text)'"
-        case .number(let number): "\(number)"
-        case .list(let list): "[\(list.joined(separator: ", "))]"
-        case .intervals: "an object"
-        }
+        return line.trimmingSpaces
     }
 }

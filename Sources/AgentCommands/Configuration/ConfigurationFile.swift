@@ -6,13 +6,11 @@ enum ConfigurationFile {
     static let maximumBytes = 1024 * 1024
 
     static func read(_ path: String) throws(AgentError) -> [SettingName: GivenSetting.Value] {
-        guard let bytes = try? Data(contentsOf: URL(filePath: path)) else {
-            throw AgentError(.usage, "the configuration file \(path) cannot be read: it must exist and be readable")
+        switch BoundedFile.read(path, maximumBytes: maximumBytes) {
+        case nil: throw AgentError(.usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
+        case .tooLong: throw AgentError(.usage, "the configuration file \(path) is too long: at most \(maximumBytes) bytes are read")
+        case .whole(let bytes): return try parse(bytes, path: path)
         }
-        guard bytes.count <= maximumBytes else {
-            throw AgentError(.usage, "the configuration file \(path) has \(bytes.count) bytes: at most \(maximumBytes) are read")
-        }
-        return try parse(bytes, path: path)
     }
 
     static func parse(_ bytes: Data, path: String) throws(AgentError) -> [SettingName: GivenSetting.Value] {
@@ -50,17 +48,19 @@ enum ConfigurationFile {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            if let number = try? container.decode(Double.self) {
+            if let flag = try? container.decode(Bool.self) {
+                value = .flag(flag)
+            } else if let number = try? container.decode(Double.self) {
                 value = .number(number)
             } else if let text = try? container.decode(String.self) {
                 value = .text(text)
             } else if let list = try? container.decode([String].self) {
                 value = .list(list)
-            } else if let intervals = try? container.decode([String: [String: Double]].self) {
-                value = .intervals(intervals)
+            } else if let table = try? container.decode([String: Entry].self) {
+                value = .table(table.mapValues(\.value))
             } else {
                 throw DecodingError.dataCorruptedError(
-                    in: container, debugDescription: "neither text, a number, a list of texts nor intervals by module")
+                    in: container, debugDescription: "neither text, a number, true or false, a list of texts nor an object of these")
             }
         }
     }

@@ -1,10 +1,22 @@
 /// A setting as somebody gave it, and where: errors name the flag, variable or key to change.
 struct GivenSetting: Sendable {
-    enum Value: Equatable, Sendable {
+    enum Value: Equatable, Sendable, CustomStringConvertible {
         case text(String)
         case number(Double)
+        case flag(Bool)
         case list([String])
-        case intervals([String: [String: Double]])
+        case table([String: Value])
+
+        /// As a message shows it.
+        var description: String {
+            switch self {
+            case .text(let text): "'\(text)'"
+            case .number(let number): "\(number)"
+            case .flag(let flag): "\(flag)"
+            case .list(let list): "[\(list.joined(separator: ", "))]"
+            case .table: "an object"
+            }
+        }
     }
 
     var value: Value
@@ -21,7 +33,7 @@ struct SettingLayers: Sendable {
         for name in SettingName.allCases {
             if let text = flags[name] {
                 given[name] = GivenSetting(value: .text(text), origin: name.flag)
-            } else if name != .moduleIntervals, let text = environment[name.variable] {
+            } else if !name.isTable, let text = environment[name.variable] {
                 given[name] = GivenSetting(value: .text(text), origin: name.variable)
             } else if let file, let value = file.values[name] {
                 given[name] = GivenSetting(value: value, origin: "\(name.fileKey) in \(file.path)")

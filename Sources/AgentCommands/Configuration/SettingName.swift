@@ -13,8 +13,33 @@ enum SettingName: String, CaseIterable, Sendable {
     case ca
     case proxy
     case logLevel = "log-level"
-    /// Per-module intervals; only the file can say them.
+
+    // Seldom said: no flags, only environment and file.
+    case application
+    case applicationVersion = "application-version"
+    case disabledModules = "disabled-modules"
+    case telecomSource = "telecom-source"
+    case analytics
+    case logging
+    case logsOverWiFiOnly = "logs-over-wifi-only"
+    case telemetryDisabled = "telemetry-disabled"
+    case test
+    case offlineTimeAllowed = "offline-time-allowed"
+    case detectors
+    case binaryDigest = "binary-digest"
+
+    // Objects: only the file can say them.
     case moduleIntervals = "module-intervals"
+    case privacy
+    case budgets
+
+    /// Whether only the file can say it.
+    var isTable: Bool {
+        switch self {
+        case .moduleIntervals, .privacy, .budgets: true
+        default: false
+        }
+    }
 
     var flag: String { "--\(rawValue)" }
 
@@ -23,6 +48,7 @@ enum SettingName: String, CaseIterable, Sendable {
 
     /// The flag's name in camel case.
     var fileKey: String {
+        if self == .logsOverWiFiOnly { return "logsOverWiFiOnly" }
         let words = rawValue.split(separator: "-")
         return words[0] + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }

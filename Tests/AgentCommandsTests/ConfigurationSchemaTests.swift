@@ -1,0 +1,86 @@
+import DataSampler
+import Foundation
+import Testing
+
+@testable import AgentCommands
+
+/// The schema and the example that people write their files by say what the agent takes, neither more nor less.
+@Suite struct ConfigurationSchemaTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        .standardizedFileURL
+
+    private static func schema() throws -> [String: [String: Any]] {
+        let bytes = try Data(contentsOf: root.appendingPathComponent("Schemas/agent/configuration.schema.json"))
+        let schema = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+        return try #require(schema["properties"] as? [String: [String: Any]])
+    }
+
+    private static func example() throws -> String {
+        try String(contentsOf: root.appendingPathComponent("Tools/packaging/agent.json5"), encoding: .utf8)
+    }
+
+    private static func settings(_ text: String) throws -> DataSamplerConfiguration {
+        let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        let layers = SettingLayers(flags: [.data: "/data"], environment: [:], file: (values, "agent.json5"))
+        return try AgentSettings(layers, needsCollector: true).configuration
+    }
+
+    @Test func `Each key of the file is in the schema, and no other`() throws {
+        #expect(try Set(Self.schema().keys) == Set(SettingName.allCases.map(\.fileKey)))
+    }
+
+    @Test func `Numbers at the schema's bounds are taken, those beyond are not`() throws {
+        var tried = 0
+        for (key, property) in try Self.schema() {
+            let form = (property["anyOf"] as? [[String: Any]])?.first ?? property
+            guard let least = form["minimum"] as? Double, let greatest = form["maximum"] as? Double else { continue }
+            tried += 1
+            for value in [least, greatest] { _ = try Self.settings("{collector: 'http://localhost', \(key): \(value)}") }
+            for value in [least - 1, greatest + 1] {
+                #expect(throws: AgentError.self, "\(key): \(value)") {
+                    try Self.settings("{collector: 'http://localhost', \(key): \(value)}")
+                }
+            }
+        }
+        #expect(tried >= 5)
+    }
+
+    @Test func `Names that the schema lists are those that are taken`() throws {
+        let schema = try Self.schema()
+        func names(_ key: String) -> [String] {
+            let property = schema[key] ?? [:]
+            return (property["enum"] ?? (property["items"] as? [String: Any])?["enum"]) as? [String] ?? []
+        }
+        #expect(names("telecomSource") == TelecomSource.allCases.map(\.rawValue))
+        #expect(names("logLevel") == TraceLevel.allCases.map(\.rawValue))
+        #expect(names("detectors") == BuiltInDetector.allCases.map(\.rawValue))
+        for module in names("modules") { _ = try DataSamplerModules(names: [module]) }
+        let privacy = schema["privacy"] ?? [:]
+        let actions = (privacy["additionalProperties"] as? [String: Any])?["enum"] as? [String]
+        #expect(actions == PersonalFieldAction.allCases.map(\.rawValue))
+        for name in (privacy["propertyNames"] as? [String: Any])?["enum"] as? [String] ?? [] {
+            _ = try Self.settings("{collector: 'http://localhost', privacy: {'\(name)': 'drop'}}")
+        }
+    }
+
+    @Test func `The example is taken as it is, and with everything in it switched on`() throws {
+        let text = try Self.example()
+        #expect(try Self.settings(text).collectorURL == "https://collector.example:8420")
+        // What is commented out has its comment marks taken away; prose stays a comment.
+        let keys = Set(SettingName.allCases.map(\.fileKey))
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
+            let bare = line.trimmingCharacters(in: .whitespaces)
+            guard bare.hasPrefix("// "), let key = bare.dropFirst(3).split(separator: ":").first, keys.contains(String(key)) else {
+                return String(line)
+            }
+            return String(bare.dropFirst(3))
+        }
+        let shown = keys.filter { key in lines.contains { $0.trimmingCharacters(in: .whitespaces).hasPrefix("\(key):") } }
+        #expect(keys.subtracting(shown) == ["data", "enrollmentToken"], "not shown in the example")
+        let everything = lines.filter { !$0.hasPrefix("enrollmentTokenFile:") && !$0.hasPrefix("binaryDigest:") }.joined(separator: "\n")
+        let settings = try Self.settings(everything)
+        #expect(settings.budgets?.processorShare == 0.01)
+        #expect(settings.privacy["mac"] == .hash)
+        #expect(settings.offlineTimeAllowed == 604_800)
+    }
+}
