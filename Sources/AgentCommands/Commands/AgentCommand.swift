@@ -16,7 +16,9 @@ package struct AgentCommand: AsyncParsableCommand {
             """,
         version: DataSampler.version,
         subcommands: [
-            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ValidateCommand.self,
+            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ProfileCommand.self,
+            QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
+            UnenrollCommand.self, WipeCommand.self, ValidateCommand.self,
         ])
 
     package init() {}

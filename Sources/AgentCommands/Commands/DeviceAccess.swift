@@ -46,6 +46,15 @@ struct DeviceAccess {
         }
     }
 
+    /// Asks a running agent; for what cannot be done without one.
+    func ask(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer {
+        guard let answer = try await ControlClient(directory: configuration.directory).ask(request) else {
+            throw AgentError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
+        }
+        guard answer.succeeded else { throw Self.error(answer) }
+        return answer
+    }
+
     private func withQueue(
         _ body: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
     ) async throws(DataSamplerError) -> WireControlAnswer {
