@@ -57,7 +57,7 @@ struct CommandRoutesTests {
             let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)
             #expect(issued.status == .created)
             let id = try #require(try issued.json.text("id"))
-            #expect(issued.headers[.location] == "\(scene.path)/\(id)" && (try issued.json.text("state")) == "queued")
+            #expect(try issued.headers[.location] == "\(scene.path)/\(id)" && issued.json.text("state") == "queued")
             let given = try await scene.given()
             let command = try #require(given.first)
             #expect(given.count == 1 && command.enrollmentID == scene.device.enrollmentID && CommandID(command.id)?.description == id)
@@ -85,7 +85,7 @@ struct CommandRoutesTests {
             #expect(try first.json.text("id") == second.json.text("id"))
             #expect(try await scene.given().count == 1)
             let other = try await scene.issue(#"{"kind": "send-beacon"}"#, key: "k")
-            #expect(other.status == .unprocessableContent && (try other.problem.code) == "idempotency-key-used")
+            #expect(try other.status == .unprocessableContent && other.problem.code == "idempotency-key-used")
             #expect(try await scene.issue(body, key: "l").status == .created)
             #expect(try await scene.issue(body, key: String(repeating: "k", count: 256)).status == .badRequest)
         }
@@ -208,7 +208,7 @@ struct CommandRoutesTests {
         try await play { scene in
             #expect(try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential).status == .noContent)
             let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
-            #expect(refused.status == .conflict && (try refused.problem.code) == "device-left")
+            #expect(try refused.status == .conflict && refused.problem.code == "device-left")
             let shown = try await scene.client.json("/api/v1/devices/\(scene.device.deviceID)", bearer: scene.person)
             #expect(shown.text("state") == "left" && shown.text("leftAt") != nil)
             let again = try await scene.harness.device(previous: scene.device)
@@ -221,7 +221,7 @@ struct CommandRoutesTests {
         try await play { scene in
             for _ in 0..<32 { #expect(try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#).status == .created) }
             let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
-            #expect(refused.status == .conflict && (try refused.problem.limit) == 32)
+            #expect(try refused.status == .conflict && refused.problem.limit == 32)
             scene.harness.clock.advance(seconds: 61)
             #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
         }

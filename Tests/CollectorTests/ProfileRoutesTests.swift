@@ -46,7 +46,7 @@ struct ProfileRoutesTests {
             func profile(_ device: EnrollResult) async throws -> WireProfile {
                 try await client.send(.get, WireNames.profilePath, bearer: device.credential).message(WireProfile.self)
             }
-            #expect(try await revision(plain) == 1 && revision(app) == 1)
+            #expect(try await [revision(plain), revision(app)] == [1, 1])
             let whole = """
                 {"sampling": {"modules": ["system"], "sampleSeconds": 30, "overrides": [{"module": "wlan2", "sampleSeconds": 5}]},
                  "logging": {"level": "error", "scrubValues": ["a"]}, "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120,
@@ -55,7 +55,7 @@ struct ProfileRoutesTests {
             let put = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8))
             #expect(put.status == .ok && put.headers[.eTag] == "\"2\"")
             #expect(try put.json.number("revision") == 2 && put.json.text("author") == "administrator")
-            #expect(try await revision(plain) == 2 && revision(app) == 2)
+            #expect(try await [revision(plain), revision(app)] == [2, 2])
             let own = """
                 {"sampling": {"modules": [], "overrides": [{"module": "wlan2", "transmitSeconds": 9}]},
                  "logging": {"scrubValues": ["b"]}, "privacy": {"ssid": "send"}, "customPayload": "raw"}
@@ -63,7 +63,7 @@ struct ProfileRoutesTests {
             let appPath = Self.path + "/com.example.shop"
             #expect(try await client.send(.get, appPath, bearer: admin).status == .notFound)
             #expect(try await client.send(.put, appPath, bearer: admin, headers: Self.json, body: Data(own.utf8)).status == .ok)
-            #expect(try await revision(plain) == 2 && revision(app) == 3)
+            #expect(try await [revision(plain), revision(app)] == [2, 3])
             let laid = try await profile(app)
             #expect(laid.revision == 3 && laid.application == "com.example.shop" && laid.sampling.modules.isEmpty)
             #expect(laid.sampling.modulesGiven && laid.sampling.sampleSeconds == 30 && laid.sampling.overrides.count == 1)
@@ -74,7 +74,7 @@ struct ProfileRoutesTests {
             #expect(try await profile(plain).customPayload.isEmpty)
             // The organization's changes: the application's devices learn of it too.
             _ = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
-            #expect(try await revision(plain) == 4 && revision(app) == 4)
+            #expect(try await [revision(plain), revision(app)] == [4, 4])
         }
     }
 

@@ -1,9 +1,9 @@
-import CollectorStore
 import Foundation
 import Testing
 import WireModel
 
 @testable import Collector
+@testable import CollectorStore
 
 @Suite struct ReportingStateTests {
     private static let enrolled: Int64 = 1_000_000_000_000

@@ -1,8 +1,9 @@
 import Collector
-import CollectorStore
 import Foundation
 import Synchronization
 import WireModel
+
+@testable import CollectorStore
 
 /// Profiles and commands in memory, for tests of what rides on a batch's answer. What people do with them is tested over the real registry.
 final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
