@@ -22,6 +22,7 @@ let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hum
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
@@ -98,7 +99,7 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
-                nioHTTPTypes, httpTypes, logging,
+                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, logging,
             ]),
         target(
             "CollectorCommands",

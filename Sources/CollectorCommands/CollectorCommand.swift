@@ -18,7 +18,7 @@ package struct CollectorCommand: AsyncParsableCommand {
             """,
         version: CollectorVersion.current,
         subcommands: [
-            ServeCommand.self, ValidateCommand.self, TokenCommand.self, VerifyCommand.self, BalanceCommand.self,
+            ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, VerifyCommand.self, BalanceCommand.self,
         ])
 
     package init() {}

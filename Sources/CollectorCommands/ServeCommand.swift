@@ -34,8 +34,8 @@ struct ServeCommand: AsyncParsableCommand {
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
             let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
             let server = CollectorServer(
-                store: store, registry: registry, settings: Self.fitting(settings.server, logger: logger), logger: logger,
-                clock: { clock.now() })
+                store: store, registry: registry, profiles: registry, commands: registry,
+                settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in
                     Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)

@@ -36,6 +36,12 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
+    static func databaseGone(_ path: String) -> StoreError {
+        StoreError(
+            .io,
+            "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again.")
+    }
+
     /// The store's word for what SQLite refused; its message names the file and the remedy already.
     init(_ error: SQLiteError) {
         let code: Code =

@@ -60,6 +60,9 @@ extension Connection {
         package var secureDelete = false
         /// Mode of a file that is made; its WAL and journal take it over.
         package var fileMode: UInt32 = 0o600
+        /// Reads a file that nobody can change, without a lock or a file beside it: one in a directory that cannot be written. A WAL beside
+        /// it is not looked at, so its owner makes sure that there is none, and no writer. Counts with `Mode.readOnly` only.
+        package var immutable = false
         /// Prepared statements kept by `cached(_:)`.
         package var statementCacheCapacity = 64
 

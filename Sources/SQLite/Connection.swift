@@ -47,12 +47,30 @@ package final class Connection {
         case .readWrite: flags |= SQLITE_OPEN_READWRITE
         case .readOnly: flags |= SQLITE_OPEN_READONLY
         }
-        let result = sqlite3_open_v2(self.path, &database, flags, nil)
+        var name = self.path
+        if options.immutable, options.mode == .readOnly, !inMemory {
+            flags |= SQLITE_OPEN_URI
+            name = Connection.immutableURI(of: self.path)
+        }
+        let result = sqlite3_open_v2(name, &database, flags, nil)
         guard result == SQLITE_OK else {
             throw SQLiteError.of(database, result: result, operation: "open", path: self.path)
         }
         sqlite3_extended_result_codes(database, 1)
         try setUp(inMemory: inMemory)
+    }
+
+    /// Every byte but letters, digits and a few marks is escaped.
+    private static func immutableURI(of path: String) -> String {
+        var uri = "file:"
+        for byte in path.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                uri.unicodeScalars.append(Unicode.Scalar(byte))
+            default: uri += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }
+        }
+        return uri + "?immutable=1"
     }
 
     deinit {

@@ -14,6 +14,8 @@ import WireModel
         var dropped: UInt64 = 0
         var lost: UInt64 = 0
         var rows: [UInt64] = []
+        /// The links the history has gone through; none inside gaps and lost ranges.
+        var history: [UInt64: ChainLink] = [0: .zero]
 
         /// - Returns: whether the histories have parted.
         mutating func post(_ part: BatchPart, made: [UInt64: Data]) -> Bool {
@@ -40,6 +42,7 @@ import WireModel
             lost += part.first - 1 > number ? part.first - 1 - number : 0
             var inGap: Set<UInt64> = []
             for gap in part.gaps { for number in gap.first...gap.last { inGap.insert(number) } }
+            for (place, link) in at where place > number && place >= part.first { history[place] = link }
             for place in max(part.first, number + 1)...part.last {
                 if inGap.contains(place) { dropped += 1 } else { (stored, _) = (stored + 1, rows.append(place)) }
             }
@@ -64,6 +67,7 @@ import WireModel
         let clock = ManualStoreClock()
         var store = try SQLiteRecordStore.open(directory, clock: clock)
         var generator = Generator(state: restore ? 7 : 3)
+        var closures = 0
         for history in 0..<12 {
             var device = ScriptedDevice()
             var model = Model()
@@ -108,12 +112,23 @@ import WireModel
                     store = try SQLiteRecordStore.open(directory, clock: clock)
                 }
             }
+            if parted {
+                // Every number of the device is a point: the answer is the greatest that both have the same way to.
+                let points = device.links.map { EpochClose.Point(number: $0.key, link: $0.value) }
+                let closed = try await store.close(
+                    EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: device.last, reason: .moved, points: points)]),
+                    from: device.device)
+                let greatest = device.links.filter { model.history[$0.key] == $0.value }.keys.max() ?? 0
+                #expect(closed.first?.match == .point(.init(number: greatest, link: device.links[greatest] ?? .zero)))
+                closures += 1
+            }
             let balance = try await store.balance(of: device.device)
             #expect(balance.allSatisfy { $0.balance.closes && $0.storedRows == model.stored })
             let numbers = try await store.allRecords(of: device.device, stream: .sample, pageSize: 50).map(\.header.number)
             #expect(numbers == Array(model.rows.reversed()))
         }
         await store.shutDown()
+        #expect(closures > 0 || !restore)
         let report = try directory.verify()
         #expect(report.isWhole, "\(report.findings)")
     }

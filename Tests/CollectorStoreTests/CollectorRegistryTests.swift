@@ -36,9 +36,9 @@ import WireModel
     @Test func theFirstStartMakesIdsTokensAndTheDefaultProfileOnce() async throws {
         let person = try #require(try await registry.authenticatePerson(token: first.administratorToken))
         #expect(person.role == .administrator && person.organization == nil)
-        let (revision, bytes) = try await registry.profile(organization: "default")
-        let profile = try WireProfile.decode(bytes)
-        #expect(revision == 1 && profile.revision == 1 && profile.organization == "default")
+        let given = try await registry.deviceProfile(of: ProfileScope(organization: "default"))
+        let profile = try WireProfile.decode(given.bytes)
+        #expect(given.revision == 1 && profile.privacyKey.count == 32 && profile.revision == 1 && profile.organization == "default")
         #expect(profile.analytics.enabled && profile.logging.level == .information && !profile.sampling.modules.contains("gps"))
         await registry.close()
         let (again, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
@@ -143,14 +143,80 @@ import WireModel
         let device = try await registry.enroll(token: first.enrollmentToken, request: request())
         var beacon = WireBeacon()
         beacon.deviceName = "lobby"
-        registry.seen(device: device.deviceID, at: clock.now(), beacon: beacon, identity: nil)
+        registry.seen(device.deviceID, DeviceSight(at: clock.now(), beacon: beacon))
         var identity = WireSystemIdentity()
         identity.hostName = "host"
-        registry.seen(device: device.deviceID, at: clock.now() + 5, beacon: nil, identity: identity)
-        registry.seen(device: .random(), at: clock.now(), beacon: beacon, identity: nil)
+        registry.seen(device.deviceID, DeviceSight(at: clock.now() + 5, identity: identity))
+        registry.seen(.random(), DeviceSight(at: clock.now(), beacon: beacon))
         let row = try #require(try await registry.device(device.deviceID, organization: "default"))
-        #expect(row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5)
+        #expect(row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5 && row.lastBeacon == clock.now())
         #expect(try await registry.device(device.deviceID, organization: "other") == nil)
+    }
+
+    /// Written after each word, or all words at once.
+    @Test(arguments: [false, true]) func aPushTokenStaysUntilItIsClearedOrReplaced(atOnce: Bool) async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        func token(_ change: (inout WireBeacon) -> Void) async throws -> String? {
+            var beacon = WireBeacon()
+            beacon.deviceName = "lobby"
+            change(&beacon)
+            registry.seen(device.deviceID, DeviceSight(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
+            if atOnce { return nil }
+            let row = try #require(try await registry.device(device.deviceID, organization: nil))
+            #expect(row.beacon?.deviceName == "lobby" && row.expectedBeaconSeconds == 60)
+            return row.beacon.flatMap { $0.hasPushToken ? $0.pushToken.token : nil }
+        }
+        #expect(try await token { $0.pushToken.token = "one" } == (atOnce ? nil : "one"))
+        #expect(try await token { _ in } == (atOnce ? nil : "one"))
+        #expect(try await token { $0.pushToken.cleared = true } == nil)
+        #expect(try await token { _ in } == nil)
+        #expect(try await token { $0.pushToken.token = "two" } == (atOnce ? nil : "two"))
+        _ = try await token { _ in }
+        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        #expect(row.beacon?.pushToken.token == "two")
+    }
+
+    @Test func organizationsHaveAKeyAndProfileOfTheirOwn() async throws {
+        try await registry.createOrganization("west")
+        await #expect(throws: StoreError.self) { try await registry.createOrganization("west") }
+        for name in ["", "-a", "a/b", "ü", String(repeating: "x", count: 64), "a b"] {
+            await #expect { try await registry.createOrganization(name) } throws: { ($0 as? StoreError)?.code == .invalid }
+        }
+        #expect(try await registry.organizations().map(\.name) == ["default", "west"])
+        let keys = try await [
+            registry.deviceProfile(of: ProfileScope(organization: "default")),
+            registry.deviceProfile(of: ProfileScope(organization: "west")),
+        ].map { try WireProfile.decode($0.bytes).privacyKey }
+        #expect(Set(keys).count == 2)
+    }
+
+    @Test func commandsAreStillGivenAfterARestartAndNotOnceEnded() async throws {
+        let device = try await registry.enroll(token: first.enrollmentToken, request: request())
+        for seconds in [60, 600, 600] as [Int64] {
+            _ = try await registry.issue(
+                NewCommand(
+                    device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000, issuer: "x",
+                    idempotencyKey: nil, request: Data()), organization: nil)
+        }
+        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        let open = registry.openCommands(of: row, at: clock.now())
+        #expect(open.count == 3)
+        var results: [WireCommandResult] = []
+        for (command, state) in [(open[1], WireCommandState.done), (open[2], .notNow)] {
+            var result = WireCommandResult()
+            (result.commandID, result.state) = (command.id, state)
+            results.append(result)
+        }
+        registry.noteResults(results, of: device.deviceID, at: clock.now())
+        // Another device's word on them counts for nothing.
+        registry.noteResults([results[0]], of: .random(), at: clock.now())
+        clock.advance(seconds: 60)
+        await registry.close()
+        let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
+        let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map { $0.state(at: clock.now()) }
+        #expect(Set(states) == [.expired, .done, .notNow])
+        await again.close()
     }
 
     @Test func devicesComeInPages() async throws {

@@ -111,6 +111,11 @@ import WireModel
             ).first?.match
         }
         #expect(try await match(5, link: device.links[5]) == .unknown)
+        // The start is in every history: it must not hide that nothing can be told.
+        let all = [5, 0].map { EpochClose.Point(number: $0, link: device.links[$0] ?? .zero) }
+        let closed = try await store.close(
+            EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: all)]), from: device.device)
+        #expect(closed.first?.match == .unknown)
         #expect(try await match(10, link: device.links[10]) == .point(.init(number: 10, link: try #require(device.links[10]))))
         #expect(try await match(17, link: device.links[17]) == .point(.init(number: 17, link: try #require(device.links[17]))))
         #expect(try await match(17, link: .zero) == ClosedStream.Match.none)

@@ -139,6 +139,67 @@ struct RecordStoreConformance {
         #expect(balance.balance.dropped == ["moved": 3] && balance.balance.produced == 12 && balance.balance.waiting == 0)
     }
 
+    /// What the queue does when histories part: coarse points first, finer ones between the match and the next, until they meet.
+    func finerPointsFindWhereAnOldImageAndTheHistoryPart() async throws {
+        var device = ScriptedDevice()
+        device.produce(40)
+        for size in [7, 9, 11] { device.apply(await store.append(try #require(device.part(size)), from: device.device)) }
+        // An image of 18 records went on by itself: the same up to 18, another way after.
+        var image = ScriptedDevice(device: device.device, epoch: device.epoch)
+        for number in 1...18 { image.append(try #require(device.made[UInt64(number)])) }
+        image.produce(30, bodyBytes: 9)
+        func match(_ numbers: [UInt64]) async throws -> ClosedStream {
+            let points = numbers.compactMap { number in image.links[number].map { EpochClose.Point(number: number, link: $0) } }
+            return try #require(
+                try await store.close(
+                    EpochClose(
+                        epoch: device.epoch,
+                        streams: StreamName.allCases.map {
+                            .init(stream: $0, last: $0 == .sample ? image.last : 0, reason: .moved, points: $0 == .sample ? points : [])
+                        }), from: device.device
+                ).first { $0.stream == .sample })
+        }
+        var (low, high): (UInt64, UInt64) = (0, image.last + 1)
+        var rounds = 0
+        while high - low > 1, rounds < 20 {
+            rounds += 1
+            let step = max(1, (high - low) / 4)
+            let numbers = Array(stride(from: low, to: high, by: Int(step)))
+            let closed = try await match(numbers)
+            guard case .point(let point) = closed.match else {
+                Issue.record("\(numbers): \(closed.match)")
+                return
+            }
+            #expect(closed.mark.number == 27)
+            low = point.number
+            high = numbers.first { $0 > low } ?? high
+        }
+        #expect(low == 18)
+        let late = await store.append(try #require(device.part()), from: device.device)
+        #expect(late.outcome == .closed)
+        let other = await store.append(try #require(image.part()), from: device.device)
+        #expect(other.outcome == .closed && other.mark.number == 27)
+        let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
+        #expect(balance.storedRows == 27 && balance.balance.closes && balance.balance.produced == 48)
+        #expect(balance.balance.dropped == ["moved": 21])
+    }
+
+    /// The first close stands: neither a greater last number nor another reason changes what is counted.
+    func aRepeatedCloseChangesNoCount() async throws {
+        var device = ScriptedDevice()
+        device.produce(4)
+        device.apply(await store.append(try #require(device.part(2)), from: device.device))
+        for (last, reason) in [(UInt64(4), DropReason.wiped), (9, .moved), (2, .wiped)] {
+            let closed = try await store.close(
+                EpochClose(
+                    epoch: device.epoch, streams: StreamName.allCases.map { .init(stream: $0, last: last, reason: reason, points: []) }),
+                from: device.device)
+            #expect(closed.count == 3 && closed.allSatisfy { $0.match == .none })
+            let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
+            #expect(balance.balance.dropped == ["wiped": 2] && balance.balance.produced == 4 && balance.balance.closes)
+        }
+    }
+
     func pagesNewestFirstByKindAndModule() async throws {
         var device = ScriptedDevice()
         for round in 0..<6 {

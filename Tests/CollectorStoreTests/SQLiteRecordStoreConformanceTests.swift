@@ -18,6 +18,10 @@ import Testing
     @Test func answersPartsInTheOrderOfTheRequest() async throws { try await run { $0.answersPartsInTheOrderOfTheRequest } }
     @Test func showsWaitingFromTheTotals() async throws { try await run { $0.showsWaitingFromTheTotals } }
     @Test func closesAnEpochForGoodAndFindsPoints() async throws { try await run { $0.closesAnEpochForGoodAndFindsPoints } }
+    @Test func finerPointsFindWhereAnOldImageAndTheHistoryPart() async throws {
+        try await run { $0.finerPointsFindWhereAnOldImageAndTheHistoryPart }
+    }
+    @Test func aRepeatedCloseChangesNoCount() async throws { try await run { $0.aRepeatedCloseChangesNoCount } }
     @Test func pagesNewestFirstByKindAndModule() async throws { try await run { $0.pagesNewestFirstByKindAndModule } }
     @Test func manyDevicesAtOnceAllArrive() async throws { try await run { $0.manyDevicesAtOnceAllArrive } }
     @Test func answersUnavailableAfterShutDown() async throws { try await run { $0.answersUnavailableAfterShutDown } }

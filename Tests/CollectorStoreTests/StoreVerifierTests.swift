@@ -100,7 +100,9 @@ import WireModel
         await store.shutDown()
         #expect(try directory.verify().isWhole)
         try FileManager.default.removeItem(atPath: file)
-        let finding = try #require(try directory.verify().findings.first)
+        let findings = try directory.verify().findings
+        #expect(findings.first?.code == .missing && findings.first?.file == "records/2026-03-01/sample.sqlite")
+        let finding = try #require(findings.last)
         #expect(finding.code == .missing && finding.file == "records/2026-03-02/sample.sqlite")
         #expect(finding.first == 1 && finding.last == device.last)
     }

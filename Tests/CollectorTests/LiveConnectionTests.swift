@@ -199,4 +199,22 @@ struct LiveConnectionTests {
         }
         #expect(harness.store.storedCount == 16 * 10 * 2)
     }
+
+    @Test(arguments: [
+        ("HTTP/1.0", "", true), ("HTTP/1.0", "Connection: keep-alive\r\n", false), ("HTTP/1.1", "Connection: close\r\n", true),
+        ("HTTP/1.1", "", false),
+    ])
+    func aConnectionEndsAsTheVersionSays(version: String, header: String, ends: Bool) async throws {
+        let harness = Harness()
+        let answer = try await harness.live { client in
+            let port = try #require(client.port)
+            return try await RawConnection.run {
+                // Where it stays open, nothing more comes for a second.
+                let connection = try RawConnection(port: port, timeoutSeconds: ends ? 10 : 1)
+                connection.send("GET /livez \(version)\r\nHost: collector\r\n\(header)\r\n")
+                return connection.receiveToEnd()
+            }
+        }
+        #expect(answer.text.contains(" 200 ") && answer.text.contains("alive") && answer.ended == ends)
+    }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Testing
+import WireModel
 import Yams
 
 @testable import Collector
@@ -55,5 +56,69 @@ struct OpenAPITests {
             for step in reference.dropFirst(2).split(separator: "/") { node = (node as? [String: Any])?[String(step)] }
             #expect(node != nil, "\(reference)")
         }
+    }
+
+    /// The properties of a schema, by the names of nested objects.
+    private static func properties(_ name: String) throws -> [String: [String: Any]] {
+        let components = try #require(try document()["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: [String: Any]])
+        return try #require(schemas[name]?["properties"] as? [String: [String: Any]])
+    }
+
+    /// A value of each property that the reader must at least know by name.
+    private static func sample(_ schema: [String: Any]) -> Any {
+        switch schema["type"] as? String {
+        case "object":
+            guard let properties = schema["properties"] as? [String: [String: Any]] else { return [String: Any]() }
+            return properties.mapValues(sample)
+        case "array": return [(schema["items"] as? [String: Any]).map(sample) ?? ""]
+        case "boolean": return true
+        case "integer", "number": return schema["minimum"] as? Int ?? 1
+        default:
+            if let values = schema["enum"] as? [String] { return values[0] }
+            return schema["contentEncoding"] == nil ? "1" : Data(repeating: 1, count: 32).base64EncodedString()
+        }
+    }
+
+    @Test func theProfileItDescribesIsTheOneThatIsRead() throws {
+        let described = try Self.properties("Profile")
+        var object = described.mapValues(Self.sample)
+        // Names of its own, and a module that is one.
+        object["privacy"] = ["ssid": "drop"]
+        var sampling = try #require(object["sampling"] as? [String: Any])
+        sampling["overrides"] = [["module": "system", "sampleSeconds": 1, "transmitSeconds": 1]]
+        object["sampling"] = sampling
+        let profile = try ProfileDocument.read(try JSONSerialization.data(withJSONObject: object))
+        try profile.validate()
+        // Every field of the message is set by it, but those that are the collector's.
+        guard case .object(let shown) = try ProfileDocument.json(profile) else {
+            Issue.record("no object")
+            return
+        }
+        #expect(Set(shown.keys) == Set(described.keys))
+        for (name, schema) in described {
+            guard case .object(let fields)? = shown[name], let properties = schema["properties"] as? [String: Any] else { continue }
+            #expect(Set(fields.keys).union(["modulesGiven"]) == Set(properties.keys).union(["modulesGiven"]), "\(name)")
+        }
+    }
+
+    @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {
+        let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
+        #expect(states.count == 6 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
+        let commandStates = try Self.properties("Command")["state"]?["enum"] as? [String] ?? []
+        #expect(commandStates.count == 8)
+        for name in commandStates { _ = try EnumName.commandState.value(name, "state") }
+        for kind in try Self.properties("NewCommand")["kind"]?["enum"] as? [String] ?? [] {
+            let arguments =
+                switch kind {
+                case "cancel": #"{"command": "7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11"}"#
+                case "change-log-level": #"{"level": "error", "durationSeconds": 1}"#
+                default: "{}"
+                }
+            let body = #"{"kind": "\#(kind)", "arguments": \#(arguments), "expiresInSeconds": 2592000}"#
+            _ = try CommandDocument(Data(body.utf8), now: 0)
+        }
+        let known = Set(try Self.properties("NewCommand").keys)
+        #expect(known == ["kind", "arguments", "expiresAt", "expiresInSeconds"])
     }
 }

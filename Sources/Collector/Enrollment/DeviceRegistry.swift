@@ -20,14 +20,14 @@ package protocol DeviceRegistry: Sendable {
     func unenroll(device: DeviceID) async throws(StoreError)
 
     /// Notes what a device's newest records say of it. Derived data: losing it loses nothing.
-    func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) async
+    func seen(_ device: DeviceID, _ sight: DeviceSight) async
 
     /// Devices in the order of their ids. - Parameter organization: `nil` for all.
     func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow?
 
-    /// The organization's newest profile, as the device gets it.
-    func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data)
+    /// Whether what was opened is still there.
+    func readiness() async -> StoreReadiness
 }
 
 extension CollectorRegistry: DeviceRegistry {}

@@ -8,6 +8,7 @@ import WireModel
 struct EnrollmentRoutes: Sendable {
     /// Largest enrollment request; it may hold a certificate signing request.
     static let bodyBytes = 64 * 1024
+    static let machineHashBytes = 256
 
     let registry: any DeviceRegistry
     let reader: BodyReader
@@ -27,6 +28,13 @@ struct EnrollmentRoutes: Sendable {
             let request = try decode(WireEnrollRequest.self, body)
             guard request.deviceID.isEmpty || request.deviceID.count == 16 else {
                 throw Problem.malformed("device_id has \(request.deviceID.count) bytes; expected 16, or none for a new device.")
+            }
+            guard request.requestID.isEmpty || request.requestID.count == 16 else {
+                throw Problem.malformed("request_id has \(request.requestID.count) bytes; expected 16, or none.")
+            }
+            guard request.machineHash.utf8.count <= Self.machineHashBytes else {
+                throw Problem.malformed(
+                    "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes).")
             }
             let result: EnrollResult
             do throws(EnrollError) { result = try await registry.enroll(token: token, request: request) } catch {
@@ -51,6 +59,7 @@ struct EnrollmentRoutes: Sendable {
         answer.profileRevision = result.profileRevision
         answer.serverTime = now
         answer.deviceKept = result.deviceKept
+        answer.enrollmentID = result.enrollmentID
         return answer
     }
 
@@ -87,6 +96,7 @@ extension Problem {
                 status: 409, code: "device-conflict", title: "Device id taken",
                 detail: "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
                 scope: .device)
+        case .deviceRevoked: revoked
         case .store(let error): ofStore(error)
         }
     }

@@ -6,7 +6,7 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// Reads a device's body: checked before the first byte, capped and inflated while it streams, and counted against the budget all the time.
+/// Reads a request's body: checked before the first byte, capped and inflated while it streams, and counted against the budget all the time.
 struct BodyReader: Sendable {
     struct Limit: Sendable {
         /// As it travels, bytes.
@@ -30,6 +30,8 @@ struct BodyReader: Sendable {
     enum Kind {
         case batch
         case small(Int)
+        /// People's JSON.
+        case json(Int)
     }
 
     /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
@@ -39,9 +41,11 @@ struct BodyReader: Sendable {
         let limit =
             switch kind {
             case .batch: batchLimit
-            case .small(let bytes): Limit.small(bytes)
+            case .small(let bytes), .json(let bytes): Limit.small(bytes)
             }
-        try Self.checkMediaType(request, WireNames.protobuf)
+        var mediaType = WireNames.protobuf
+        if case .json = kind { mediaType = WireNames.json }
+        try Self.checkMediaType(request, mediaType)
         let encoding = try Self.encoding(of: request)
         try Self.checkLength(request, limit: limit.bytes)
         return try await budget.withPlace(for: try? exchange.device.id) { place in

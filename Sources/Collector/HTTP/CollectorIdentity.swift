@@ -26,7 +26,7 @@ package enum CollectorVersion {
 }
 
 extension HTTPField.Name {
-    private static func known(_ name: String) -> HTTPField.Name {
+    static func known(_ name: String) -> HTTPField.Name {
         guard let field = HTTPField.Name(name) else { preconditionFailure("\(name) is not a header name") }
         return field
     }

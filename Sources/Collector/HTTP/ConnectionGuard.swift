@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
 import WireModel
 
 /// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the framework
@@ -29,6 +30,11 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         schedule(context)
+        // In front of the codec that forgets the version; a channel without one (a test's) needs none.
+        let pipeline = context.pipeline.syncOperations
+        if let codec = try? pipeline.handler(type: HTTP1ToHTTPServerCodec.self) {
+            try? pipeline.addHandler(HTTP10Handler(), position: .before(codec))
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

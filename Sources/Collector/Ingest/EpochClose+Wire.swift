@@ -25,6 +25,9 @@ extension EpochClose {
         guard streams.allSatisfy({ $0.points.count <= maximumPoints }) else {
             throw .bodyTooLarge(limit: maximumPoints, "More points in a stream")
         }
+        guard streams.allSatisfy({ $0.last == 0 || DropReason.valid.contains($0.reason.rawValue) }) else {
+            throw .malformed("A stream that has produced records gives no reason for what lies between mark and last.")
+        }
         guard streams.allSatisfy({ $0.last <= BatchPart.greatestNumber }) else {
             throw .malformed("A stream's last number is out of range.")
         }

@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -5,7 +6,6 @@ import Logging
 import NIOCore
 import SwiftProtobuf
 import WireModel
-import CollectorStore
 
 /// What devices send: batches of records, the closing of an epoch, and what rides back on the answers.
 struct IngestRoutes: Sendable {
@@ -15,6 +15,8 @@ struct IngestRoutes: Sendable {
 
     let store: any RecordStore
     let registry: any DeviceRegistry
+    let profiles: any ProfileRegistry
+    let commandRegistry: any CommandRegistry
     let reader: BodyReader
     let logger: Logger
 
@@ -22,7 +24,7 @@ struct IngestRoutes: Sendable {
         [
             Route(.post, WireNames.batchesPath, .device, handle: batches),
             Route(.post, WireNames.closePath, .device, handle: close),
-            Route(.get, WireNames.commandsPath, .device) { _ in WireCommandsAnswer().response() },
+            Route(.get, WireNames.commandsPath, .device, handle: commands),
             Route(.get, WireNames.profilePath, .device, handle: profile),
         ]
     }
@@ -41,22 +43,41 @@ struct IngestRoutes: Sendable {
                 throw Problem.storeUnavailable(answers.first?.detail ?? "Nothing could be stored.")
             }
             let newest = NewestState(parts: batch.parts, answers: answers)
-            await registry.seen(device: device.id, at: exchange.now, beacon: newest.beacon, identity: newest.identity)
+            await registry.seen(
+                device.id,
+                DeviceSight(
+                    at: exchange.now, beacon: newest.beacon, identity: newest.identity,
+                    expectedBeaconSeconds: Self.schedule(request, newest.beacon)))
+            if !newest.commandResults.isEmpty {
+                commandRegistry.noteResults(newest.commandResults, of: device.id, at: exchange.now)
+            }
             var answer = WireBatchAnswer()
             answer.parts = answers.map(\.wire)
             answer.profileRevision = await newestProfileRevision(of: device)
+            answer.commands = commandRegistry.openCommands(of: device, at: exchange.now)
             answer.serverTime = exchange.now
             answer.durability = "fsync"
             return answer.response()
         }
     }
 
+    /// The schedule the device keeps. That it keeps none any more is a beacon's to say; a batch without a word of it says nothing.
+    private static func schedule(_ request: WireBatchRequest, _ beacon: WireBeacon?) -> UInt32? {
+        request.expectedBeaconSeconds > 0 ? request.expectedBeaconSeconds : beacon?.nextBeaconSeconds
+    }
+
     /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what is not newer.
     private func newestProfileRevision(of device: DeviceRow) async -> UInt64 {
-        do { return try await registry.profile(organization: device.organization).revision } catch {
+        do { return try await profiles.profileRevision(of: device.profileScope) } catch {
             logger.warning("profile not read", metadata: ["organization": "\(device.organization)", "error": "\(error)"])
             return 0
         }
+    }
+
+    private func commands(_ exchange: Exchange) async throws -> Response {
+        var answer = WireCommandsAnswer()
+        answer.commands = commandRegistry.openCommands(of: try exchange.device, at: exchange.now)
+        return answer.response()
     }
 
     private func close(_ exchange: Exchange) async throws -> Response {
@@ -76,15 +97,14 @@ struct IngestRoutes: Sendable {
     }
 
     private func profile(_ exchange: Exchange) async throws -> Response {
-        let (revision, bytes) = try await registry.profile(organization: exchange.device.organization)
-        let tag = "\"\(revision)\""
-        var headers: HTTPFields = [.eTag: tag, .cacheControl: "private, no-cache"]
-        let known = (exchange.request.headers[.ifNoneMatch] ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-        if known.contains(tag) || known.contains("*") || known.contains("W/" + tag) {
+        let profile = try await profiles.deviceProfile(of: exchange.device.profileScope)
+        let tag = RevisionTag(profile.revision)
+        var headers: HTTPFields = [.eTag: tag.text, .cacheControl: "private, no-cache"]
+        if let field = exchange.request.headers[.ifNoneMatch], tag.isAmong(field) {
             return Response(status: .notModified, headers: headers)
         }
         headers[.contentType] = WireNames.protobuf
-        return Response(status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: profile.bytes)))
     }
 }
 

@@ -33,7 +33,7 @@ struct QueryRoutes: Sendable {
         var items: [DeviceView] = []
         repeat {
             let page = try await registry.devices(organization: exchange.person.organization, after: after, limit: limit - items.count)
-            for device in page.devices where withTest || !device.test { items.append(try DeviceView(device)) }
+            for device in page.devices where withTest || !device.test { items.append(try DeviceView(device, now: exchange.now)) }
             after = page.next
         } while after != nil && items.count < limit
         let next = after.flatMap { DeviceID($0) }.map { PageCursor(device: $0, before: nil).text }
@@ -42,7 +42,7 @@ struct QueryRoutes: Sendable {
 
     private func device(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
-        return try DeviceView(try await known(exchange)).response()
+        return try DeviceView(try await known(exchange), now: exchange.now).response()
     }
 
     private func balance(_ exchange: Exchange) async throws -> Response {
@@ -56,7 +56,7 @@ struct QueryRoutes: Sendable {
     private func known(_ exchange: Exchange) async throws -> DeviceRow {
         guard let id = DeviceID(exchange.parameters["device"] ?? ""),
             let device = try await registry.device(id, organization: exchange.person.organization)
-        else { throw Problem.notFound("Your organization has no such device.") }
+        else { throw Problem.noDevice }
         return device
     }
 
@@ -83,7 +83,7 @@ struct QueryRoutes: Sendable {
         let organization = try exchange.person.organization
         if let id = try query.device("device") {
             guard let device = try await registry.device(id, organization: organization) else {
-                throw Problem.notFound("Your organization has no such device.")
+                throw Problem.noDevice
             }
             return try await page(of: [device], query, filter)
         }

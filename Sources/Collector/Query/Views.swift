@@ -29,23 +29,30 @@ struct DeviceView: Encodable {
     var createdAt: String
     var enrolledAt: String
     var revokedAt: String?
+    var leftAt: String?
     var lastSeenAt: String?
+    var lastBeaconAt: String?
+    /// The schedule `state` is derived from.
+    var expectedBeaconSeconds: UInt32?
     var operatingSystem: JSONValue?
     var beacon: JSONValue?
     var identity: JSONValue?
 
-    init(_ device: DeviceRow) throws {
+    init(_ device: DeviceRow, now: Int64) throws {
         id = device.id.description
         organization = device.organization
         name = device.name
-        state = device.revoked == nil ? "enrolled" : "unenrolled"
+        state = ReportingState(of: device, at: now).rawValue
         agentVersion = device.agentVersion
         application = device.application
         test = device.test
         createdAt = Timestamp.text(device.created)
         enrolledAt = Timestamp.text(device.enrolled)
         revokedAt = device.revoked.map(Timestamp.text)
+        leftAt = device.left.map(Timestamp.text)
         lastSeenAt = device.lastSeen.map(Timestamp.text)
+        lastBeaconAt = device.lastBeacon.map(Timestamp.text)
+        expectedBeaconSeconds = device.expectedBeaconSeconds.flatMap { $0 > 0 ? $0 : nil }
         operatingSystem = try MessageView.json(device.operatingSystem)
         beacon = try device.beacon.map(MessageView.json)
         identity = try device.identity.map(MessageView.json)

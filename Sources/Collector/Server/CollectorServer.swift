@@ -39,8 +39,8 @@ package struct CollectorServer: Sendable {
     private let logger: Logger
 
     package init(
-        store: any RecordStore, registry: any DeviceRegistry, settings: Settings = Settings(), logger: Logger,
-        clock: @escaping @Sendable () -> Int64
+        store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
+        settings: Settings = Settings(), logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
@@ -49,8 +49,12 @@ package struct CollectorServer: Sendable {
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget)
         let routes =
             EnrollmentRoutes(registry: registry, reader: reader, logger: logger).routes
-            + IngestRoutes(store: store, registry: registry, reader: reader, logger: logger).routes
-            + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store).routes
+            + IngestRoutes(
+                store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader, logger: logger
+            ).routes
+            + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
+            + CommandRoutes(registry: registry, commands: commands, reader: reader, logger: logger).routes
+            + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store, registry: registry).routes
         responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)
     }
 

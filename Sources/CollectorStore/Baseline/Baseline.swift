@@ -8,6 +8,7 @@ import WireModel
 /// Not `Sendable`: used by whoever owns its connection.
 final class Baseline {
     private let connection: Connection
+    private let identity: FileIdentity
 
     struct Entry: Sendable {
         var key: ChainKey
@@ -18,6 +19,32 @@ final class Baseline {
 
     init(_ connection: Connection) {
         self.connection = connection
+        identity = FileIdentity(path: connection.path)
+    }
+
+    /// - Throws: `.io` where `collector.sqlite` was removed or replaced while this process has it open: what is stored from then on would
+    ///   stand beside a registry that is gone.
+    func requireInPlace() throws(StoreError) {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+    }
+
+    /// Notes a record file before its first row, so that it is missed when it goes.
+    func add(_ partition: Partition, at time: Int64) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in try RecordFileList(connection).add(partition, at: time) }
+        }
+    }
+
+    /// Notes what a file holds as it is closed.
+    func note(_ partition: Partition, slices: Int) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in try RecordFileList(connection).note(partition, slices: slices) }
+        }
+    }
+
+    /// Every record file there should be, ascending; empty for a file of version 1, which has no such list.
+    func recordFiles() throws(StoreError) -> [RecordFileList.Entry] {
+        try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [] }
     }
 
     private static let columns = "device, epoch, removed_rows, \(ChainState.columns)"

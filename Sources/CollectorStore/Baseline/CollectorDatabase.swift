@@ -1,3 +1,4 @@
+import FoundationEssentials
 import SQLite
 
 /// `<data>/collector.sqlite`: the registry and the baseline. The one place that knows its schema.
@@ -5,13 +6,17 @@ import SQLite
 /// Several connections of one process use it (the registry, each stream's writer), and read-only commands beside it; SQLite's own locks
 /// order them. Everything is committed with `synchronous=FULL`.
 ///
+/// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
+///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials, profiles, and the baseline: marks and counts of removed record files, never cleared.
+/// organizations, tokens, credentials, profiles, commands, the list of record files, and the baseline: marks and counts of removed record
+/// files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 1
+    static let version: Int32 = 2
 
-    private static let schema = """
+    /// Version 1, as the first release made it. Never changed.
+    static let firstSchema = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         CREATE TABLE organization (name TEXT PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID;
         CREATE TABLE token (
@@ -35,26 +40,101 @@ enum CollectorDatabase {
             day INTEGER NOT NULL, stream INTEGER NOT NULL, removed INTEGER NOT NULL, PRIMARY KEY (day, stream)) WITHOUT ROWID;
         """
 
-    /// Opens to write; makes the file and its schema where they are missing.
+    /// From version 1 to 2: profiles of applications, the organizations' privacy keys, commands, enrollments that can be asked for again,
+    /// what reporting is derived from, and the list of record files. In version 1 only unenrolling set `device.revoked`.
+    private static let secondSchema = """
+        ALTER TABLE organization ADD COLUMN privacy_key BLOB;
+        ALTER TABLE profile ADD COLUMN application TEXT NOT NULL DEFAULT '';
+        ALTER TABLE profile ADD COLUMN author TEXT NOT NULL DEFAULT '';
+        CREATE INDEX profile_application ON profile (organization, application, revision);
+        ALTER TABLE device ADD COLUMN enrollment_id BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE device ADD COLUMN left_at INTEGER;
+        UPDATE device SET left_at = revoked, revoked = NULL;
+        ALTER TABLE device_state ADD COLUMN last_beacon INTEGER;
+        ALTER TABLE device_state ADD COLUMN expected_beacon_seconds INTEGER;
+        ALTER TABLE device_state ADD COLUMN push_token TEXT;
+        UPDATE device_state SET last_beacon = last_seen WHERE beacon IS NOT NULL;
+        CREATE TABLE enrollment_request (
+            token_hash BLOB NOT NULL, request BLOB NOT NULL, machine_hash TEXT NOT NULL, device BLOB NOT NULL, at INTEGER NOT NULL,
+            PRIMARY KEY (token_hash, request)) WITHOUT ROWID;
+        CREATE INDEX enrollment_request_at ON enrollment_request (at);
+        CREATE TABLE command (
+            id BLOB PRIMARY KEY, device BLOB NOT NULL, enrollment_id BLOB NOT NULL, bytes BLOB NOT NULL, created INTEGER NOT NULL,
+            expires INTEGER NOT NULL, issuer TEXT NOT NULL, idempotency_key TEXT, request_hash BLOB NOT NULL,
+            state INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, detail TEXT NOT NULL DEFAULT '', result BLOB,
+            updated INTEGER);
+        CREATE INDEX command_device ON command (device, created, id);
+        CREATE UNIQUE INDEX command_idempotency ON command (device, idempotency_key) WHERE idempotency_key IS NOT NULL;
+        CREATE TABLE record_file (
+            day INTEGER NOT NULL, stream INTEGER NOT NULL, made INTEGER NOT NULL, slices INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (day, stream)) WITHOUT ROWID;
+        """
+
+    /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
+    /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
+    ///   and start their marks again.
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
         try directory.prepare()
+        let partitions = try directory.partitions()
+        let isMissing = !DataDirectory.exists(directory.databasePath)
+        if isMissing { try refuseAnew(directory, partitions) }
         var options = Connection.Options(mode: .create, applicationID: applicationID)
         options.maximumUserVersion = version
         options.cacheKibibytes = 1024
-        let connection: Connection
-        do {
-            connection = try Connection(path: directory.databasePath, options: options)
-            if try connection.userVersion == 0 {
-                try connection.transaction { () throws(SQLiteError) in
-                    // Another connection may have made it while this one waited for the lock.
-                    guard try connection.userVersion == 0 else { return }
-                    try connection.execute(schema)
-                    try connection.setUserVersion(version)
-                }
+        let connection = try StoreError.mapping { () throws(SQLiteError) in try Connection(path: directory.databasePath, options: options) }
+        if try StoreError.mapping({ () throws(SQLiteError) in try connection.userVersion }) < version {
+            try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.immediate) }
+            do {
+                try bringUpToDate(connection, directory, partitions)
+                try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
+            } catch {
+                connection.rollback()
+                throw error
             }
-        } catch { throw StoreError(error) }
+        }
         try DataDirectory.synchronize(directory.path)
         return connection
+    }
+
+    /// Inside a transaction: another connection may have done it while this one waited for the lock.
+    private static func bringUpToDate(
+        _ connection: Connection, _ directory: DataDirectory, _ partitions: [Partition]
+    ) throws(StoreError) {
+        let found = try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion }
+        if found < 1 {
+            // An empty file in the place of one that was there is as good as none.
+            try refuseAnew(directory, partitions)
+            try StoreError.mapping { () throws(SQLiteError) in try connection.execute(firstSchema) }
+        }
+        if found < 2 {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.execute(secondSchema)
+                try giveKeys(connection)
+                let list = RecordFileList(connection)
+                for partition in partitions { try list.add(partition, at: 0) }
+                try connection.setUserVersion(2)
+            }
+        }
+    }
+
+    /// A key of its own for every organization that has none.
+    private static func giveKeys(_ connection: Connection) throws(SQLiteError) {
+        let statement = try connection.prepare("SELECT name FROM organization WHERE privacy_key IS NULL")
+        var names: [String] = []
+        while try statement.step() { names.append(statement.string(0)) }
+        for name in names {
+            let update = try connection.cached("UPDATE organization SET privacy_key = ? WHERE name = ?")
+            try update.bind(Secret.randomBytes(), name)
+            try update.run()
+        }
+    }
+
+    private static func refuseAnew(_ directory: DataDirectory, _ partitions: [Partition]) throws(StoreError) {
+        guard let first = partitions.first else { return }
+        throw StoreError(
+            .conflict,
+            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files are there (from \(first.name)). Put "
+                + "collector.sqlite back from a backup, or name another data directory; a new one would not know whose records these are.")
     }
 
     /// Opens beside a running collector; `nil` where there is no such file yet.
@@ -63,7 +143,7 @@ enum CollectorDatabase {
         var options = Connection.Options(mode: .readOnly, applicationID: applicationID)
         options.maximumUserVersion = version
         return try StoreError.mapping { () throws(SQLiteError) in
-            let connection = try Connection(path: directory.databasePath, options: options)
+            let connection = try directory.openReading(directory.databasePath, options: options)
             return try connection.userVersion == 0 ? nil : connection
         }
     }

@@ -57,7 +57,7 @@ struct DataDirectory: Sendable {
         return (Self.size(of: "\(file)-wal") ?? 0) > 0 || (Self.size(of: file) ?? 0) <= 4096
     }
 
-    private static func size(of path: String) -> Int64? {
+    static func size(of path: String) -> Int64? {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }

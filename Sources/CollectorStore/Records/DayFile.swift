@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import SQLite
 import WireModel
 
@@ -51,7 +50,7 @@ final class DayFile {
     let partition: Partition
     let path: String
     let connection: Connection
-    private let inode: UInt64
+    private let identity: FileIdentity
 
     static let applicationID: Int32 = 0x5753_3152
     static let version: Int32 = 1
@@ -83,7 +82,7 @@ final class DayFile {
             try connection.execute("UPDATE opening SET count = count + 1")
         } catch { throw StoreError(error) }
         try DataDirectory.synchronize(directory.dayPath(partition.day))
-        inode = Self.inode(of: path)
+        identity = FileIdentity(path: path)
     }
 
     /// Opens to read, beside a writer; `nil` where the file has no schema yet: its making was cut short, or is under way.
@@ -91,10 +90,10 @@ final class DayFile {
         self.partition = partition
         path = directory.path(of: partition)
         do throws(SQLiteError) {
-            connection = try Connection(path: path, options: Self.options(.readOnly))
+            connection = try directory.openReading(path, options: Self.options(.readOnly))
             if try connection.userVersion == 0 { return nil }
         } catch { throw StoreError(error) }
-        inode = Self.inode(of: path)
+        identity = FileIdentity(path: path)
     }
 
     private static func options(_ mode: Connection.Mode) -> Connection.Options {
@@ -115,12 +114,7 @@ final class DayFile {
     }
 
     /// Whether the name still leads to the file that is open.
-    var isInPlace: Bool { inode != 0 && Self.inode(of: path) == inode }
-
-    private static func inode(of path: String) -> UInt64 {
-        var status = stat()
-        return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
-    }
+    var isInPlace: Bool { identity.isInPlace }
 
     /// Moves the log into the file and closes.
     func seal() throws(StoreError) {

@@ -35,7 +35,9 @@ final class StreamFiles {
 
     /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a removed name.
     /// - Returns: with the file, whether files have gone that marks in memory may be of.
+    /// - Throws: `.io` where `collector.sqlite` is gone from under this process, and what opening says.
     func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, hasLostFiles: Bool) {
+        try baseline.requireInPlace()
         var hasLostFiles = false
         if let open = active, !open.isInPlace {
             logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
@@ -47,12 +49,10 @@ final class StreamFiles {
         if let newest = days.last { day = max(day, newest) }
         if let removed = newestRemoved { day = max(day, removed.next) }
         if let open = active, open.partition.day == day { return (open, hasLostFiles) }
-        if let open = active {
-            active = nil
-            try open.seal()
-        }
+        try sealActive()
         older[day] = nil
         let file = try DayFile(writing: Partition(day: day, stream: stream), in: directory)
+        try baseline.add(file.partition, at: time)
         active = file
         if days.last != day { days.append(day) }
         return (file, hasLostFiles)
@@ -71,17 +71,19 @@ final class StreamFiles {
     }
 
     /// The greatest of the points that is in the chain's history, up to its mark.
+    ///
+    /// A point in a removed file ends the search with `unknown`: every lower one is in the history or not whatever that one is (number 0
+    /// always is), and taking it for the greatest would make the device send again what may be stored.
     func match(_ points: [EpochClose.Point], key: ChainKey, state: ChainState) throws(StoreError) -> ClosedStream.Match {
         let removedUpTo = try baseline.entry(key, stream: stream)?.state.mark
-        var couldNotTell = false
         for point in points.sorted(by: { $0.number > $1.number }) where point.number <= state.mark.number {
             switch try link(at: point.number, key: key, state: state, removedUpTo: removedUpTo) {
             case .some(.some(let link)): if link == point.link { return .point(point) }
             case .some(.none): continue
-            case .none: couldNotTell = true
+            case .none: return .unknown
             }
         }
-        return couldNotTell ? .unknown : .none
+        return .none
     }
 
     /// The link of the chain at a number; an inner `nil` where none is there (inside a gap or a lost range), an outer one where
@@ -119,10 +121,7 @@ final class StreamFiles {
         guard day == oldest else {
             throw StoreError(.conflict, "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
         }
-        if let open = active, open.partition.day == day {
-            active = nil
-            try open.seal()
-        }
+        if active?.partition.day == day { try sealActive() }
         older[day] = nil
         // Opened to write, so that what a killed process left in its log is synced before its marks are relied on.
         let file = try DayFile(writing: partition, in: directory)
@@ -140,9 +139,15 @@ final class StreamFiles {
     /// Closes in order: the log is moved into the file.
     func seal() throws(StoreError) {
         older = [:]
+        try sealActive()
+    }
+
+    private func sealActive() throws(StoreError) {
         guard let open = active else { return }
         active = nil
+        let slices = try open.rowCounts().slices
         try open.seal()
+        try baseline.note(open.partition, slices: slices)
     }
 
     private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (file: DayFile, row: DayFile.ChainRow)? {

@@ -13,7 +13,7 @@ package final class CollectorRegistry: Sendable {
     /// This collector between two restores from backup.
     package let incarnationID: IncarnationID
 
-    private let database: RegistryDatabase
+    let database: RegistryDatabase
     private let lock: DirectoryLock?
 
     /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and two tokens.
@@ -32,7 +32,9 @@ package final class CollectorRegistry: Sendable {
         guard let collector = CollectorID(try meta("collector_id", connection)),
             let incarnation = IncarnationID(try meta("incarnation_id", connection))
         else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }
-        let database = RegistryDatabase(connection: connection, clock: clock, logger: logger)
+        let commands = OpenCommands()
+        try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
+        let database = RegistryDatabase(connection: connection, commands: commands, clock: clock, logger: logger)
         return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, lock: lock), created)
     }
 
@@ -64,6 +66,9 @@ package final class CollectorRegistry: Sendable {
 
     /// Gives a device its credential. A known id with its right credential is kept; so is an unknown one that comes with a credential
     /// (this collector was restored from an older backup). The former credential stays good until the new one is first used.
+    ///
+    /// A request with the `request_id`, token and machine of one that was answered in the last seven days is that one asked again: it
+    /// gives the same device and enrollment with a fresh credential, and uses the token no second time.
     package func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {
         try await database.enroll(token: token, request: request)
     }
@@ -80,15 +85,14 @@ package final class CollectorRegistry: Sendable {
         try await database.rotateCredential(device)
     }
 
-    /// The device's credential is refused from now on; what it has sent stays.
+    /// The device has left: its credential is refused until it enrolls again with it; what it has sent stays.
     package func unenroll(device: DeviceID) async throws(StoreError) {
-        try await database.revoke(device)
+        try await database.leave(device)
     }
 
     /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and before it is asked for.
-    /// - Parameter at: the collector's clock, microseconds since 1970.
-    package func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) {
-        let isDue = database.seen.note(device, SeenBuffer.Entry(at: at, beacon: beacon, identity: identity))
+    package func seen(_ device: DeviceID, _ sight: DeviceSight) {
+        let isDue = database.seen.note(device, sight)
         // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
         if isDue { Task { await database.writeSeen() } }
     }
@@ -111,11 +115,6 @@ package final class CollectorRegistry: Sendable {
     /// - Parameter organization: `nil` for any; a device of another one is not there.
     package func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         try await database.device(id, organization: organization)
-    }
-
-    /// The organization's newest profile, as the device gets it.
-    package func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data) {
-        try await database.profile(organization)
     }
 
     // MARK: Tokens
@@ -163,6 +162,14 @@ package final class CollectorRegistry: Sendable {
 
     package func revokeToken(_ id: String) async throws(StoreError) {
         try await database.revokeToken(id)
+    }
+
+    /// Whether the file that was opened is still there: a registry whose file was removed or replaced refuses everything.
+    package func readiness() async -> StoreReadiness {
+        do throws(StoreError) {
+            try await database.requireInPlace()
+            return .ready
+        } catch { return .notReady(error.message) }
     }
 
     /// Writes what is left to write and closes.

@@ -19,12 +19,7 @@ extension FirstStart {
                 try meta.bind(name, value)
                 try meta.run()
             }
-            let insert = try connection.cached("INSERT INTO organization (name, created) VALUES (?, ?)")
-            try insert.bind(organization, now)
-            try insert.run()
-            let profile = try connection.cached("INSERT INTO profile (organization, revision, bytes, created) VALUES (?, ?, ?, ?)")
-            try profile.bind(organization, 1, defaultProfile.encoded, now)
-            try profile.run()
+            _ = try RegistryDatabase.insertOrganization(organization, at: now, into: connection)
 
             let enrollment = Secret(.enrollment)
             try RegistryDatabase.insertToken(
@@ -39,18 +34,5 @@ extension FirstStart {
                 secret: administrator, into: connection)
             return FirstStart(enrollmentToken: enrollment.text, administratorToken: administrator.text)
         }
-    }
-
-    /// All modules but GPS, analytics on, logging on at information; intervals are left to the device.
-    private static var defaultProfile: WireProfile {
-        var profile = WireProfile()
-        profile.revision = 1
-        profile.organization = organization
-        profile.sampling.modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"]
-        profile.sampling.modulesGiven = true
-        profile.analytics.enabled = true
-        profile.logging.enabled = true
-        profile.logging.level = .information
-        return profile
     }
 }

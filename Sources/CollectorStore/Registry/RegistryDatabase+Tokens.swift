@@ -74,18 +74,4 @@ extension RegistryDatabase {
         }
         guard changed == 1 else { throw StoreError(.notFound, "there is no token \"\(id)\".") }
     }
-
-    func profile(_ organization: String) throws(StoreError) -> (revision: UInt64, bytes: Data) {
-        guard let profile = try read({ () throws(SQLiteError) in try newestProfile(organization) }) else {
-            throw StoreError(.notFound, "there is no profile of organization \"\(organization)\".")
-        }
-        return profile
-    }
-
-    func newestProfile(_ organization: String) throws(SQLiteError) -> (revision: UInt64, bytes: Data)? {
-        let statement = try connection.cached("SELECT revision, bytes FROM profile WHERE organization = ? ORDER BY revision DESC LIMIT 1")
-        try statement.bind(organization)
-        defer { statement.reset() }
-        return try statement.step() ? (try statement.uint64(0), statement.data(1)) : nil
-    }
 }

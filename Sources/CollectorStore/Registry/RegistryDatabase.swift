@@ -8,24 +8,39 @@ actor RegistryDatabase {
     let connection: Connection
     nonisolated let cache = CredentialCache()
     nonisolated let seen = SeenBuffer()
+    nonisolated let profiles = ProfileCache()
+    nonisolated let commands: OpenCommands
+    nonisolated let results = ResultBuffer()
     nonisolated let clock: any StoreClock
     let logger: Logger
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.registry")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(connection: sending Connection, clock: any StoreClock, logger: Logger) {
+    /// The file that was opened.
+    private let identity: FileIdentity
+
+    init(connection: sending Connection, commands: OpenCommands, clock: any StoreClock, logger: Logger) {
+        identity = FileIdentity(path: connection.path)
         self.connection = connection
+        self.commands = commands
         self.clock = clock
         self.logger = logger
     }
 
     func transaction<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
+        try requireInPlace()
         do { return try connection.transaction(.immediate, body) } catch { throw StoreError(error) }
     }
 
     func read<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
-        try StoreError.mapping(body)
+        try requireInPlace()
+        return try StoreError.mapping(body)
+    }
+
+    /// A registry whose file is gone must not answer from what is no longer anywhere.
+    func requireInPlace() throws(StoreError) {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
 
     /// Writes what was seen; what cannot be written is left out, it can be rebuilt.
@@ -36,12 +51,18 @@ actor RegistryDatabase {
             try transaction { () throws(SQLiteError) in
                 let statement = try connection.cached(
                     """
-                    INSERT INTO device_state (device, last_seen, beacon, identity) SELECT ?1, ?2, ?3, ?4 WHERE EXISTS
-                    (SELECT 1 FROM device WHERE id = ?1) ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
-                    beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity)
+                    INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token)
+                    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+                    ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
+                    beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
+                    last_beacon = coalesce(excluded.last_beacon, last_beacon),
+                    expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
+                    push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
                     """)
-                for (device, entry) in entries {
-                    try statement.bind(device.data, entry.at, entry.beacon?.encoded, entry.identity?.encoded)
+                for (device, sight) in entries {
+                    try statement.bind(
+                        device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
+                        sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid)
                     try statement.run()
                 }
             }
@@ -52,6 +73,7 @@ actor RegistryDatabase {
 
     func close() {
         writeSeen()
+        writeResults()
         do throws(SQLiteError) {
             _ = try connection.checkpoint(.truncate)
             try connection.close()

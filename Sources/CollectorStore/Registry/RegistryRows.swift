@@ -32,8 +32,16 @@ package struct DeviceRow: Equatable, Sendable {
     /// First and latest enrollment, microseconds since 1970 by the collector's clock, as are all times here.
     package var created: Int64
     package var enrolled: Int64
-    /// When it was revoked or unenrolled; `nil` while it is welcome.
+    /// When an administrator revoked it; `nil` while it is welcome.
     package var revoked: Int64?
+    /// When it unenrolled; `nil` while it is enrolled.
+    package var left: Int64?
+    /// 16 bytes, another one at every enrollment; empty for a device that enrolled at a collector before it gave any.
+    package var enrollmentID = Data()
+    /// When its newest beacon came.
+    package var lastBeacon: Int64?
+    /// The beacon schedule it says it keeps; 0: none, `nil`: never said.
+    package var expectedBeaconSeconds: UInt32?
     package var lastSeen: Int64?
     package var beacon: WireBeacon?
     package var identity: WireSystemIdentity?
@@ -60,12 +68,24 @@ package struct EnrollResult: Equatable, Sendable {
     package var profileRevision: UInt64
     /// The id asked for was kept.
     package var deviceKept: Bool
+    /// 16 bytes; commands belong to it.
+    package var enrollmentID: Data
+}
+
+package struct OrganizationRow: Equatable, Sendable {
+    package var name: String
+    package var created: Int64
+    package var devices: Int
+    /// The newest over its own and its applications' profiles.
+    package var profileRevision: UInt64
 }
 
 package enum EnrollError: Error, Equatable, Sendable {
     case tokenUnknown, tokenExpired, tokenUsedUp, tokenRevoked
     /// The id is known and the previous credential does not prove it, or it belongs to another organization.
     case deviceConflict
+    /// An administrator has revoked the device.
+    case deviceRevoked
     case store(StoreError)
 }
 

@@ -12,10 +12,14 @@ struct Secret: Sendable {
     let text: String
     var hash: Data { Self.hash(of: text) }
 
-    init(_ kind: Kind) {
+    /// 32 bytes from the system's generator.
+    static func randomBytes() -> Data {
         var generator = SystemRandomNumberGenerator()
-        let bytes = Data((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-        let encoded = bytes.base64EncodedString().compactMap { character -> Character? in
+        return Data((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+
+    init(_ kind: Kind) {
+        let encoded = Self.randomBytes().base64EncodedString().compactMap { character -> Character? in
             switch character {
             case "+": "-"
             case "/": "_"

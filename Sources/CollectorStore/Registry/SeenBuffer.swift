@@ -4,14 +4,8 @@ import WireModel
 /// What devices' newest records say of them, until it is written: one entry a device, bounded. Derived from records, so losing it costs a
 /// rebuild and nothing else.
 final class SeenBuffer: Sendable {
-    struct Entry: Sendable {
-        var at: Int64
-        var beacon: WireBeacon?
-        var identity: WireSystemIdentity?
-    }
-
     private struct State {
-        var entries: [DeviceID: Entry] = [:]
+        var entries: [DeviceID: DeviceSight] = [:]
         var lastWrite: Int64 = .min
         var isWriting = false
     }
@@ -21,17 +15,10 @@ final class SeenBuffer: Sendable {
     private static let limit = 65_536
 
     /// - Returns: whether the caller should see to it that it is written now.
-    func note(_ device: DeviceID, _ entry: Entry) -> Bool {
+    func note(_ device: DeviceID, _ sight: DeviceSight) -> Bool {
         state.withLock { state in
-            if var former = state.entries[device] {
-                former.at = max(former.at, entry.at)
-                former.beacon = entry.beacon ?? former.beacon
-                former.identity = entry.identity ?? former.identity
-                state.entries[device] = former
-            } else if state.entries.count < Self.limit {
-                state.entries[device] = entry
-            }
-            let (elapsed, overflow) = entry.at.subtractingReportingOverflow(state.lastWrite)
+            if state.entries[device]?.merge(sight) == nil, state.entries.count < Self.limit { state.entries[device] = sight }
+            let (elapsed, overflow) = sight.at.subtractingReportingOverflow(state.lastWrite)
             // A clock stepped back must not hold writing for long either.
             guard !state.isWriting, overflow || elapsed < 0 || elapsed >= Self.intervalMicroseconds else { return false }
             state.isWriting = true
@@ -39,7 +26,7 @@ final class SeenBuffer: Sendable {
         }
     }
 
-    func take(at time: Int64) -> [DeviceID: Entry] {
+    func take(at time: Int64) -> [DeviceID: DeviceSight] {
         state.withLock { state in
             let entries = state.entries
             state.entries = [:]

@@ -18,11 +18,24 @@ package struct StoreVerifier {
             var report = VerifyReport()
             for stream in StreamName.allCases {
                 var verification = StreamVerification(stream: stream, baseline: listing.baseline[stream] ?? [])
+                for entry in listing.missing where entry.partition.stream == stream {
+                    report.add(
+                        .init(
+                            code: .missing, file: entry.partition.name, stream: "\(stream)",
+                            message: "the file is not there and retention has not removed it; it had at least \(entry.slices) slices."))
+                }
                 for partition in listing.partitions where partition.stream == stream {
                     do throws(StoreError) {
-                        guard let file = try DayFile(reading: partition, in: directory) else { continue }
+                        let leastSlices = listing.slices[partition]
+                        guard let file = try DayFile(reading: partition, in: directory) else {
+                            // Its making was cut short, unless it was in use.
+                            if let leastSlices { Self.addEmptied(partition, leastSlices, found: 0, &report) }
+                            continue
+                        }
                         report.files += 1
                         try verification.check(file, &report)
+                        let found = try file.rowCounts().slices
+                        if let leastSlices, found < leastSlices { Self.addEmptied(partition, leastSlices, found: found, &report) }
                     } catch {
                         if !DataDirectory.exists(directory.path(of: partition)) { throw error }
                         verification.isIncomplete = true
@@ -54,8 +67,19 @@ package struct StoreVerifier {
         }
     }
 
+    private static func addEmptied(_ partition: Partition, _ least: Int, found: Int, _ report: inout VerifyReport) {
+        report.add(
+            .init(
+                code: .missing, file: partition.name, stream: "\(partition.stream)",
+                message: "the file has \(found) slices; when it was last closed it had \(least)."))
+    }
+
     private struct Listing {
         var baseline: [StreamName: [Baseline.Entry]] = [:]
+        /// What each file has at least, where that is known.
+        var slices: [Partition: Int] = [:]
+        /// Files that should be there and are not.
+        var missing: [RecordFileList.Entry] = []
         /// Ascending.
         var partitions: [Partition] = []
     }
@@ -71,9 +95,25 @@ package struct StoreVerifier {
             let baseline = Baseline(connection)
             removed = Set(try baseline.removedPartitions())
             for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
+            for entry in try baseline.recordFiles() where !removed.contains(entry.partition) {
+                listing.slices[entry.partition] = entry.slices
+                listing.missing.append(entry)
+            }
         }
         listing.partitions = try directory.partitions().filter { !removed.contains($0) }
+        let present = Set(listing.partitions)
+        listing.missing.removeAll { present.contains($0.partition) }
+        if !listing.missing.isEmpty {
+            // Retention beside us may just have removed them.
+            let removed = try removedPartitions()
+            listing.missing.removeAll { removed.contains($0.partition) }
+        }
         return listing
+    }
+
+    private func removedPartitions() throws(StoreError) -> Set<Partition> {
+        guard let connection = try CollectorDatabase.openReading(directory) else { return [] }
+        return Set(try Baseline(connection).removedPartitions())
     }
 
     /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then.

@@ -17,6 +17,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     package var retryAfterMs: Int?
     /// The limit that was met, in its own unit.
     package var limit: Int?
+    /// The place in the body that is wrong: `sampling.modules[2]`.
+    package var field: String?
 
     package init(
         status: Int, code: String, title: String, detail: String? = nil, retryable: Bool = false, scope: Scope = .collector,

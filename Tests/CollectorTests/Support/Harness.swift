@@ -15,6 +15,7 @@ import WireModel
 struct Harness: Sendable {
     let store = InMemoryRecordStore()
     let registry = InMemoryRegistry()
+    let library = InMemoryLibrary()
     let server: CollectorServer
 
     static let now: Int64 = 1_750_000_000_000_000
@@ -24,7 +25,9 @@ struct Harness: Sendable {
         adjust(&settings)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        server = CollectorServer(store: store, registry: registry, settings: settings, logger: logger, clock: { Self.now })
+        server = CollectorServer(
+            store: store, registry: registry, profiles: library, commands: library, settings: settings, logger: logger,
+            clock: { Self.now })
     }
 
     /// Runs against the responder alone, without a socket.

@@ -13,7 +13,6 @@ final class InMemoryRegistry: DeviceRegistry {
         var people: [String: Person] = [:]
         var devices: [DeviceID: DeviceRow] = [:]
         var credentials: [String: DeviceID] = [:]
-        var profiles: [String: (revision: UInt64, bytes: Data)] = [:]
         var enrollments = 0
     }
 
@@ -27,10 +26,6 @@ final class InMemoryRegistry: DeviceRegistry {
             for role in PersonRole.allCases {
                 state.people["\(role)-\(organization)"] = Person(name: "\(role)", role: role, organization: organization)
             }
-            var profile = WireProfile()
-            profile.revision = 7
-            profile.organization = organization
-            state.profiles[organization] = (7, profile.encoded)
         }
         self.state = Mutex(state)
     }
@@ -54,17 +49,18 @@ final class InMemoryRegistry: DeviceRegistry {
             state.devices[id] = DeviceRow(
                 id: id, organization: organization, name: request.deviceName, operatingSystem: request.operatingSystem,
                 agentVersion: request.agentVersion, application: request.application, machineHash: request.machineHash, test: request.test,
-                created: Harness.now, enrolled: Harness.now)
+                created: Harness.now, enrolled: Harness.now, enrollmentID: Data(repeating: 9, count: 16))
             state.credentials[credential] = id
             return EnrollResult(
-                deviceID: id, credential: credential, organization: organization, profileRevision: 7, deviceKept: false)
+                deviceID: id, credential: credential, organization: organization, profileRevision: 1, deviceKept: false,
+                enrollmentID: Data(repeating: 9, count: 16))
         }
     }
 
     func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication {
         state.withLock { state in
             guard let id = state.credentials[credential], let device = state.devices[id] else { return .unknown }
-            return device.revoked == nil ? .device(device) : .revoked
+            return device.revoked == nil && device.left == nil ? .device(device) : .revoked
         }
     }
 
@@ -78,16 +74,22 @@ final class InMemoryRegistry: DeviceRegistry {
     }
 
     func unenroll(device: DeviceID) async throws(StoreError) {
-        state.withLock { $0.devices[device]?.revoked = Harness.now }
+        state.withLock { $0.devices[device]?.left = Harness.now }
     }
 
-    func seen(device: DeviceID, at: Int64, beacon: WireBeacon?, identity: WireSystemIdentity?) async {
+    func seen(_ device: DeviceID, _ sight: DeviceSight) async {
         state.withLock { state in
-            state.devices[device]?.lastSeen = at
-            if let beacon { state.devices[device]?.beacon = beacon }
-            if let identity { state.devices[device]?.identity = identity }
+            state.devices[device]?.lastSeen = sight.at
+            if let beacon = sight.beacon {
+                state.devices[device]?.beacon = beacon
+                state.devices[device]?.lastBeacon = sight.beaconAt
+            }
+            if let seconds = sight.expectedBeaconSeconds { state.devices[device]?.expectedBeaconSeconds = seconds }
+            if let identity = sight.identity { state.devices[device]?.identity = identity }
         }
     }
+
+    func readiness() async -> StoreReadiness { .ready }
 
     func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage {
         state.withLock { state in
@@ -100,9 +102,5 @@ final class InMemoryRegistry: DeviceRegistry {
 
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         state.withLock { $0.devices[id].flatMap { organization == nil || $0.organization == organization ? $0 : nil } }
-    }
-
-    func profile(organization: String) async throws(StoreError) -> (revision: UInt64, bytes: Data) {
-        state.withLock { $0.profiles[organization] ?? (0, Data()) }
     }
 }

@@ -1,0 +1,109 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+/// A command as people ask for it: `{kind, arguments, expiresAt | expiresInSeconds}`.
+struct CommandDocument {
+    var action: WireCommand.OneOf_Action
+    /// Microseconds since 1970.
+    var expires: Int64
+
+    /// Unless the request says otherwise: one day.
+    static let defaultSeconds: Int64 = 86_400
+    /// Seconds from now: 30 d at most.
+    static let seconds: ClosedRange<Int64> = 1...(30 * 86_400)
+    /// Seconds a capture or another log level lasts: 1 s to 24 h.
+    static let lastingSeconds: ClosedRange<UInt32> = 1...86_400
+    static let textBytes = 1024
+    static let maximumCategories = 32
+
+    init(_ body: Data, now: Int64) throws(Problem) {
+        var fields = try FieldReader(body: body)
+        guard let kind = try fields.text("kind") else { throw .invalidField("kind", "is missing. Known: \(Self.kinds).") }
+        let given = try fields.object("arguments")
+        let expiresAt = try fields.time("expiresAt")
+        let lasting = try fields.integer("expiresInSeconds", Self.seconds)
+        try fields.finish()
+        guard expiresAt == nil || lasting == nil else { throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.") }
+        expires = expiresAt ?? now + (lasting ?? Self.defaultSeconds) * 1_000_000
+        guard expires > now, expires - now <= Self.seconds.upperBound * 1_000_000 else {
+            throw .invalidField("expiresAt", "is not within the next 30 days.")
+        }
+        var arguments = given
+        switch kind {
+        case "request-logs": action = .requestLogs(try Self.requestLogs(&arguments))
+        case "cancel": action = .cancel(try Self.cancel(&arguments))
+        case "send-beacon": action = .sendBeacon(WireSendBeacon())
+        case "query-device-information": action = .queryDeviceInformation(WireQueryDeviceInformation())
+        case "reload-profile": action = .reloadProfile(WireReloadProfile())
+        case "change-log-level": action = .changeLogLevel(try Self.changeLogLevel(&arguments))
+        case "wipe":
+            var wipe = WireWipe()
+            if let reason = try Self.bounded(&arguments, "reason") { wipe.reason = reason }
+            action = .wipe(wipe)
+        default: throw .invalidField("kind", "is \(kind.utf8.count <= 64 ? kind : "too long"). Known: \(Self.kinds).")
+        }
+        try arguments?.finish()
+    }
+
+    private static let kinds =
+        "request-logs, cancel, send-beacon, query-device-information, reload-profile, change-log-level, wipe"
+
+    /// Erasing a device's data is an administrator's; everything else an operator may ask for.
+    var role: PersonRole {
+        if case .wipe = action { .administrator } else { .operator }
+    }
+
+    private static func requestLogs(_ fields: inout FieldReader?) throws(Problem) -> WireRequestLogs {
+        var request = WireRequestLogs()
+        request.mode = .snapshot
+        if let mode = try fields?.text("mode") { request.mode = try EnumName.requestMode.value(mode, "arguments.mode") }
+        if let type = try fields?.text("type") { request.type = try EnumName.logType.value(type, "arguments.type") }
+        request.level = .verbose
+        if let level = try fields?.text("level") { request.level = try EnumName.logLevel.value(level, "arguments.level") }
+        if let since = try fields?.time("since") { request.since = since }
+        if let until = try fields?.time("until") { request.until = until }
+        guard !request.hasSince || !request.hasUntil || request.since < request.until else {
+            throw .invalidField("arguments.until", "is not after `since`.")
+        }
+        let seconds = try fields?.integer("captureSeconds", lastingSeconds)
+        guard (request.mode == .capture) == (seconds != nil) else {
+            throw .invalidField("arguments.captureSeconds", "goes with mode capture, and mode capture with it.")
+        }
+        request.captureSeconds = seconds ?? 0
+        request.maximumBytes = try fields?.integer("maximumBytes", 0...UInt64(Int64.max)) ?? 0
+        request.categories = try fields?.texts("categories") ?? []
+        guard request.categories.count <= maximumCategories, request.categories.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
+            throw .invalidField("arguments.categories", "has more than \(maximumCategories) names, or one that is empty or over 255 bytes.")
+        }
+        request.text = try bounded(&fields, "text") ?? ""
+        request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? false
+        return request
+    }
+
+    private static func cancel(_ fields: inout FieldReader?) throws(Problem) -> WireCancelCommand {
+        guard let text = try fields?.text("command"), let id = CommandID(text) else {
+            throw .invalidField("arguments.command", "is not a command's id (a UUID).")
+        }
+        var cancel = WireCancelCommand()
+        cancel.commandID = id.data
+        return cancel
+    }
+
+    private static func changeLogLevel(_ fields: inout FieldReader?) throws(Problem) -> WireChangeLogLevel {
+        guard let level = try fields?.text("level") else { throw .invalidField("arguments.level", "is missing.") }
+        guard let seconds = try fields?.integer("durationSeconds", lastingSeconds) else {
+            throw .invalidField("arguments.durationSeconds", "is missing; \(lastingSeconds.lowerBound) to \(lastingSeconds.upperBound).")
+        }
+        var change = WireChangeLogLevel()
+        change.level = try EnumName.logLevel.value(level, "arguments.level")
+        change.durationSeconds = seconds
+        return change
+    }
+
+    private static func bounded(_ fields: inout FieldReader?, _ name: String) throws(Problem) -> String? {
+        guard let text = try fields?.text(name) else { return nil }
+        guard text.utf8.count <= textBytes else { throw .invalidField("arguments.\(name)", "has more than \(textBytes) bytes.") }
+        return text
+    }
+}

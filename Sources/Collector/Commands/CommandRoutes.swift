@@ -1,0 +1,131 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// What people ask of devices: viewers see it, operators ask for anything but a wipe, administrators for that too.
+struct CommandRoutes: Sendable {
+    static let bodyBytes = 64 * 1024
+    static let keyBytes = 1...255
+
+    let registry: any DeviceRegistry
+    let commands: any CommandRegistry
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/devices/{device}/commands", .person(.viewer), handle: list),
+            Route(.post, "/api/v1/devices/{device}/commands", .person(.operator), handle: issue),
+            Route(.get, "/api/v1/devices/{device}/commands/{command}", .person(.viewer), handle: get),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
+        let device = try await known(exchange)
+        let cursor = try query.cursor()
+        var position: CommandPosition?
+        if let cursor {
+            position = cursor.before.flatMap(CommandPosition.init(text:))
+            guard cursor.device == device.id, position != nil else { throw Problem.invalidParameter("cursor", "is of another list.") }
+        }
+        let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
+        return try Page(
+            items: try page.commands.map { try CommandView($0, now: exchange.now) },
+            next: page.next.map { PageCursor(device: device.id, before: $0.text).text }
+        ).response()
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let device = try await known(exchange)
+        guard let id = CommandID(exchange.parameters["command"] ?? ""), let row = try await commands.command(id, of: device.id) else {
+            throw Problem.notFound("The device has no such command.")
+        }
+        return try CommandView(row, now: exchange.now).response()
+    }
+
+    private func issue(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let device = try await known(exchange)
+        let person = try exchange.person
+        let key = exchange.request.headers[.idempotencyKey]
+        if let key, !Self.keyBytes.contains(key.utf8.count) {
+            throw Problem.malformed("Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(Self.keyBytes.upperBound).")
+        }
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            let document = try CommandDocument(body, now: exchange.now)
+            guard person.role >= document.role else {
+                throw Problem.forbidden("A wipe needs the role \(document.role); the token has the role \(person.role).")
+            }
+            let new = NewCommand(
+                device: device.id, action: document.action, expires: document.expires, issuer: person.name, idempotencyKey: key,
+                request: body)
+            let issued: (row: CommandRow, isNew: Bool)
+            do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
+                throw Problem.ofCommand(error)
+            }
+            let view = try CommandView(issued.row, now: exchange.now)
+            if issued.isNew {
+                logger.notice(
+                    "command issued",
+                    metadata: [
+                        "device.id": "\(device.id)", "command.id": "\(view.id)", "command.kind": "\(view.kind)", "person": "\(person.name)",
+                    ])
+            }
+            var response = try view.response(status: issued.isNew ? .created : .ok)
+            response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.id)"
+            return response
+        }
+    }
+
+    private func known(_ exchange: Exchange) async throws -> DeviceRow {
+        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
+            let device = try await registry.device(id, organization: exchange.person.organization)
+        else { throw Problem.noDevice }
+        return device
+    }
+}
+
+extension CommandPosition {
+    fileprivate var text: String { "\(created).\(id)" }
+
+    fileprivate init?(text: String) {
+        let parts = text.split(separator: ".")
+        guard parts.count == 2, let created = Int64(parts[0]), let id = CommandID(String(parts[1])) else { return nil }
+        self.init(created: created, id: id)
+    }
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = known("Idempotency-Key")
+}
+
+extension Problem {
+    static let noDevice = Problem.notFound("Your organization has no such device.")
+
+    static func ofCommand(_ error: IssueError) -> Problem {
+        switch error {
+        case .unknownDevice: noDevice
+        case .deviceLeft:
+            Problem(
+                status: 409, code: "device-left", title: "Device has left",
+                detail: "The device has unenrolled or was revoked: nothing reaches it until it enrolls again.", scope: .device)
+        case .unknownCommand: invalidField("arguments.command", "is no command of this device.")
+        case .tooMany(let limit):
+            Problem(
+                status: 409, code: "too-many-commands", title: "Too many commands",
+                detail: "As many commands wait for the device as it may have (\(limit)), or for all devices. Wait for their end or expiry.",
+                retryable: true, scope: .device, limit: limit)
+        case .keyUsed:
+            Problem(
+                status: 422, code: "idempotency-key-used", title: "Idempotency key used",
+                detail: "Another command was asked for with this Idempotency-Key. Choose a key of its own for each command.", scope: .record
+            )
+        case .store(let error): ofStore(error)
+        }
+    }
+}

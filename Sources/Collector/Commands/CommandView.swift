@@ -1,0 +1,66 @@
+import CollectorStore
+import Foundation
+import SwiftProtobuf
+import WireModel
+
+/// A command as people see it.
+struct CommandView: Encodable {
+    var id: String
+    var device: String
+    var kind: String
+    var arguments: JSONValue
+    var issuedAt: String
+    var issuedBy: String
+    var expiresAt: String
+    /// `queued` until the device says something of it.
+    var state: String
+    /// 0 to 1.
+    var progress: Double
+    var detail: String?
+    var updatedAt: String?
+    var deviceInformation: JSONValue?
+
+    init(_ row: CommandRow, now: Int64) throws {
+        id = row.id?.description ?? ""
+        device = row.device.description
+        issuedAt = Timestamp.text(row.created)
+        issuedBy = row.issuer
+        expiresAt = Timestamp.text(row.expires)
+        state = EnumName.commandState.name(row.state(at: now))
+        progress = Double(row.status.progress) / 10_000
+        detail = row.status.detail.isEmpty ? nil : row.status.detail
+        updatedAt = row.updated.map(Timestamp.text)
+        deviceInformation = try row.status.information.map(MessageView.json)
+        (kind, arguments) = Self.action(row.command.action)
+    }
+
+    private static func action(_ action: WireCommand.OneOf_Action?) -> (String, JSONValue) {
+        switch action {
+        case .requestLogs(let request):
+            var fields: [String: JSONValue] = [
+                "mode": .text(EnumName.requestMode.name(request.mode)), "type": .text(EnumName.logType.name(request.type)),
+                "level": .text(EnumName.logLevel.name(request.level)), "includeVerboseRing": .boolean(request.includeVerboseRing),
+            ]
+            if request.hasSince { fields["since"] = .text(Timestamp.text(request.since)) }
+            if request.hasUntil { fields["until"] = .text(Timestamp.text(request.until)) }
+            if request.captureSeconds > 0 { fields["captureSeconds"] = .integer(Int64(request.captureSeconds)) }
+            if request.maximumBytes > 0 { fields["maximumBytes"] = .unsigned(request.maximumBytes) }
+            if !request.categories.isEmpty { fields["categories"] = .array(request.categories.map { .text($0) }) }
+            if !request.text.isEmpty { fields["text"] = .text(request.text) }
+            return ("request-logs", .object(fields))
+        case .cancel(let cancel): return ("cancel", .object(["command": .text(CommandID(cancel.commandID)?.description ?? "")]))
+        case .sendBeacon: return ("send-beacon", .object([:]))
+        case .queryDeviceInformation: return ("query-device-information", .object([:]))
+        case .reloadProfile: return ("reload-profile", .object([:]))
+        case .changeLogLevel(let change):
+            return (
+                "change-log-level",
+                .object([
+                    "level": .text(EnumName.logLevel.name(change.level)), "durationSeconds": .integer(Int64(change.durationSeconds)),
+                ])
+            )
+        case .wipe(let wipe): return ("wipe", .object(wipe.reason.isEmpty ? [:] : ["reason": .text(wipe.reason)]))
+        case nil: return ("unknown", .object([:]))
+        }
+    }
+}

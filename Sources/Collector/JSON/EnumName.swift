@@ -1,0 +1,75 @@
+import WireModel
+
+/// Names of an enum's values as people write them: kebab-case without the prefix they have in telemetry.proto, or whole as protobuf's
+/// JSON has them (`wifi`, `NETWORK_CLASS_WIFI`).
+struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where Value.RawValue == Int {
+    private let values: [(name: String, value: Value)]
+    private let prefix: String
+
+    /// - Parameter named: with the name of each value that may be said.
+    init(prefix: String, _ named: [(name: String, value: Value)]) {
+        self.prefix = prefix
+        values = named
+    }
+
+    func value(_ text: String, _ place: String) throws(Problem) -> Value {
+        let plain = text.hasPrefix(prefix) ? text.dropFirst(prefix.count).lowercased().replacing("_", with: "-") : text
+        guard let found = values.first(where: { $0.name == plain }) else {
+            throw .invalidField(place, "is none of \(values.map(\.name).joined(separator: ", ")).")
+        }
+        return found.value
+    }
+
+    /// The value's name; its number where it has none.
+    func name(_ value: Value) -> String {
+        values.first { $0.value == value }?.name ?? "\(value.rawValue)"
+    }
+}
+
+extension EnumName<WireLogLevel> {
+    static var logLevel: Self {
+        Self(
+            prefix: "LOG_LEVEL_",
+            [("error", .error), ("warning", .warning), ("information", .information), ("verbose", .verbose)])
+    }
+}
+
+extension EnumName<WireLogType> {
+    static var logType: Self {
+        Self(prefix: "LOG_TYPE_", [("all", .unspecified), ("application", .application), ("crash", .crash)])
+    }
+}
+
+extension EnumName<WirePrivacyAction> {
+    static var privacyAction: Self {
+        Self(prefix: "PRIVACY_ACTION_", [("send", .send), ("hash", .hash), ("coarsen", .coarsen), ("drop", .drop)])
+    }
+}
+
+extension EnumName<WireNetworkClass> {
+    static var networkClass: Self {
+        Self(
+            prefix: "NETWORK_CLASS_",
+            [
+                ("unknown", .unknown), ("offline", .offline), ("ethernet", .ethernet), ("wifi", .wifi), ("cellular", .cellular),
+                ("loopback", .loopback), ("tunnel", .tunnel), ("other", .other),
+            ])
+    }
+}
+
+extension EnumName<WireRequestLogs.Mode> {
+    static var requestMode: Self {
+        Self(prefix: "MODE_", [("snapshot", .snapshot), ("capture", .capture)])
+    }
+}
+
+extension EnumName<WireCommandState> {
+    static var commandState: Self {
+        Self(
+            prefix: "COMMAND_STATE_",
+            [
+                ("queued", .unspecified), ("received", .received), ("running", .running), ("done", .done), ("failed", .failed),
+                ("not-now", .notNow), ("expired", .expired), ("unsupported", .unsupported),
+            ])
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import WireModel
+
+/// Reads the fields of a JSON object by name and type, and says of everything that is wrong where it is: `sampling.modules[2]`.
+///
+/// What is read is remembered; `finish` refuses what nobody asked for, so that a misspelt field is never silently nothing.
+struct FieldReader {
+    let path: String
+    private let fields: [String: JSONValue]
+    private var known: Set<String> = []
+
+    /// - Throws: `Problem` `malformed` where the body is not a JSON object.
+    init(body: Data) throws(Problem) {
+        let value: JSONValue
+        do { value = try JSONDecoder().decode(JSONValue.self, from: body) } catch {
+            throw .malformed("The body of \(body.count) bytes is not JSON.")
+        }
+        guard case .object(let fields) = value else { throw .malformed("The body is not a JSON object.") }
+        self.init(path: "", fields: fields)
+    }
+
+    private init(path: String, fields: [String: JSONValue]) {
+        self.path = path
+        self.fields = fields
+    }
+
+    /// The place of a field, for messages.
+    func place(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+    /// The names that are given.
+    var names: [String] { fields.keys.sorted() }
+
+    /// `nil` where it is absent or null.
+    mutating func value(_ name: String) -> JSONValue? {
+        known.insert(name)
+        let value = fields[name]
+        return value == .null ? nil : value
+    }
+
+    mutating func text(_ name: String) throws(Problem) -> String? {
+        try value(name).map { value throws(Problem) in try Self.text(value, place(name)) }
+    }
+
+    mutating func flag(_ name: String) throws(Problem) -> Bool? {
+        try value(name).map { value throws(Problem) -> Bool in
+            guard case .boolean(let flag) = value else { throw .invalidField(place(name), "is not true or false.") }
+            return flag
+        }
+    }
+
+    mutating func number(_ name: String) throws(Problem) -> Double? {
+        try value(name).map { value throws(Problem) -> Double in
+            switch value {
+            case .integer(let number): return Double(number)
+            case .unsigned(let number): return Double(number)
+            case .real(let number): return number
+            default: throw .invalidField(place(name), "is not a number.")
+            }
+        }
+    }
+
+    /// A whole number in a range; also as a string, as protobuf's JSON writes 64 bits.
+    mutating func integer<Number: FixedWidthInteger & Sendable>(_ name: String, _ range: ClosedRange<Number>) throws(Problem) -> Number? {
+        try value(name).map { value throws(Problem) -> Number in
+            let number: Number? =
+                switch value {
+                case .integer(let number): Number(exactly: number)
+                case .unsigned(let number): Number(exactly: number)
+                case .real(let number): Number(exactly: number)
+                case .text(let text): Number(text)
+                default: nil
+                }
+            guard let number, range.contains(number) else {
+                throw .invalidField(place(name), "is not a whole number from \(range.lowerBound) to \(range.upperBound).")
+            }
+            return number
+        }
+    }
+
+    /// A time as people write it, microseconds since 1970.
+    mutating func time(_ name: String) throws(Problem) -> Int64? {
+        try text(name).map { text throws(Problem) -> Int64 in
+            guard let time = Timestamp.parse(text) else {
+                throw .invalidField(place(name), "is not a time such as 2026-01-31T12:00:00.000000Z.")
+            }
+            return time
+        }
+    }
+
+    mutating func object(_ name: String) throws(Problem) -> FieldReader? {
+        try value(name).map { value throws(Problem) in try Self.object(value, place(name)) }
+    }
+
+    mutating func objects(_ name: String) throws(Problem) -> [FieldReader] {
+        var readers: [FieldReader] = []
+        for (position, value) in try list(name).enumerated() { readers.append(try Self.object(value, "\(place(name))[\(position)]")) }
+        return readers
+    }
+
+    mutating func texts(_ name: String) throws(Problem) -> [String] {
+        var texts: [String] = []
+        for (position, value) in try list(name).enumerated() { texts.append(try Self.text(value, "\(place(name))[\(position)]")) }
+        return texts
+    }
+
+    private mutating func list(_ name: String) throws(Problem) -> [JSONValue] {
+        guard let value = value(name) else { return [] }
+        guard case .array(let values) = value else { throw .invalidField(place(name), "is not a list.") }
+        return values
+    }
+
+    /// - Throws: `Problem` for the first field that was not read.
+    func finish() throws(Problem) {
+        guard let name = fields.keys.sorted().first(where: { !known.contains($0) }) else { return }
+        throw .invalidField(place(name), "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
+    }
+
+    private static func text(_ value: JSONValue, _ place: String) throws(Problem) -> String {
+        guard case .text(let text) = value else { throw .invalidField(place, "is not a string.") }
+        return text
+    }
+
+    private static func object(_ value: JSONValue, _ place: String) throws(Problem) -> FieldReader {
+        guard case .object(let fields) = value else { throw .invalidField(place, "is not an object.") }
+        return FieldReader(path: place, fields: fields)
+    }
+}
+
+extension Problem {
+    /// A value that cannot be. - Parameter name: its place in the body.
+    static func invalidField(_ name: String, _ detail: String) -> Problem {
+        var problem = Problem(status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)
+        problem.field = name
+        return problem
+    }
+}

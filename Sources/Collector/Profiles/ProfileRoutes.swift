@@ -1,0 +1,132 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them.
+struct ProfileRoutes: Sendable {
+    /// The custom payload is the largest part of a profile; escaped it may grow.
+    static let bodyBytes = 1024 * 1024
+
+    let profiles: any ProfileRegistry
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/profiles/{organization}", .person(.viewer), handle: get),
+            Route(.put, "/api/v1/profiles/{organization}", .person(.administrator), handle: put),
+            Route(.get, "/api/v1/profiles/{organization}/{app}", .person(.viewer), handle: get),
+            Route(.put, "/api/v1/profiles/{organization}/{app}", .person(.administrator), handle: put),
+            Route(.get, "/api/v1/profile-revisions/{organization}", .person(.viewer), handle: revisions),
+        ]
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let scope = try scope(exchange)
+        let query = try QueryParameters(exchange.request, known: ["revision", "effective"])
+        if try query.flag("effective") {
+            guard query.text("revision") == nil else {
+                throw Problem.invalidParameter("revision", "does not go with `effective`: what devices get is the newest.")
+            }
+            let device: DeviceProfile
+            do throws(StoreError) { device = try await profiles.deviceProfile(of: scope) } catch {
+                throw error.code == .notFound ? Problem.noProfile : .ofStore(error)
+            }
+            return try ProfileView(device, scope).response()
+        }
+        guard let row = try await profiles.profile(scope, revision: try query.revision("revision")) else { throw Problem.noProfile }
+        var response = try ProfileView(row).response()
+        response.headers[.eTag] = RevisionTag(row.revision).text
+        return response
+    }
+
+    private func put(_ exchange: Exchange) async throws -> Response {
+        let scope = try scope(exchange)
+        _ = try QueryParameters(exchange.request, known: [])
+        let person = try exchange.person
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            let profile = try ProfileDocument.read(body)
+            let expected = try await self.expected(exchange, scope)
+            let row: ProfileRow
+            do throws(ProfileError) {
+                row = try await profiles.putProfile(profile, scope, expected: expected, author: person.name)
+            } catch {
+                throw Problem.ofProfile(error)
+            }
+            logger.notice(
+                "profile changed",
+                metadata: [
+                    "organization": "\(scope.organization)", "application": "\(scope.application)", "profile.revision": "\(row.revision)",
+                    "person": "\(person.name)",
+                ])
+            var response = try ProfileView(row).response()
+            response.headers[.eTag] = RevisionTag(row.revision).text
+            return response
+        }
+    }
+
+    /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
+    private func expected(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
+        let headers = exchange.request.headers
+        guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
+        let newest = try await profiles.profile(scope, revision: nil)?.revision ?? 0
+        if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
+        if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
+        // Looked at again when it is put: it must not have changed in between.
+        return newest
+    }
+
+    private func revisions(_ exchange: Exchange) async throws -> Response {
+        let scope = try scope(exchange)
+        let query = try QueryParameters(exchange.request, known: ["application", "limit", "cursor"])
+        let page = try await profiles.profileRevisions(
+            organization: scope.organization, application: query.text("application"), below: try query.revision("cursor"),
+            limit: try query.limit())
+        return try Page(items: try page.revisions.map(ProfileView.init), next: page.next.map { String($0) }).response()
+    }
+
+    /// Another organization is not there.
+    private func scope(_ exchange: Exchange) throws -> ProfileScope {
+        let scope = ProfileScope(
+            organization: exchange.parameters["organization"] ?? "", application: exchange.parameters["app"] ?? "")
+        if let own = try exchange.person.organization, own != scope.organization { throw Problem.noProfile }
+        return scope
+    }
+}
+
+extension QueryParameters {
+    fileprivate func revision(_ name: String) throws -> UInt64? {
+        try text(name).map { text in
+            guard let revision = UInt64(text), revision >= 1, revision <= UInt64(Int64.max) else {
+                throw Problem.invalidParameter(name, "is \(text); expected a revision's number.")
+            }
+            return revision
+        }
+    }
+}
+
+extension Problem {
+    static let noProfile = Problem.notFound("Your organization has no such profile.")
+
+    static func preconditionFailed(_ newest: UInt64) -> Problem {
+        Problem(
+            status: 412, code: "precondition-failed", title: "Changed by another",
+            detail: newest == 0
+                ? "There is no such profile yet."
+                : "The newest revision is \(newest). Read it, make the change there, and put it with `If-Match: \"\(newest)\"`.")
+    }
+
+    static func ofProfile(_ error: ProfileError) -> Problem {
+        switch error {
+        case .unknownOrganization: noProfile
+        case .notNewest(let newest): preconditionFailed(newest)
+        case .invalid(let error):
+            // The message begins with the field.
+            invalidField(String(error.message.prefix { $0 != " " }), String(error.message.drop { $0 != " " }.dropFirst()))
+        case .store(let error): ofStore(error)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import CollectorStore
+import Foundation
+import SwiftProtobuf
+import WireModel
+
+/// One revision of a profile as people see it.
+struct ProfileView: Encodable {
+    var organization: String
+    /// Absent: the whole organization's.
+    var application: String?
+    var revision: UInt64
+    var createdAt: String?
+    /// Absent: nobody put it, the organization began with it.
+    var author: String?
+    var profile: JSONValue
+
+    init(_ row: ProfileRow) throws {
+        organization = row.scope.organization
+        application = row.scope.application.isEmpty ? nil : row.scope.application
+        revision = row.revision
+        createdAt = Timestamp.text(row.created)
+        author = row.author.isEmpty ? nil : row.author
+        profile = try ProfileDocument.json(row.profile)
+    }
+
+    /// What devices of a scope get.
+    init(_ device: DeviceProfile, _ scope: ProfileScope) throws {
+        organization = scope.organization
+        application = scope.application.isEmpty ? nil : scope.application
+        revision = device.revision
+        profile = try ProfileDocument.json(try WireProfile.decode(device.bytes))
+    }
+}
+
+extension ProfileDocument {
+    /// What `read` takes: nothing that the collector sets, and never the privacy key.
+    static func json(_ profile: WireProfile) throws -> JSONValue {
+        var shown = profile
+        shown.revision = 0
+        shown.organization = ""
+        shown.application = ""
+        shown.privacyKey = Data()
+        var options = JSONEncodingOptions()
+        options.alwaysPrintInt64sAsNumbers = true
+        let bytes: Data = try shown.jsonUTF8Bytes(options: options)
+        guard case .object(var fields) = try JSONDecoder().decode(JSONValue.self, from: bytes) else { return .object([:]) }
+        if case .object(var sampling) = fields["sampling"] {
+            // protobuf leaves an empty list out, and here it says "none".
+            if profile.sampling.modulesGiven, sampling["modules"] == nil { sampling["modules"] = .array([]) }
+            sampling["modulesGiven"] = nil
+            fields["sampling"] = .object(sampling)
+        }
+        if case .object(var logging) = fields["logging"], profile.logging.level != .unspecified {
+            logging["level"] = .text(EnumName.logLevel.name(profile.logging.level))
+            fields["logging"] = .object(logging)
+        }
+        if !profile.privacy.isEmpty { fields["privacy"] = .object(profile.privacy.mapValues { .text(EnumName.privacyAction.name($0)) }) }
+        if case .array(let rules) = fields["transmission"] {
+            fields["transmission"] = .array(
+                zip(rules, profile.transmission).map { json, rule in
+                    guard case .object(var fields) = json, !rule.networks.isEmpty else { return json }
+                    fields["networks"] = .array(rule.networks.map { .text(EnumName.networkClass.name($0)) })
+                    return .object(fields)
+                })
+        }
+        if case .array(let fences) = fields["geofences"] {
+            // protobuf leaves a coordinate of 0 out.
+            fields["geofences"] = .array(
+                zip(fences, profile.geofences).map { json, fence in
+                    guard case .object(var fields) = json else { return json }
+                    fields["latitude"] = .real(fence.latitude)
+                    fields["longitude"] = .real(fence.longitude)
+                    return .object(fields)
+                })
+        }
+        return .object(fields)
+    }
+}

@@ -1,0 +1,37 @@
+import CollectorStore
+
+/// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest beacon came.
+enum ReportingState: String {
+    /// Enrolled, with no schedule of beacons to measure it by.
+    case enrolled
+    case reporting
+    /// Two beacons have not come.
+    case late
+    /// Five beacons have not come.
+    case silent
+    /// It has unenrolled.
+    case left
+    /// An administrator has revoked it.
+    case revoked
+
+    /// Beacons missed.
+    static let lateAfter: Int64 = 2
+    static let silentAfter: Int64 = 5
+
+    /// Beacons are counted from the newest that came, or from the enrollment while none has.
+    init(of device: DeviceRow, at now: Int64) {
+        if device.left != nil {
+            self = .left
+        } else if device.revoked != nil {
+            self = .revoked
+        } else if let seconds = device.expectedBeaconSeconds, seconds > 0 {
+            let (elapsed, isOver) = now.subtractingReportingOverflow(max(device.lastBeacon ?? .min, device.enrolled))
+            let interval = Int64(seconds) * 1_000_000
+            // A quarter of an interval for the way: a beacon that is due at this moment has not been missed.
+            let missed = isOver ? Self.silentAfter : (elapsed - interval / 4) / interval
+            self = missed >= Self.silentAfter ? .silent : missed >= Self.lateAfter ? .late : .reporting
+        } else {
+            self = .enrolled
+        }
+    }
+}

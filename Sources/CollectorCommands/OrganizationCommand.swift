@@ -1,0 +1,65 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import Foundation
+
+struct OrganizationCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "organization",
+        abstract: "Make and list organizations; works beside a running collector.",
+        discussion: """
+            Organizations never see each other's data. A new one has a privacy key of its own and the default profile.
+
+            Examples:
+              ws1collector organization create west --data /var/lib/ws1collector
+              ws1collector token create --enrollment --organization west --data /var/lib/ws1collector
+              ws1collector organization list --json --data /var/lib/ws1collector
+            """,
+        subcommands: [Create.self, List.self])
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Make an organization.")
+
+        @OptionGroup var data: DataOptions
+
+        @Argument(help: ArgumentHelp("1 to 63 letters, digits, `.`, `_`, `-`; the first a letter or digit.", valueName: "name"))
+        var name: String
+
+        func run() async throws {
+            try await perform { try await TokenCommand.withRegistry(data) { try await $0.createOrganization(name) } }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "All organizations, by name.")
+
+        @OptionGroup var data: DataOptions
+
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        func run() async throws {
+            try await perform {
+                let rows = try await TokenCommand.withRegistry(data) { try await $0.organizations() }.map(OrganizationView.init)
+                if json { return try printJSON(rows) }
+                printTable(
+                    [["NAME", "DEVICES", "PROFILE", "CREATED"]]
+                        + rows.map { [$0.name, "\($0.devices)", "\($0.profileRevision)", $0.created] })
+            }
+        }
+    }
+}
+
+private struct OrganizationView: Encodable {
+    var name: String
+    var devices: Int
+    var profileRevision: UInt64
+    var created: String
+
+    init(_ row: OrganizationRow) {
+        name = row.name
+        devices = row.devices
+        profileRevision = row.profileRevision
+        created = Timestamp.text(row.created)
+    }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import SQLite
+import Synchronization
+import WireModel
+
+/// Commands that devices have still to be given, in memory: a batch's answer looks here and nowhere else. Bounded per device and in all.
+final class OpenCommands: Sendable {
+    /// Of one device at a time; all of them fit one answer.
+    static let limitPerDevice = 32
+    private static let limit = 100_000
+
+    private struct State {
+        var commands: [DeviceID: [WireCommand]] = [:]
+        var count = 0
+
+        mutating func replace(_ device: DeviceID, by commands: [WireCommand]) {
+            count -= (self.commands[device]?.count ?? 0) - commands.count
+            self.commands[device] = commands.isEmpty ? nil : commands
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// Takes over what an earlier process issued.
+    func load(from connection: Connection, at now: Int64) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id")
+        try statement.bind(now)
+        while try statement.step() {
+            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else { continue }
+            _ = add(command, of: device)
+        }
+    }
+
+    /// What a device is to be given now, oldest first. What has expired goes.
+    /// - Parameter enrollmentID: the device's present enrollment; another one's commands are not for it.
+    func commands(of device: DeviceID, enrollmentID: Data, at now: Int64) -> [WireCommand] {
+        state.withLock { state in
+            guard let open = state.commands[device] else { return [] }
+            let left = open.filter { $0.expires > now }
+            if left.count < open.count { state.replace(device, by: left) }
+            return left.filter { $0.enrollmentID == enrollmentID }
+        }
+    }
+
+    func count(of device: DeviceID, at now: Int64) -> Int {
+        state.withLock { $0.commands[device]?.count { $0.expires > now } ?? 0 }
+    }
+
+    var isFull: Bool { state.withLock { $0.count >= Self.limit } }
+
+    /// - Returns: whether there was room.
+    func add(_ command: WireCommand, of device: DeviceID) -> Bool {
+        state.withLock { state in
+            guard state.count < Self.limit else { return false }
+            state.commands[device, default: []].append(command)
+            state.count += 1
+            return true
+        }
+    }
+
+    /// The device has said how they ended.
+    func end(_ ids: Set<Data>, of device: DeviceID) {
+        state.withLock { state in
+            guard let open = state.commands[device] else { return }
+            state.replace(device, by: open.filter { !ids.contains($0.id) })
+        }
+    }
+
+    /// Forgets the commands of a device's other enrollments.
+    func forget(_ device: DeviceID, but enrollmentID: Data) {
+        state.withLock { state in
+            guard let open = state.commands[device] else { return }
+            state.replace(device, by: open.filter { $0.enrollmentID == enrollmentID })
+        }
+    }
+}

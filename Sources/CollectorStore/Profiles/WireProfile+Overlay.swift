@@ -1,0 +1,60 @@
+import WireModel
+
+extension WireProfile {
+    /// This profile, an organization's, with what an application's decides laid over it, field by field.
+    ///
+    /// What the application's leaves open stays. Privacy classes and module overrides are laid over one by one; lists of rules, geofences
+    /// and pins replace the organization's as a whole where they are not empty; what is scrubbed from logs adds up, so that an
+    /// application's list cannot uncover what the organization hides. Revision, names and key are the caller's to set. Pure.
+    func overlaid(by application: WireProfile) -> WireProfile {
+        var profile = self
+        if application.hasSampling { profile.sampling.overlay(application.sampling) }
+        if application.analytics.hasEnabled { profile.analytics.enabled = application.analytics.enabled }
+        if application.analytics.hasHoldSeconds { profile.analytics.holdSeconds = application.analytics.holdSeconds }
+        if application.hasLogging { profile.logging.overlay(application.logging) }
+        profile.privacy.merge(application.privacy) { $1 }
+        if !application.transmission.isEmpty { profile.transmission = application.transmission }
+        if application.hasBeaconSeconds { profile.beaconSeconds = application.beaconSeconds }
+        if !application.compliance.isEmpty { profile.compliance = application.compliance }
+        if !application.geofences.isEmpty { profile.geofences = application.geofences }
+        if application.hasOfflineTimeAllowedSeconds { profile.offlineTimeAllowedSeconds = application.offlineTimeAllowedSeconds }
+        if application.hasDoNotDisturbAllowed { profile.doNotDisturbAllowed = application.doNotDisturbAllowed }
+        if !application.certificatePins.isEmpty { profile.certificatePins = application.certificatePins }
+        if application.hasCustomPayload { profile.customPayload = application.customPayload }
+        if application.hasTelemetryDisabled { profile.telemetryDisabled = application.telemetryDisabled }
+        if application.hasTest { profile.test = application.test }
+        if application.budgets.hasSentBytesPerDay { profile.budgets.sentBytesPerDay = application.budgets.sentBytesPerDay }
+        if application.budgets.hasWrittenBytesPerDay { profile.budgets.writtenBytesPerDay = application.budgets.writtenBytesPerDay }
+        if application.budgets.hasCpuShare { profile.budgets.cpuShare = application.budgets.cpuShare }
+        return profile
+    }
+}
+
+extension WireSamplingProfile {
+    fileprivate mutating func overlay(_ other: WireSamplingProfile) {
+        if other.modulesGiven {
+            modules = other.modules
+            modulesGiven = true
+        }
+        if other.hasSampleSeconds { sampleSeconds = other.sampleSeconds }
+        if other.hasTransmitSeconds { transmitSeconds = other.transmitSeconds }
+        for override in other.overrides {
+            guard let place = overrides.firstIndex(where: { $0.module == override.module }) else {
+                overrides.append(override)
+                continue
+            }
+            if override.hasSampleSeconds { overrides[place].sampleSeconds = override.sampleSeconds }
+            if override.hasTransmitSeconds { overrides[place].transmitSeconds = override.transmitSeconds }
+        }
+    }
+}
+
+extension WireLoggingProfile {
+    fileprivate mutating func overlay(_ other: WireLoggingProfile) {
+        if other.hasEnabled { enabled = other.enabled }
+        if other.level != .unspecified { level = other.level }
+        if other.hasWifiOnly { wifiOnly = other.wifiOnly }
+        scrubValues += other.scrubValues.filter { !scrubValues.contains($0) }
+        scrubPatterns += other.scrubPatterns.filter { !scrubPatterns.contains($0) }
+    }
+}

@@ -1,0 +1,55 @@
+import WireModel
+
+/// What one batch of a device says of it: that it was there, and what its newest beacon and identity are.
+package struct DeviceSight: Equatable, Sendable {
+    /// The collector's clock, microseconds since 1970.
+    package var at: Int64
+    package var beacon: WireBeacon?
+    package var identity: WireSystemIdentity?
+    /// The schedule the device says it keeps; 0: none, `nil`: not said.
+    package var expectedBeaconSeconds: UInt32?
+
+    /// When the beacon came; `at` until a later sight without one is merged in.
+    private(set) var beaconAt: Int64
+    /// What the beacons so far have said of the push token; the beacon itself is kept without it.
+    private(set) var pushToken = PushTokenChange.unsaid
+
+    enum PushTokenChange: Equatable, Sendable {
+        /// Not in the beacon: what is known stays.
+        case unsaid
+        case token(String)
+        /// Said to be none: what is known is forgotten.
+        case cleared
+
+        var isSaid: Bool { self != .unsaid }
+
+        var token: String? {
+            guard case .token(let token) = self else { return nil }
+            return token
+        }
+    }
+
+    package init(at: Int64, beacon: WireBeacon? = nil, identity: WireSystemIdentity? = nil, expectedBeaconSeconds: UInt32? = nil) {
+        self.at = at
+        beaconAt = at
+        self.identity = identity
+        self.expectedBeaconSeconds = expectedBeaconSeconds
+        self.beacon = beacon
+        guard let beacon, beacon.hasPushToken else { return }
+        switch beacon.pushToken.state {
+        case .token(let token): pushToken = token.isEmpty ? .cleared : .token(token)
+        case .cleared: pushToken = .cleared
+        case nil: break
+        }
+        self.beacon?.clearPushToken()
+    }
+
+    /// Takes a later sight over: what it does not say stays.
+    mutating func merge(_ later: DeviceSight) {
+        at = max(at, later.at)
+        if let beacon = later.beacon { (self.beacon, beaconAt) = (beacon, later.beaconAt) }
+        identity = later.identity ?? identity
+        expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
+        if later.pushToken.isSaid { pushToken = later.pushToken }
+    }
+}

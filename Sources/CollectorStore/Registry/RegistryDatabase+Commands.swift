@@ -1,0 +1,177 @@
+import Crypto
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+extension RegistryDatabase {
+    private static let commandColumns = "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
+    /// Of one device; the oldest that have ended go first.
+    private static let keptCommands = 1000
+
+    /// - Returns: with the command, whether it is new: one with the same key and request was issued before otherwise.
+    func issue(_ new: NewCommand, organization: String?) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
+        let now = clock.now()
+        let requestHash = Data(SHA256.hash(data: new.request))
+        writeResults()
+        let outcome: Result<(row: CommandRow, isNew: Bool), IssueError>
+        do {
+            outcome = try transaction { () throws(SQLiteError) in
+                guard let device = try enrollment(of: new.device, organization: organization) else { return .failure(.unknownDevice) }
+                if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
+                    return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
+                }
+                guard device.isWelcome else { return .failure(.deviceLeft) }
+                if case .cancel(let cancel) = new.action, try command(cancel.commandID, of: new.device) == nil {
+                    return .failure(.unknownCommand)
+                }
+                guard commands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !commands.isFull else {
+                    return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
+                }
+                var command = WireCommand()
+                command.id = CommandID.random().data
+                command.expires = new.expires
+                command.enrollmentID = device.enrollmentID
+                command.action = new.action
+                let row = CommandRow(
+                    device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer, status: CommandStatus())
+                try insert(row, key: new.idempotencyKey, requestHash: requestHash)
+                try removeOldest(of: new.device, at: now)
+                return .success((row, true))
+            }
+        } catch { throw .store(error) }
+        let issued = try outcome.get()
+        if issued.isNew { _ = commands.add(issued.row.command, of: new.device) }
+        return issued
+    }
+
+    /// Newest first.
+    func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) throws(StoreError) -> CommandPage {
+        writeResults()
+        var rows = try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT \(Self.commandColumns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
+                ORDER BY created DESC, id DESC LIMIT ?4
+                """)
+            try statement.bind(device.data, position?.created, position?.id.data, limit + 1)
+            defer { statement.reset() }
+            var rows: [CommandRow] = []
+            while try statement.step() { rows.append(try Self.command(statement, path: connection.path)) }
+            return rows
+        }
+        guard rows.count > limit else { return CommandPage(commands: rows, next: nil) }
+        rows.removeLast()
+        return CommandPage(
+            commands: rows,
+            next: rows.last.flatMap { row in row.id.map { CommandPosition(created: row.created, id: $0) } })
+    }
+
+    func command(_ id: CommandID, of device: DeviceID) throws(StoreError) -> CommandRow? {
+        writeResults()
+        return try read { () throws(SQLiteError) in try command(id.data, of: device) }
+    }
+
+    /// Writes what devices have said of their commands. What cannot be written is left out: a command whose end is not on disk is given to
+    /// its device again after a restart, and the device says again how it ended.
+    func writeResults() {
+        let entries = results.take()
+        guard !entries.isEmpty else { return }
+        do throws(StoreError) {
+            try transaction { () throws(SQLiteError) in
+                for entry in entries {
+                    for result in entry.results { try write(result, of: entry.device, at: entry.at) }
+                }
+            }
+        } catch {
+            logger.warning("results of commands were not written", metadata: ["store.error": "\(error)"])
+        }
+    }
+
+    private func write(_ result: WireCommandResult, of device: DeviceID, at time: Int64) throws(SQLiteError) {
+        guard var row = try command(result.commandID, of: device) else { return }
+        let former = row.status
+        row.status.take(result)
+        guard row.status != former else { return }
+        let statement = try connection.cached(
+            "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?")
+        try statement.bind(
+            row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded, time,
+            result.commandID)
+        try statement.run()
+    }
+
+    /// Commands belong to one enrollment: with the next they have ended.
+    func endCommands(of device: DeviceID, at now: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            UPDATE command SET state = ?, detail = 'The device enrolled again; the command was of its former enrollment.', updated = ?
+            WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)
+            """)
+        try statement.bind(WireCommandState.expired.rawValue, now, device.data)
+        try statement.run()
+    }
+
+    // MARK: Rows
+
+    private func enrollment(
+        of id: DeviceID, organization: String?
+    ) throws(SQLiteError) -> (enrollmentID: Data, isWelcome: Bool)? {
+        let statement = try connection.cached(
+            "SELECT enrollment_id, revoked IS NULL AND left_at IS NULL FROM device WHERE id = ?1 AND (?2 IS NULL OR organization = ?2)")
+        try statement.bind(id.data, organization)
+        defer { statement.reset() }
+        return try statement.step() ? (statement.data(0), statement.bool(1)) : nil
+    }
+
+    private func former(_ device: DeviceID, key: String) throws(SQLiteError) -> (CommandRow, requestHash: Data)? {
+        let statement = try connection.cached(
+            "SELECT \(Self.commandColumns), request_hash FROM command WHERE device = ? AND idempotency_key = ?")
+        try statement.bind(device.data, key)
+        defer { statement.reset() }
+        return try statement.step() ? (try Self.command(statement, path: connection.path), statement.data(10)) : nil
+    }
+
+    private func command(_ id: Data, of device: DeviceID) throws(SQLiteError) -> CommandRow? {
+        let statement = try connection.cached("SELECT \(Self.commandColumns) FROM command WHERE id = ? AND device = ?")
+        try statement.bind(id, device.data)
+        defer { statement.reset() }
+        return try statement.step() ? try Self.command(statement, path: connection.path) : nil
+    }
+
+    private func insert(_ row: CommandRow, key: String?, requestHash: Data) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            INSERT INTO command (id, device, enrollment_id, bytes, created, expires, issuer, idempotency_key, request_hash)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(
+            row.command.id, row.device.data, row.command.enrollmentID, row.command.encoded, row.created, row.expires, row.issuer,
+            key, requestHash)
+        try statement.run()
+    }
+
+    private func removeOldest(of device: DeviceID, at now: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            DELETE FROM command WHERE id IN (SELECT id FROM command WHERE device = ?1 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?2)
+            AND (state IN \(CommandStatus.finalStates) OR expires <= ?3)
+            """)
+        try statement.bind(device.data, Self.keptCommands, now)
+        try statement.run()
+    }
+
+    private static func command(_ statement: Statement, path: String) throws(SQLiteError) -> CommandRow {
+        guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else {
+            throw SQLiteError(code: .corrupt, message: "\(path): a command is not one.", operation: "read command")
+        }
+        var status = CommandStatus()
+        status.state = WireCommandState(rawValue: statement.int(5)) ?? .unspecified
+        status.progress = UInt32(clamping: statement.int64(6))
+        status.detail = statement.string(7)
+        status.information = statement.optionalData(8).flatMap { try? WireDeviceInformation.decode($0) }
+        return CommandRow(
+            device: device, command: command, created: statement.int64(2), expires: statement.int64(3), issuer: statement.string(4),
+            status: status, updated: statement.optionalInt64(9))
+    }
+}

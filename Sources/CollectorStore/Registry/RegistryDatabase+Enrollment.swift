@@ -1,0 +1,196 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+extension RegistryDatabase {
+    /// How long an enrollment can be asked for again: 7 days.
+    private static let repeatMicroseconds: Int64 = 7 * 86_400 * 1_000_000
+
+    func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
+        let request = request.bounded
+        let credential = Secret(.device)
+        let now = clock.now()
+        let outcome: Result<EnrollResult, EnrollError>
+        do {
+            outcome = try transaction { () throws(SQLiteError) in
+                let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
+                if organization != nil || refusal == .tokenUsedUp,
+                    let result = try repeated(request, tokenHash: Secret.hash(of: token), credential: credential, at: now)
+                {
+                    return .success(result)
+                }
+                guard let organization else { return .failure(refusal) }
+                return try enrollAnew(request, token: token, organization, credential: credential, at: now)
+            }
+        } catch { throw .store(error) }
+        let result = try outcome.get()
+        cache.remove(result.deviceID)
+        commands.forget(result.deviceID, but: result.enrollmentID)
+        return result
+    }
+
+    private func enrollAnew(
+        _ request: WireEnrollRequest, token: String, _ organization: String, credential: Secret, at now: Int64
+    ) throws(SQLiteError) -> Result<EnrollResult, EnrollError> {
+        let asked = DeviceID(request.deviceID)
+        let known = try asked.map { id throws(SQLiteError) in try credentials(of: id) } ?? nil
+        let enrollmentID = Identifier<Never>.random().data
+        var id = asked ?? .random()
+        let isKept: Bool
+        if let known {
+            guard known.organization == organization, known.isProved(by: request.previousCredential) else {
+                return .failure(.deviceConflict)
+            }
+            if known.isRevoked { return .failure(.deviceRevoked) }
+            isKept = true
+            try renew(id, request, enrollmentID: enrollmentID, credential: credential, at: now)
+            try endCommands(of: id, at: now)
+        } else {
+            // An id this collector does not know: it was restored from an older backup, and the device's records carry that id.
+            isKept = asked != nil && !request.previousCredential.isEmpty
+            if !isKept { id = .random() }
+            try insert(id, organization, request, enrollmentID: enrollmentID, credential: credential, at: now)
+            try connection.cached("UPDATE token SET uses = uses + 1 WHERE hash = ?").run(binding: Secret.hash(of: token))
+        }
+        try keep(request, tokenHash: Secret.hash(of: token), device: id, at: now)
+        return .success(try result(id, credential, organization, application: request.application, enrollmentID, kept: isKept))
+    }
+
+    // MARK: Asking again
+
+    /// The answer once more, with a fresh credential: the one that was lost on its way is good for nobody.
+    /// - Returns: `nil` where it is no repeat, or the device has left or was revoked since.
+    private func repeated(
+        _ request: WireEnrollRequest, tokenHash: Data, credential: Secret, at now: Int64
+    ) throws(SQLiteError) -> EnrollResult? {
+        guard request.requestID.count == 16 else { return nil }
+        let statement = try connection.cached(
+            """
+            SELECT device.id, organization, application, enrollment_id FROM enrollment_request JOIN device ON device.id = device
+            WHERE token_hash = ? AND request = ? AND enrollment_request.machine_hash = ? AND at > ? AND revoked IS NULL AND left_at IS NULL
+            """)
+        try statement.bind(tokenHash, request.requestID, request.machineHash, now - Self.repeatMicroseconds)
+        defer { statement.reset() }
+        guard try statement.step(), let id = DeviceID(statement.data(0)) else { return nil }
+        let asked = DeviceID(request.deviceID)
+        let renew = try connection.cached("UPDATE device SET next_credential_hash = ? WHERE id = ?")
+        try renew.bind(credential.hash, id.data)
+        try renew.run()
+        return try result(
+            id, credential, statement.string(1), application: statement.string(2), statement.data(3), kept: asked == id)
+    }
+
+    private func keep(_ request: WireEnrollRequest, tokenHash: Data, device: DeviceID, at now: Int64) throws(SQLiteError) {
+        let old = try connection.cached("DELETE FROM enrollment_request WHERE at <= ?")
+        try old.bind(now - Self.repeatMicroseconds)
+        try old.run()
+        guard request.requestID.count == 16 else { return }
+        let statement = try connection.cached(
+            "INSERT OR REPLACE INTO enrollment_request (token_hash, request, machine_hash, device, at) VALUES (?, ?, ?, ?, ?)")
+        try statement.bind(tokenHash, request.requestID, request.machineHash, device.data, now)
+        try statement.run()
+    }
+
+    // MARK: Tokens
+
+    /// Whether `enroll` might take the token now. A token that is used up may still be asked with again by those who used it.
+    func checkEnrollmentToken(_ token: String) throws(EnrollError) {
+        let now = clock.now()
+        let refusal: EnrollError?
+        do {
+            refusal = try read { () throws(SQLiteError) in
+                let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
+                if organization != nil { return nil }
+                if refusal == .tokenUsedUp, try mayBeAskedAgain(tokenHash: Secret.hash(of: token), at: now) { return nil }
+                return refusal
+            }
+        } catch { throw .store(error) }
+        if let refusal { throw refusal }
+    }
+
+    private func mayBeAskedAgain(tokenHash: Data, at now: Int64) throws(SQLiteError) -> Bool {
+        let statement = try connection.cached("SELECT 1 FROM enrollment_request WHERE token_hash = ? AND at > ? LIMIT 1")
+        try statement.bind(tokenHash, now - Self.repeatMicroseconds)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    private func organization(ofEnrollmentToken token: String, at now: Int64) throws(SQLiteError) -> (String?, EnrollError) {
+        let statement = try connection.cached(
+            "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?")
+        try statement.bind(Secret.hash(of: token), TokenRow.Kind.enrollment.rawValue)
+        defer { statement.reset() }
+        guard try statement.step(), let organization = statement.optionalString(0) else { return (nil, .tokenUnknown) }
+        if !statement.isNull(4) { return (nil, .tokenRevoked) }
+        if let expires = statement.optionalInt64(1), expires <= now { return (nil, .tokenExpired) }
+        if let maximum = statement.optionalInt64(2), statement.int64(3) >= maximum { return (nil, .tokenUsedUp) }
+        return (organization, .tokenUnknown)
+    }
+
+    // MARK: Rows
+
+    private struct KnownCredentials {
+        var organization: String
+        var hashes: [Data]
+        var isRevoked: Bool
+
+        func isProved(by credential: String) -> Bool {
+            let hash = Secret.hash(of: credential)
+            return hashes.reduce(false) { Secret.areEqual($1, hash) || $0 }
+        }
+    }
+
+    private func credentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
+        let statement = try connection.cached(
+            "SELECT organization, credential_hash, next_credential_hash, revoked FROM device WHERE id = ?")
+        try statement.bind(id.data)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        return KnownCredentials(
+            organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
+            isRevoked: !statement.isNull(3))
+    }
+
+    private func insert(
+        _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, credential: Secret, at now: Int64
+    ) throws(SQLiteError) {
+        let system = request.operatingSystem
+        let statement = try connection.cached(
+            """
+            INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version,
+                application, machine_hash, test, credential_hash, created, enrolled, enrollment_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+            """)
+        try statement.bind(
+            id.data, organization, request.deviceName, system.name, system.distribution, system.version, system.kernel,
+            system.architecture, request.agentVersion, request.application, request.machineHash, request.test, credential.hash, now, now,
+            enrollmentID)
+        try statement.run()
+    }
+
+    /// The former credential stays good until the new one is first used: the answer that carries the new one may be lost.
+    private func renew(
+        _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, credential: Secret, at now: Int64
+    ) throws(SQLiteError) {
+        let system = request.operatingSystem
+        let statement = try connection.cached(
+            """
+            UPDATE device SET name = ?, os_name = ?, os_distribution = ?, os_version = ?, os_kernel = ?, os_architecture = ?,
+                agent_version = ?, application = ?, machine_hash = ?, test = ?, next_credential_hash = ?, enrolled = ?, left_at = NULL,
+                enrollment_id = ?
+            WHERE id = ?
+            """)
+        try statement.bind(
+            request.deviceName, system.name, system.distribution, system.version, system.kernel, system.architecture,
+            request.agentVersion, request.application, request.machineHash, request.test, credential.hash, now, enrollmentID, id.data)
+        try statement.run()
+    }
+
+    private func result(
+        _ id: DeviceID, _ credential: Secret, _ organization: String, application: String, _ enrollmentID: Data, kept: Bool
+    ) throws(SQLiteError) -> EnrollResult {
+        let profile = try composedProfile(of: ProfileScope(organization: organization, application: application))
+        return EnrollResult(
+            deviceID: id, credential: credential.text, organization: organization, profileRevision: profile?.revision ?? 0,
+            deviceKept: kept, enrollmentID: enrollmentID)
+    }
+}

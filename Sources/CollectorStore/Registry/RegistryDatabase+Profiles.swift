@@ -1,0 +1,135 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+extension RegistryDatabase {
+    private static let profileColumns = "organization, application, revision, bytes, created, author"
+
+    /// What devices of a scope get: the organization's newest profile overlaid by the application's newest.
+    func deviceProfile(of scope: ProfileScope) throws(StoreError) -> DeviceProfile {
+        let generation = profiles.generation
+        let found = try read { () throws(SQLiteError) in try composedProfile(of: scope) }
+        guard let found else {
+            throw StoreError(.notFound, "there is no profile of organization \"\(scope.organization)\".")
+        }
+        profiles.insert(found, of: scope, readAt: generation)
+        return found
+    }
+
+    func composedProfile(of scope: ProfileScope) throws(SQLiteError) -> DeviceProfile? {
+        guard let organization = try newestProfile(ProfileScope(organization: scope.organization)) else { return nil }
+        var application: ProfileRow?
+        if !scope.application.isEmpty { application = try newestProfile(scope) }
+        var profile = application.map { organization.profile.overlaid(by: $0.profile) } ?? organization.profile
+        profile.revision = max(organization.revision, application?.revision ?? 0)
+        profile.organization = scope.organization
+        profile.application = application == nil ? "" : scope.application
+        profile.privacyKey = try privacyKey(of: scope.organization)
+        return DeviceProfile(revision: profile.revision, bytes: profile.encoded)
+    }
+
+    private func privacyKey(of organization: String) throws(SQLiteError) -> Data {
+        let statement = try connection.cached("SELECT privacy_key FROM organization WHERE name = ?")
+        try statement.bind(organization)
+        defer { statement.reset() }
+        return try statement.step() ? statement.data(0) : Data()
+    }
+
+    func newestProfile(_ scope: ProfileScope) throws(SQLiteError) -> ProfileRow? {
+        let statement = try connection.cached(
+            """
+            SELECT \(Self.profileColumns) FROM profile WHERE organization = ? AND application = ? ORDER BY revision DESC LIMIT 1
+            """)
+        try statement.bind(scope.organization, scope.application)
+        defer { statement.reset() }
+        return try statement.step() ? try Self.profile(statement, path: connection.path) : nil
+    }
+
+    func profile(_ scope: ProfileScope, revision: UInt64?) throws(StoreError) -> ProfileRow? {
+        try read { () throws(SQLiteError) in
+            guard let revision else { return try newestProfile(scope) }
+            let statement = try connection.cached(
+                "SELECT \(Self.profileColumns) FROM profile WHERE organization = ? AND application = ? AND revision = ?")
+            try statement.bind(scope.organization, scope.application, revision)
+            defer { statement.reset() }
+            return try statement.step() ? try Self.profile(statement, path: connection.path) : nil
+        }
+    }
+
+    /// Newest first.
+    /// - Parameter application: `nil` for the organization's and all of its applications'.
+    func profileRevisions(
+        organization: String, application: String?, below revision: UInt64?, limit: Int
+    ) throws(StoreError) -> ProfilePage {
+        var rows = try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT \(Self.profileColumns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
+                AND (?3 IS NULL OR revision < ?3) ORDER BY revision DESC LIMIT ?4
+                """)
+            try statement.bind(organization, application, revision.map { Int64(clamping: $0) }, limit + 1)
+            defer { statement.reset() }
+            var rows: [ProfileRow] = []
+            while try statement.step() { rows.append(try Self.profile(statement, path: connection.path)) }
+            return rows
+        }
+        guard rows.count > limit else { return ProfilePage(revisions: rows, next: nil) }
+        rows.removeLast()
+        return ProfilePage(revisions: rows, next: rows.last?.revision)
+    }
+
+    /// Makes a new revision of a scope's profile.
+    /// - Parameter expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
+    func putProfile(_ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, author: String) throws(ProfileError) -> ProfileRow {
+        let now = clock.now()
+        let outcome: Result<ProfileRow, ProfileError>
+        do {
+            outcome = try transaction { () throws(SQLiteError) in
+                let organization = try newestProfile(ProfileScope(organization: scope.organization))
+                guard let organization else { return .failure(.unknownOrganization) }
+                let newest = scope.application.isEmpty ? organization : try newestProfile(scope)
+                if let expected, expected != newest?.revision ?? 0 { return .failure(.notNewest(newest?.revision ?? 0)) }
+                var row = ProfileRow(
+                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now, author: author)
+                row.profile.revision = row.revision
+                row.profile.organization = scope.organization
+                row.profile.application = scope.application
+                row.profile.privacyKey = Data()
+                do throws(WireError) {
+                    try row.profile.validate()
+                    // Two good profiles can be too much together (what is scrubbed adds up).
+                    if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
+                } catch { return .failure(.invalid(error)) }
+                try Self.insertProfile(row, into: connection)
+                return .success(row)
+            }
+        } catch { throw .store(error) }
+        let row = try outcome.get()
+        profiles.remove(organization: scope.organization)
+        return row
+    }
+
+    static func insertProfile(_ row: ProfileRow, into connection: Connection) throws(SQLiteError) {
+        let statement = try connection.cached("INSERT INTO profile (\(profileColumns)) VALUES (?, ?, ?, ?, ?, ?)")
+        try statement.bind(row.scope.organization, row.scope.application, row.revision, row.profile.encoded, row.created, row.author)
+        try statement.run()
+    }
+
+    private func nextRevision(of organization: String) throws(SQLiteError) -> UInt64 {
+        let statement = try connection.cached("SELECT coalesce(max(revision), 0) + 1 FROM profile WHERE organization = ?")
+        try statement.bind(organization)
+        defer { statement.reset() }
+        return try statement.step() ? try statement.uint64(0) : 1
+    }
+
+    private static func profile(_ statement: Statement, path: String) throws(SQLiteError) -> ProfileRow {
+        let profile: WireProfile
+        do throws(WireError) { profile = try WireProfile.decode(statement.data(3)) } catch {
+            throw SQLiteError(
+                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) is not one: \(error)", operation: "read profile")
+        }
+        return ProfileRow(
+            scope: ProfileScope(organization: statement.string(0), application: statement.string(1)),
+            revision: try statement.uint64(2), profile: profile, created: statement.int64(4), author: statement.string(5))
+    }
+}

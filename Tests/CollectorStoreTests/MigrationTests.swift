@@ -1,0 +1,176 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// A `collector.sqlite` of version 1 becomes one of version 2 with everything in it.
+@Suite struct MigrationTests {
+    /// As version 1 made it; never changed.
+    private static let firstSchema = """
+        CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+        CREATE TABLE organization (name TEXT PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE token (
+            id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, name TEXT NOT NULL, role INTEGER, organization TEXT,
+            created INTEGER NOT NULL, expires INTEGER, maximum_uses INTEGER, uses INTEGER NOT NULL DEFAULT 0, revoked INTEGER);
+        CREATE TABLE device (
+            id BLOB PRIMARY KEY, organization TEXT NOT NULL, name TEXT NOT NULL, os_name TEXT NOT NULL, os_distribution TEXT NOT NULL,
+            os_version TEXT NOT NULL, os_kernel TEXT NOT NULL, os_architecture TEXT NOT NULL, agent_version TEXT NOT NULL,
+            application TEXT NOT NULL, machine_hash TEXT NOT NULL, credential_hash BLOB NOT NULL UNIQUE, next_credential_hash BLOB UNIQUE,
+            created INTEGER NOT NULL, enrolled INTEGER NOT NULL, revoked INTEGER, test INTEGER NOT NULL);
+        CREATE INDEX device_organization ON device (organization, id);
+        CREATE TABLE device_state (
+            device BLOB PRIMARY KEY, last_seen INTEGER NOT NULL, beacon BLOB, identity BLOB) WITHOUT ROWID;
+        CREATE TABLE profile (
+            organization TEXT NOT NULL, revision INTEGER NOT NULL, bytes BLOB NOT NULL, created INTEGER NOT NULL,
+            PRIMARY KEY (organization, revision)) WITHOUT ROWID;
+        CREATE TABLE baseline (
+            device BLOB NOT NULL, epoch BLOB NOT NULL, stream INTEGER NOT NULL, removed_rows INTEGER NOT NULL,
+            mark BLOB NOT NULL, totals BLOB NOT NULL, part_last INTEGER NOT NULL, above_part BLOB NOT NULL,
+            closed_last INTEGER, closed_reason INTEGER, closed_at INTEGER, PRIMARY KEY (device, epoch, stream)) WITHOUT ROWID;
+        CREATE TABLE removed_partition (
+            day INTEGER NOT NULL, stream INTEGER NOT NULL, removed INTEGER NOT NULL, PRIMARY KEY (day, stream)) WITHOUT ROWID;
+        """
+
+    private static let device = DeviceID(high: 1, low: 2)
+    private static let leftDevice = DeviceID(high: 1, low: 3)
+    private static let credential = Secret(.device)
+    private static let leftCredential = Secret(.device)
+    private static let administrator = Secret(.person)
+    private static let enrollment = Secret(.enrollment)
+
+    /// The file with two organizations, two devices (one of them unenrolled), tokens, profiles and a beacon.
+    private func firstVersion() throws -> TemporaryDirectory {
+        let directory = try TemporaryDirectory()
+        let connection = try Connection(
+            path: directory.path + "/collector.sqlite", options: .init(mode: .create, applicationID: CollectorDatabase.applicationID))
+        try connection.execute(Self.firstSchema)
+        try connection.setUserVersion(1)
+        func insert(_ sql: String, _ values: (any BindableValue)?...) throws {
+            let statement = try connection.prepare(sql)
+            for (place, value) in values.enumerated() {
+                if let value { try value.bind(to: statement, at: Int32(place + 1)) } else { try statement.bindNull(at: Int32(place + 1)) }
+            }
+            try statement.run()
+        }
+        try insert("INSERT INTO meta VALUES ('collector_id', ?)", CollectorID(high: 5, low: 6).data)
+        try insert("INSERT INTO meta VALUES ('incarnation_id', ?)", IncarnationID(high: 7, low: 8).data)
+        for organization in ["default", "west"] {
+            try insert("INSERT INTO organization VALUES (?, 5)", organization)
+            var profile = WireProfile()
+            profile.organization = organization
+            profile.revision = 4
+            profile.beaconSeconds = 77
+            try insert("INSERT INTO profile VALUES (?, 4, ?, 5)", organization, profile.encoded)
+        }
+        try insert(
+            "INSERT INTO token (id, hash, kind, name, role, created) VALUES ('a', ?, 2, 'administrator', 3, 5)", Self.administrator.hash)
+        try insert(
+            "INSERT INTO token (id, hash, kind, name, organization, created) VALUES ('e', ?, 1, '', 'west', 5)", Self.enrollment.hash)
+        for (id, credential, revoked) in [
+            (Self.device, Self.credential, nil), (Self.leftDevice, Self.leftCredential, Int64(9)),
+        ] {
+            try insert(
+                """
+                INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture,
+                agent_version, application, machine_hash, credential_hash, created, enrolled, revoked, test)
+                VALUES (?, 'west', 'kiosk', 'linux', 'debian', '12', '6', 'x86_64', '1.0.0', '', 'm', ?, 6, 7, ?, 0)
+                """, id.data, credential.hash, revoked)
+        }
+        var beacon = WireBeacon()
+        beacon.deviceName = "lobby"
+        try insert("INSERT INTO device_state VALUES (?, 8, ?, NULL)", Self.device.data, beacon.encoded)
+        try connection.close()
+        return directory
+    }
+
+    private func open(_ directory: TemporaryDirectory) throws -> CollectorRegistry {
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        #expect(created == nil)
+        return registry
+    }
+
+    @Test func idsTokensDevicesAndProfilesAreKept() async throws {
+        let registry = try open(try firstVersion())
+        #expect(registry.collectorID == CollectorID(high: 5, low: 6) && registry.incarnationID == IncarnationID(high: 7, low: 8))
+        #expect(try await registry.authenticatePerson(token: Self.administrator.text)?.role == .administrator)
+        guard case .device(let device) = try await registry.authenticateDevice(credential: Self.credential.text) else {
+            Issue.record("the device is not known any more")
+            return
+        }
+        #expect(device.name == "kiosk" && device.enrolled == 7 && device.enrollmentID.isEmpty && device.left == nil)
+        let shown = try #require(try await registry.device(Self.device, organization: "west"))
+        #expect(shown.beacon?.deviceName == "lobby" && shown.lastBeacon == 8 && shown.lastSeen == 8)
+        let profile = try #require(try await registry.profile(ProfileScope(organization: "west"), revision: nil))
+        #expect(profile.revision == 4 && profile.profile.beaconSeconds == 77 && profile.author.isEmpty)
+        await registry.close()
+    }
+
+    @Test func everyOrganizationGetsAKeyOfItsOwnThatStays() async throws {
+        let directory = try firstVersion()
+        func keys() async throws -> [Data] {
+            let registry = try open(directory)
+            var keys: [Data] = []
+            for organization in ["default", "west"] {
+                let bytes = try await registry.deviceProfile(of: ProfileScope(organization: organization)).bytes
+                keys.append(try WireProfile.decode(bytes).privacyKey)
+            }
+            await registry.close()
+            return keys
+        }
+        let first = try await keys()
+        #expect(first.allSatisfy { $0.count == 32 } && Set(first).count == 2)
+        #expect(try await keys() == first)
+    }
+
+    @Test func whatUnenrolledInVersion1HasLeftAndMayComeBack() async throws {
+        let registry = try open(try firstVersion())
+        #expect(try await registry.authenticateDevice(credential: Self.leftCredential.text) == .revoked)
+        let left = try #require(try await registry.device(Self.leftDevice, organization: nil))
+        #expect(left.left == 9 && left.revoked == nil)
+        var request = WireEnrollRequest()
+        request.deviceID = Self.leftDevice.data
+        request.previousCredential = Self.leftCredential.text
+        let back = try await registry.enroll(token: Self.enrollment.text, request: request)
+        #expect(back.deviceKept && back.deviceID == Self.leftDevice && back.enrollmentID.count == 16)
+        await registry.close()
+    }
+
+    @Test func aDeviceOfVersion1GetsCommandsOfItsEmptyEnrollment() async throws {
+        let registry = try open(try firstVersion())
+        _ = try await registry.issue(
+            NewCommand(
+                device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5, issuer: "x", idempotencyKey: nil,
+                request: Data()), organization: "west")
+        let device = try #require(try await registry.device(Self.device, organization: nil))
+        #expect(registry.openCommands(of: device, at: ManualStoreClock.start).map(\.enrollmentID) == [Data()])
+        await registry.close()
+    }
+
+    @Test func recordFilesThatAreThereAreMissedWhenTheyGo() async throws {
+        let directory = try firstVersion()
+        try FileManager.default.createDirectory(atPath: directory.path + "/records/2026-02-01", withIntermediateDirectories: true)
+        let file = directory.recordFile("2026-02-01", .event)
+        let connection = try Connection(path: file, options: .init(mode: .create))
+        try connection.close()
+        await (try open(directory)).close()
+        try FileManager.default.removeItem(atPath: file)
+        #expect(try directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
+    }
+
+    @Test func aNewFileHasTheSchemaOfAMigratedOne() async throws {
+        func schema(_ directory: TemporaryDirectory) throws -> [String] {
+            let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
+            let statement = try connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+            var found: [String] = []
+            while try statement.step() { found.append(statement.string(0).split { $0.isWhitespace }.joined(separator: " ")) }
+            return found
+        }
+        let (old, new) = (try firstVersion(), try TemporaryDirectory())
+        await (try open(old)).close()
+        let (registry, _) = try CollectorRegistry.open(directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
+        await registry.close()
+        #expect(try schema(old) == schema(new) && schema(new).count > 12)
+    }
+}

@@ -1,0 +1,229 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Testing
+import WireModel
+
+@Suite("Commands over HTTP")
+struct CommandRoutesTests {
+    /// One device, and what people and it say to the collector.
+    private struct Scene: Sendable {
+        let harness: RegistryHarness
+        let client: any TestClientProtocol
+        let device: EnrollResult
+        let person: String
+        var path: String { "/api/v1/devices/\(device.deviceID)/commands" }
+
+        func issue(_ body: String, bearer: String? = nil, key: String? = nil) async throws -> TestResponse {
+            var headers: HTTPFields = [.contentType: WireNames.json]
+            if let key, let name = HTTPField.Name("Idempotency-Key") { headers[name] = key }
+            return try await client.send(.post, path, bearer: bearer ?? person, headers: headers, body: Data(body.utf8))
+        }
+
+        func given(_ device: EnrollResult? = nil) async throws -> [WireCommand] {
+            let response = try await client.send(.get, WireNames.commandsPath, bearer: (device ?? self.device).credential)
+            return try response.message(WireCommandsAnswer.self).commands
+        }
+
+        /// Sends results as records and returns the commands on the answer.
+        func report(_ results: [(WireCommand, WireCommandState, String)]) async throws -> [WireCommand] {
+            var chain = ChainBuilder(stream: .status)
+            let bodies = results.map { command, state, detail in
+                var result = WireCommandResult()
+                (result.commandID, result.state, result.detail, result.progress) = (command.id, state, detail, 5000)
+                return result.encoded
+            }
+            let part = chain.part(kind: .commandResult, bodies: bodies)
+            let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
+            return try answer.message(WireBatchAnswer.self).commands
+        }
+
+        func state(_ id: String) async throws -> String? { try await client.json("\(path)/\(id)", bearer: person).text("state") }
+    }
+
+    private func play(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            try await body(
+                Scene(
+                    harness: harness, client: client, device: try await harness.device(), person: try await harness.person(.operator)))
+        }
+    }
+
+    @Test func aCommandIsGivenUntilItsEndIsReported() async throws {
+        try await play { scene in
+            let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)
+            #expect(issued.status == .created)
+            let id = try #require(try issued.json.text("id"))
+            #expect(try issued.headers[.location] == "\(scene.path)/\(id)" && issued.json.text("state") == "queued")
+            let given = try await scene.given()
+            let command = try #require(given.first)
+            #expect(given.count == 1 && command.enrollmentID == scene.device.enrollmentID && CommandID(command.id)?.description == id)
+            #expect(command.expires == Harness.now + 60_000_000)
+            #expect(try await scene.report([(command, .received, ""), (command, .running, "half")]).map(\.id) == [command.id])
+            let running = try await scene.client.json("\(scene.path)/\(id)", bearer: scene.person)
+            #expect(running.text("state") == "running" && running.text("detail") == "half" && running["progress"] as? Double == 0.5)
+            #expect(try await scene.report([(command, .notNow, "later")]).count == 1)
+            #expect(try await scene.state(id) == "not-now")
+            #expect(try await scene.report([(command, .done, "sent")]).isEmpty)
+            #expect(try await scene.state(id) == "done")
+            #expect(try await scene.given().isEmpty)
+            // A late word changes nothing any more.
+            _ = try await scene.report([(command, .running, "ghost"), (command, .failed, "ghost")])
+            #expect(try await scene.state(id) == "done")
+        }
+    }
+
+    @Test func theSameKeyIssuesOneCommand() async throws {
+        try await play { scene in
+            let body = #"{"kind": "reload-profile"}"#
+            let first = try await scene.issue(body, key: "k")
+            let second = try await scene.issue(body, key: "k")
+            #expect(first.status == .created && second.status == .ok)
+            #expect(try first.json.text("id") == second.json.text("id"))
+            #expect(try await scene.given().count == 1)
+            let other = try await scene.issue(#"{"kind": "send-beacon"}"#, key: "k")
+            #expect(try other.status == .unprocessableContent && other.problem.code == "idempotency-key-used")
+            #expect(try await scene.issue(body, key: "l").status == .created)
+            #expect(try await scene.issue(body, key: String(repeating: "k", count: 256)).status == .badRequest)
+        }
+    }
+
+    @Test func itExpiresByTheCollectorsClockAndARealEndIsStillTaken() async throws {
+        try await play { scene in
+            let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)
+            let id = try #require(try issued.json.text("id"))
+            let command = try #require(try await scene.given().first)
+            scene.harness.clock.advance(seconds: 60)
+            #expect(try await scene.given().isEmpty)
+            #expect(try await scene.state(id) == "expired")
+            _ = try await scene.report([(command, .done, "just before")])
+            #expect(try await scene.state(id) == "done")
+        }
+    }
+
+    @Test func reEnrollmentNeverGetsAnOldWipe() async throws {
+        try await play { scene in
+            let wipe = try await scene.issue(#"{"kind": "wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
+            #expect(wipe.status == .created)
+            #expect(try await scene.given().count == 1)
+            let again = try await scene.harness.device(previous: scene.device)
+            #expect(again.deviceID == scene.device.deviceID && again.enrollmentID != scene.device.enrollmentID)
+            #expect(try await scene.given(again).isEmpty)
+            #expect(try await scene.state(try #require(try wipe.json.text("id"))) == "expired")
+            _ = try await scene.issue(#"{"kind": "send-beacon"}"#)
+            #expect(try await scene.given(again).map(\.enrollmentID) == [again.enrollmentID])
+        }
+    }
+
+    @Test func onlyAnAdministratorWipesAndAViewerOnlyLooks() async throws {
+        try await play { scene in
+            let wipe = #"{"kind": "wipe"}"#
+            #expect(try await scene.issue(wipe).status == .forbidden)
+            #expect(
+                try await scene.issue(#"{"kind": "send-beacon"}"#, bearer: try await scene.harness.person(.viewer)).status == .forbidden)
+            #expect(try await scene.given().isEmpty)
+            let list = try await scene.client.json(scene.path, bearer: try await scene.harness.person(.viewer))
+            #expect(list.objects("items").isEmpty)
+            try await scene.harness.registry.createOrganization("other")
+            let stranger = try await scene.harness.person(.administrator, "other")
+            #expect(try await scene.issue(wipe, bearer: stranger).status == .notFound)
+            #expect(try await scene.client.send(.get, scene.path, bearer: stranger).status == .notFound)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"arguments": {}}"#, "kind"), (#"{"kind": "dance"}"#, "kind"),
+        (#"{"kind": "send-beacon", "arguments": {"x": 1}}"#, "arguments.x"), (#"{"kind": "send-beacon", "now": true}"#, "now"),
+        (#"{"kind": "send-beacon", "expiresInSeconds": 0}"#, "expiresInSeconds"),
+        (#"{"kind": "send-beacon", "expiresInSeconds": 9999999}"#, "expiresInSeconds"),
+        (#"{"kind": "send-beacon", "expiresAt": "2020-01-01T00:00:00Z"}"#, "expiresAt"),
+        (#"{"kind": "request-logs", "arguments": {"mode": "capture"}}"#, "arguments.captureSeconds"),
+        (#"{"kind": "request-logs", "arguments": {"captureSeconds": 5}}"#, "arguments.captureSeconds"),
+        (#"{"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 86401}}"#, "arguments.captureSeconds"),
+        (#"{"kind": "request-logs", "arguments": {"level": "loud"}}"#, "arguments.level"),
+        (#"{"kind": "change-log-level", "arguments": {"level": "error"}}"#, "arguments.durationSeconds"),
+        (#"{"kind": "change-log-level", "arguments": {"durationSeconds": 5}}"#, "arguments.level"),
+        (#"{"kind": "cancel"}"#, "arguments.command"),
+        (#"{"kind": "cancel", "arguments": {"command": "7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11"}}"#, "arguments.command"),
+    ])
+    func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {
+        try await play { scene in
+            let response = try await scene.issue(body)
+            #expect(response.status == .unprocessableContent, "\(String(buffer: response.body))")
+            #expect(try response.problem.field == field)
+            #expect(try await scene.given().isEmpty)
+        }
+    }
+
+    @Test func everyKindReachesTheDeviceWithItsArguments() async throws {
+        try await play { scene in
+            let first = try await scene.issue(
+                #"""
+                {"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 60, "type": "crash", "level": "warning",
+                 "since": "2026-01-31T12:00:00Z", "maximumBytes": 5000000, "categories": ["net"], "text": "x", "includeVerboseRing": true}}
+                """#)
+            let id = try #require(try first.json.text("id"))
+            for body in [
+                #"{"kind": "cancel", "arguments": {"command": "\#(id)"}}"#,
+                #"{"kind": "change-log-level", "arguments": {"level": "verbose", "durationSeconds": 600}}"#,
+                #"{"kind": "query-device-information"}"#, #"{"kind": "reload-profile", "arguments": {}}"#,
+            ] {
+                #expect(try await scene.issue(body).status == .created, "\(body)")
+            }
+            let given = try await scene.given()
+            #expect(given.count == 5)
+            let logs = given[0].requestLogs
+            #expect(logs.mode == .capture && logs.captureSeconds == 60 && logs.type == .crash && logs.level == .warning)
+            #expect(logs.since == 1_769_860_800_000_000 && !logs.hasUntil && logs.maximumBytes == 5_000_000 && logs.categories == ["net"])
+            #expect(given[1].cancel.commandID == given[0].id && given[2].changeLogLevel.durationSeconds == 600)
+            #expect(given[3].action == .queryDeviceInformation(.init()) && given[4].action == .reloadProfile(.init()))
+            let list = try await scene.client.json(scene.path + "?limit=3", bearer: scene.person)
+            let rest = try await scene.client.json(scene.path + "?limit=3&cursor=\(list.text("next") ?? "")", bearer: scene.person)
+            #expect(list.objects("items").count == 3 && rest.objects("items").count == 2 && rest.text("next") == nil)
+            let kinds = Set((list.objects("items") + rest.objects("items")).compactMap { $0.text("kind") })
+            #expect(kinds == ["request-logs", "cancel", "change-log-level", "query-device-information", "reload-profile"])
+        }
+    }
+
+    @Test func whatADeviceTellsOfItselfIsShown() async throws {
+        try await play { scene in
+            let issued = try await scene.issue(#"{"kind": "query-device-information"}"#)
+            let command = try #require(try await scene.given().first)
+            var result = WireCommandResult()
+            (result.commandID, result.state) = (command.id, .done)
+            result.deviceInformation.modules = ["system"]
+            var chain = ChainBuilder(stream: .status)
+            let part = chain.part(kind: .commandResult, bodies: [result.encoded])
+            _ = try await scene.client.post(WireNames.batchesPath, bearer: scene.device.credential, [part].request)
+            let id = try #require(try issued.json.text("id"))
+            let shown = try await scene.client.json("\(scene.path)/\(id)", bearer: scene.person)
+            #expect(shown.object("deviceInformation")?["modules"] as? [String] == ["system"] && shown["progress"] as? Double == 1)
+        }
+    }
+
+    @Test func aDeviceThatLeftGetsNoneAndIsShownSo() async throws {
+        try await play { scene in
+            #expect(try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential).status == .noContent)
+            let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
+            #expect(try refused.status == .conflict && refused.problem.code == "device-left")
+            let shown = try await scene.client.json("/api/v1/devices/\(scene.device.deviceID)", bearer: scene.person)
+            #expect(shown.text("state") == "left" && shown.text("leftAt") != nil)
+            let again = try await scene.harness.device(previous: scene.device)
+            #expect(again.deviceID == scene.device.deviceID)
+            #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
+        }
+    }
+
+    @Test func aDeviceHasOnlySoManyOpen() async throws {
+        try await play { scene in
+            for _ in 0..<32 { #expect(try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#).status == .created) }
+            let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
+            #expect(try refused.status == .conflict && refused.problem.limit == 32)
+            scene.harness.clock.advance(seconds: 61)
+            #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Testing
+import WireModel
+
+@Suite("Profiles over HTTP")
+struct ProfileRoutesTests {
+    private static let path = "/api/v1/profiles/default"
+    private static let json: HTTPFields = [.contentType: WireNames.json]
+
+    @Test func aNewOrganizationHasItsDefaultAndADeviceGetsItWithTheKey() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let device = try await harness.device()
+            #expect(device.profileRevision == 1)
+            let response = try await client.send(.get, WireNames.profilePath, bearer: device.credential)
+            let profile = try response.message(WireProfile.self)
+            try profile.validate()
+            #expect(profile.revision == 1 && profile.privacyKey.count == 32 && profile.analytics.enabled)
+            #expect(profile.logging.enabled && profile.logging.level == .information)
+            #expect(profile.sampling.modules == ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"])
+            let tag = try #require(response.headers[.eTag])
+            let again = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
+            #expect(again.status == .notModified)
+            // People never see the key.
+            let shown = try await client.send(.get, Self.path + "?effective=true", bearer: harness.administrator)
+            #expect(shown.status == .ok)
+            #expect(!String(buffer: shown.body).lowercased().contains("key"))
+        }
+    }
+
+    @Test func aPutMakesARevisionThatDevicesLearnOfAndTheApplicationsIsLaidOver() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let plain = try await harness.device()
+            let app = try await harness.device(application: "com.example.shop")
+            let admin = try await harness.person(.administrator)
+            func revision(_ device: EnrollResult) async throws -> UInt64 {
+                var events = ChainBuilder(stream: .event)
+                let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(["a"])].request)
+                return try answer.message(WireBatchAnswer.self).profileRevision
+            }
+            func profile(_ device: EnrollResult) async throws -> WireProfile {
+                try await client.send(.get, WireNames.profilePath, bearer: device.credential).message(WireProfile.self)
+            }
+            #expect(try await [revision(plain), revision(app)] == [1, 1])
+            let whole = """
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30, "overrides": [{"module": "wlan2", "sampleSeconds": 5}]},
+                 "logging": {"level": "error", "scrubValues": ["a"]}, "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120,
+                 "transmission": [{"data": "sample", "networks": ["wifi", "NETWORK_CLASS_ETHERNET"], "metered": false}]}
+                """
+            let put = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8))
+            #expect(put.status == .ok && put.headers[.eTag] == "\"2\"")
+            #expect(try put.json.number("revision") == 2 && put.json.text("author") == "administrator")
+            #expect(try await [revision(plain), revision(app)] == [2, 2])
+            let own = """
+                {"sampling": {"modules": [], "overrides": [{"module": "wlan2", "transmitSeconds": 9}]},
+                 "logging": {"scrubValues": ["b"]}, "privacy": {"ssid": "send"}, "customPayload": "raw"}
+                """
+            let appPath = Self.path + "/com.example.shop"
+            #expect(try await client.send(.get, appPath, bearer: admin).status == .notFound)
+            #expect(try await client.send(.put, appPath, bearer: admin, headers: Self.json, body: Data(own.utf8)).status == .ok)
+            #expect(try await [revision(plain), revision(app)] == [2, 3])
+            let laid = try await profile(app)
+            #expect(laid.revision == 3 && laid.application == "com.example.shop" && laid.sampling.modules.isEmpty)
+            #expect(laid.sampling.modulesGiven && laid.sampling.sampleSeconds == 30 && laid.sampling.overrides.count == 1)
+            #expect(laid.sampling.overrides[0].sampleSeconds == 5 && laid.sampling.overrides[0].transmitSeconds == 9)
+            #expect(laid.logging.level == .error && laid.logging.scrubValues == ["a", "b"] && laid.beaconSeconds == 120)
+            #expect(laid.privacy == ["ssid": .send, "mac": .drop] && laid.customPayload == "raw" && !laid.hasAnalytics)
+            #expect(laid.transmission[0].networks == [.wifi, .ethernet])
+            #expect(try await profile(plain).customPayload.isEmpty)
+            // The organization's changes: the application's devices learn of it too.
+            _ = try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
+            #expect(try await [revision(plain), revision(app)] == [4, 4])
+        }
+    }
+
+    @Test func whatIsShownCanBePutAgain() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let whole = """
+                {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": ["a+"]},
+                 "privacy": {"position": "coarsen"}, "geofences": [{"id": "zero", "latitude": 0, "longitude": 0, "radiusMeters": 5}],
+                 "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", "action": "tell"}],
+                 "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"], "telemetryDisabled": false,
+                 "budgets": {"sentBytesPerDay": 1000000, "cpuShare": 50}, "analytics": {"holdSeconds": 0}, "doNotDisturbAllowed": true}
+                """
+            let bearer = harness.administrator
+            _ = try await client.send(.put, Self.path, bearer: bearer, headers: Self.json, body: Data(whole.utf8))
+            let first = try await harness.registry.profile(ProfileScope(organization: "default"), revision: 2)
+            let shown = try await client.json(Self.path, bearer: bearer).object("profile")
+            let body = try JSONSerialization.data(withJSONObject: try #require(shown).fields)
+            let put = try await client.send(.put, Self.path, bearer: bearer, headers: Self.json, body: body)
+            #expect(put.status == .ok, "\(String(buffer: put.body))")
+            var second = try await harness.registry.profile(ProfileScope(organization: "default"), revision: 3)
+            second?.profile.revision = 2
+            #expect(second?.profile == first?.profile && first != nil)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"sampling": {"sampleSeconds": 0.5}}"#, "sampling.sampleSeconds"),
+        (#"{"sampling": {"modules": ["sytem"]}}"#, "sampling.modules[0]"),
+        (#"{"sampling": {"modules": "system"}}"#, "sampling.modules"),
+        (#"{"sampling": {"modulez": []}}"#, "sampling.modulez"),
+        (#"{"logging": {"level": "loud"}}"#, "logging.level"),
+        (#"{"logging": {"scrubPatterns": ["("]}}"#, "logging.scrubPatterns[0]"),
+        (#"{"privacy": {"ssid": "keep"}}"#, "privacy.ssid"),
+        (#"{"privacy": {"shoes": "drop"}}"#, "privacy"),
+        (#"{"beaconSeconds": 59}"#, "beaconSeconds"),
+        (#"{"beaconSeconds": -1}"#, "beaconSeconds"),
+        (#"{"privacyKey": "AAAA"}"#, "privacyKey"),
+        (#"{"revision": 9}"#, "revision"),
+        (#"{"certificatePins": ["*"]}"#, "certificatePins[0]"),
+        (#"{"geofences": [{"id": "a", "latitude": 1}]}"#, "geofences[0].longitude"),
+        (#"{"transmission": [{"data": "sample", "networks": ["wlan"]}]}"#, "transmission[0].networks[0]"),
+        (#"{"whatever": 1}"#, "whatever"),
+    ])
+    func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let response = try await client.send(
+                .put, Self.path, bearer: harness.administrator, headers: Self.json, body: Data(body.utf8))
+            #expect(response.status == .unprocessableContent)
+            let problem = try response.problem
+            #expect(problem.code == "invalid-field" && problem.field == field && problem.detail?.contains(field) == true)
+            #expect(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+        }
+    }
+
+    @Test func aLostUpdateIsRefused() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            func put(_ path: String, _ condition: HTTPFields) async throws -> HTTPResponse.Status {
+                var headers = Self.json
+                headers.append(contentsOf: condition)
+                return try await client.send(.put, path, bearer: harness.administrator, headers: headers, body: Data("{}".utf8)).status
+            }
+            #expect(try await put(Self.path, [.ifMatch: "\"1\""]) == .ok)
+            #expect(try await put(Self.path, [.ifMatch: "\"1\""]) == .preconditionFailed)
+            #expect(try await put(Self.path, [.ifMatch: "\"9\", \"2\""]) == .ok)
+            #expect(try await put(Self.path + "/app", [.ifMatch: "*"]) == .preconditionFailed)
+            #expect(try await put(Self.path + "/app", [.ifNoneMatch: "*"]) == .ok)
+            #expect(try await put(Self.path + "/app", [.ifNoneMatch: "*"]) == .preconditionFailed)
+        }
+    }
+
+    @Test func revisionsAreListedAndOldOnesReadable() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let bearer = harness.administrator
+            for (path, seconds) in [(Self.path, 61), (Self.path + "/app", 62), (Self.path, 63)] {
+                let body = Data(#"{"beaconSeconds": \#(seconds)}"#.utf8)
+                _ = try await client.send(.put, path, bearer: bearer, headers: Self.json, body: body)
+            }
+            let list = "/api/v1/profile-revisions/default"
+            let page = try await client.json(list + "?limit=3", bearer: bearer)
+            #expect(page.objects("items").map { $0.number("revision") } == [4, 3, 2])
+            let rest = try await client.json(list + "?limit=3&cursor=\(page.text("next") ?? "")", bearer: bearer)
+            #expect(rest.objects("items").map { $0.number("revision") } == [1] && rest.text("next") == nil)
+            let ofApp = try await client.json(list + "?application=app", bearer: bearer)
+            #expect(ofApp.objects("items").map { $0.text("application") } == ["app"])
+            let old = try await client.json(Self.path + "?revision=2", bearer: bearer)
+            #expect(old.object("profile")?.number("beaconSeconds") == 61)
+            _ = try await client.json(Self.path + "?revision=3", bearer: bearer, status: .notFound)
+        }
+    }
+
+    @Test func onlyAdministratorsPutAndAnotherOrganizationIsNotThere() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            try await harness.registry.createOrganization("other")
+            let viewer = try await harness.person(.viewer)
+            let other = try await harness.person(.administrator, "other")
+            let body = Data("{}".utf8)
+            #expect(try await client.send(.get, Self.path, bearer: viewer).status == .ok)
+            let operatorToken = try await harness.person(.operator)
+            #expect(try await client.send(.put, Self.path, bearer: operatorToken, headers: Self.json, body: body).status == .forbidden)
+            #expect(try await client.send(.get, Self.path, bearer: other).status == .notFound)
+            #expect(try await client.send(.put, Self.path, bearer: other, headers: Self.json, body: body).status == .notFound)
+            #expect(try await client.send(.get, "/api/v1/profile-revisions/default", bearer: other).status == .notFound)
+            #expect(
+                try await client.send(.put, "/api/v1/profiles/none", bearer: harness.administrator, headers: Self.json, body: body).status
+                    == .notFound)
+            #expect(try await client.send(.put, Self.path, bearer: harness.administrator, body: body).status == .unsupportedMediaType)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import Collector
+@testable import CollectorStore
+
+@Suite struct ReportingStateTests {
+    private static let enrolled: Int64 = 1_000_000_000_000
+
+    private func device(expected: UInt32?, beacon: Int64?) -> DeviceRow {
+        var device = DeviceRow(
+            id: .random(), organization: "o", name: "", operatingSystem: WireOperatingSystem(), agentVersion: "", application: "",
+            machineHash: "", test: false, created: 0, enrolled: Self.enrolled)
+        device.expectedBeaconSeconds = expected
+        device.lastBeacon = beacon.map { Self.enrolled + $0 * 1_000_000 }
+        return device
+    }
+
+    /// Beacons every 60 s, the last one 100 s after the enrollment.
+    @Test(
+        arguments: [
+            (0, ReportingState.reporting), (60, .reporting), (134, .reporting), (135, .late), (300, .late), (314, .late), (315, .silent),
+            (1_000_000, .silent), (-500, .reporting),
+        ] as [(Int64, ReportingState)])
+    func twoBeaconsMissedAreLateAndFiveAreSilent(seconds: Int64, state: ReportingState) {
+        let now = Self.enrolled + (100 + seconds) * 1_000_000
+        #expect(ReportingState(of: device(expected: 60, beacon: 100), at: now) == state)
+    }
+
+    @Test func withNoBeaconYetTheEnrollmentCounts() {
+        #expect(ReportingState(of: device(expected: 60, beacon: nil), at: Self.enrolled + 60_000_000) == .reporting)
+        #expect(ReportingState(of: device(expected: 60, beacon: nil), at: Self.enrolled + 600_000_000) == .silent)
+    }
+
+    @Test func withNoScheduleNothingIsInvented() {
+        #expect(ReportingState(of: device(expected: nil, beacon: 0), at: .max) == .enrolled)
+        #expect(ReportingState(of: device(expected: 0, beacon: 0), at: .max) == .enrolled)
+    }
+
+    @Test func leftAndRevokedComeFirst() {
+        var left = device(expected: 60, beacon: 0)
+        left.revoked = 1
+        #expect(ReportingState(of: left, at: Self.enrolled) == .revoked)
+        left.left = 1
+        #expect(ReportingState(of: left, at: Self.enrolled) == .left)
+    }
+}

@@ -1,0 +1,66 @@
+import Collector
+import CollectorStore
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import Synchronization
+import WireModel
+
+/// A clock that stands until it is moved.
+final class SteppedClock: StoreClock {
+    private let time = Mutex(Harness.now)
+
+    func now() -> Int64 { time.withLock { $0 } }
+    func advance(seconds: Int64) { time.withLock { $0 += seconds * 1_000_000 } }
+}
+
+/// A collector over its own registry on disk, for what the registry is part of: profiles, commands, enrollment. Records are kept in memory.
+struct RegistryHarness: Sendable {
+    let directory: String
+    let clock = SteppedClock()
+    let registry: CollectorRegistry
+    let server: CollectorServer
+    let enrollmentToken: String
+    /// Of no organization.
+    let administrator: String
+    private let store = InMemoryRecordStore()
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: logger)
+        self.registry = registry
+        enrollmentToken = created?.enrollmentToken ?? ""
+        administrator = created?.administratorToken ?? ""
+        let clock = clock
+        server = CollectorServer(
+            store: store, registry: registry, profiles: registry, commands: registry, settings: CollectorServer.Settings(port: 0),
+            logger: logger, clock: { clock.now() })
+    }
+
+    /// Runs against the responder, and removes the directory after.
+    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+        let result: Result<Value, any Error>
+        do { result = .success(try await server.application().test(.router) { try await test($0) }) } catch { result = .failure(error) }
+        await registry.close()
+        try? FileManager.default.removeItem(atPath: directory)
+        return try result.get()
+    }
+
+    func person(_ role: PersonRole, _ organization: String = "default") async throws -> String {
+        try await registry.createPersonToken(name: "\(role)", role: role, organization: organization).token
+    }
+
+    func device(application: String = "", previous: EnrollResult? = nil) async throws -> EnrollResult {
+        var request = WireEnrollRequest()
+        request.deviceName = "kiosk"
+        request.application = application
+        request.machineHash = "m"
+        if let previous {
+            request.deviceID = previous.deviceID.data
+            request.previousCredential = previous.credential
+        }
+        return try await registry.enroll(token: enrollmentToken, request: request)
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+import WireModel
+
+@Suite struct ProfileValidationTests {
+    private func message(_ change: (inout WireProfile) -> Void) -> String? {
+        var profile = WireProfile()
+        change(&profile)
+        do throws(WireError) {
+            try profile.validate()
+            return nil
+        } catch {
+            #expect(error.code == .invalidField)
+            return error.message
+        }
+    }
+
+    private func sampling(_ change: (inout WireSamplingProfile) -> Void) -> String? { message { change(&$0.sampling) } }
+
+    private func rule(_ change: (inout WireComplianceRule) -> Void) -> String? {
+        message {
+            var rule = WireComplianceRule()
+            rule.id = "os"
+            rule.subject = "operating-system-version"
+            rule.operator = ">="
+            rule.version = "12"
+            change(&rule)
+            $0.compliance = [rule]
+        }
+    }
+
+    private func fence(_ latitude: Double, _ longitude: Double, _ radius: Double) -> String? {
+        message {
+            var fence = WireGeofence()
+            (fence.id, fence.latitude, fence.longitude, fence.radiusMeters) = ("office", latitude, longitude, radius)
+            $0.geofences = [fence]
+        }
+    }
+
+    @Test func nothingDecidedAndEverythingAtItsEdgesAreGood() throws {
+        try WireProfile().validate()
+        var profile = WireProfile()
+        profile.sampling.modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
+        profile.sampling.modulesGiven = true
+        profile.sampling.sampleSeconds = 1
+        profile.sampling.transmitSeconds = 86_400
+        profile.analytics.holdSeconds = 259_200
+        profile.beaconSeconds = 60
+        profile.logging.scrubPatterns = [#"\b\d{4}-?\d{4}\b"#, "(?:secret|token)=[^&]+?"]
+        profile.logging.scrubValues = ["x"]
+        profile.privacy = ["ssid": .send, "user": .hash, "position": .coarsen, "mac": .drop]
+        profile.offlineTimeAllowedSeconds = 0
+        profile.privacyKey = Data(repeating: 7, count: 32)
+        profile.certificatePins = [Data(repeating: 7, count: 32)]
+        profile.budgets.cpuShare = 100
+        try profile.validate()
+        #expect(fence(-90, 180, 1) == nil && rule { $0.version = "6.1.0-18+deb12u1" } == nil)
+    }
+
+    @Test(arguments: [0, 0.999, -1, 86_400.5, .nan, .infinity, -.infinity] as [Double])
+    func anIntervalOutsideItsRangeIsRefusedWithFieldValueAndRange(seconds: Double) throws {
+        let found = try #require(sampling { $0.sampleSeconds = seconds })
+        #expect(found == "sampling.sampleSeconds is \(seconds); expected 1.0 to 86400.0 seconds.")
+        #expect(sampling { $0.transmitSeconds = seconds }?.hasPrefix("sampling.transmitSeconds is") == true)
+        let override = sampling {
+            var override = WireModuleIntervals()
+            override.module = "system"
+            override.transmitSeconds = seconds
+            $0.overrides = [override]
+        }
+        #expect(override?.hasPrefix("sampling.overrides[0].transmitSeconds is") == true)
+    }
+
+    @Test func unknownReservedAndRepeatedModulesAreRefused() {
+        func named(_ names: [String]) -> String? {
+            sampling {
+                $0.modules = names
+                $0.modulesGiven = true
+            }
+        }
+        #expect(named(["system", "sytem"])?.hasPrefix("sampling.modules[1] is \"sytem\"; expected one of system") == true)
+        #expect(named(["callLog"])?.contains("reserved") == true)
+        #expect(named(["1"]) != nil)
+        #expect(named(["system", "system"]) != nil)
+        #expect(named([]) == nil)
+        #expect(sampling { $0.modules = ["system"] } != nil)
+    }
+
+    @Test func secondsSharesAndSizesHaveBounds() {
+        #expect(message { $0.beaconSeconds = 59 } == "beaconSeconds is 59; expected 60 to 86400 seconds.")
+        #expect(message { $0.beaconSeconds = 86_401 } != nil)
+        #expect(message { $0.analytics.holdSeconds = 259_201 }?.hasPrefix("analytics.holdSeconds") == true)
+        #expect(message { $0.offlineTimeAllowedSeconds = 40_000_000 } != nil)
+        #expect(message { $0.privacyKey = Data([1]) } != nil)
+        #expect(message { $0.certificatePins = [Data(count: 31)] }?.hasPrefix("certificatePins[0]") == true)
+        #expect(message { $0.customPayload = String(repeating: "x", count: 262_145) } != nil)
+        #expect(message { $0.organization = String(repeating: "x", count: 256) } != nil)
+        #expect(message { $0.logging.level = .UNRECOGNIZED(9) } != nil)
+        #expect(message { $0.logging.scrubValues = [""] } != nil)
+        #expect(message { $0.logging.scrubValues = Array(repeating: "a", count: 257) } != nil)
+        #expect(message { $0.budgets.cpuShare = 10_000_001 } != nil)
+    }
+
+    @Test func aBadScrubPatternIsNamedWithItsPlace() {
+        let found = message { $0.logging.scrubPatterns = ["a", "b(c"] }
+        #expect(found?.hasPrefix("logging.scrubPatterns[1] \"(\" is not closed at character 2") == true)
+    }
+
+    @Test func privacyNamesKnownClassesAndActions() {
+        #expect(message { $0.privacy = ["shoe-size": .drop] }?.hasPrefix("privacy names the class \"shoe-size\"") == true)
+        #expect(message { $0.privacy = ["ssid": .unspecified] } != nil)
+        #expect(message { $0.privacy = ["ssid": .UNRECOGNIZED(9)] } != nil)
+    }
+
+    @Test func transmissionRulesNameKnownDataNetworksAndBatteries() {
+        func transmission(_ change: (inout WireTransmissionRule) -> Void) -> String? {
+            message {
+                var rule = WireTransmissionRule()
+                rule.data = "sample"
+                change(&rule)
+                $0.transmission = [rule]
+            }
+        }
+        #expect(transmission { $0.minimumBattery = 10_000 } == nil)
+        #expect(transmission { $0.minimumBattery = 10_001 }?.hasPrefix("transmission[0].minimumBattery is 10001") == true)
+        #expect(transmission { $0.data = "samples" } != nil)
+        #expect(transmission { $0.networks = [.wifi, .UNRECOGNIZED(40)] }?.hasPrefix("transmission[0].networks[1]") == true)
+    }
+
+    @Test(arguments: ["", "v12", "12 ", ">=12", String(repeating: "1", count: 65), "1\u{0}"])
+    func aVersionThatIsNoneIsRefused(version: String) {
+        #expect(rule { $0.version = version }?.hasPrefix("compliance[0].version is") == true)
+    }
+
+    @Test(arguments: ["", "==", "=>", "≥"])
+    func anOperatorThatIsNoneIsRefused(name: String) {
+        #expect(rule { $0.operator = name }?.hasPrefix("compliance[0].operator is") == true)
+    }
+
+    @Test func complianceRulesHaveASubjectAndAnIdOfTheirOwn() {
+        #expect(rule { $0.subject = "kernel" } != nil)
+        #expect(rule { $0.id = "" } != nil)
+        #expect(
+            message {
+                var rule = WireComplianceRule()
+                (rule.id, rule.subject, rule.operator, rule.version) = ("a", "application-version", "=", "1")
+                $0.compliance = [rule, rule]
+            }?.hasPrefix("compliance[1].id") == true)
+    }
+
+    @Test(
+        arguments: [
+            (90.1, 0, 5), (-91, 0, 5), (0, 180.5, 5), (0, -181, 5), (0, 0, 0), (0, 0, 3e7), (.nan, 0, 5), (0, .infinity, 5), (0, 0, .nan),
+        ] as [(Double, Double, Double)])
+    func coordinatesAndRadiiHaveRanges(latitude: Double, longitude: Double, radius: Double) {
+        #expect(fence(latitude, longitude, radius)?.hasPrefix("geofences[0].") == true)
+    }
+}
