@@ -16,8 +16,8 @@ package struct AgentCommand: AsyncParsableCommand {
             """,
         version: DataSampler.version,
         subcommands: [
-            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ProfileCommand.self,
-            QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
+            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self,
+            UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
             UnenrollCommand.self, WipeCommand.self, ValidateCommand.self,
         ])
 
