@@ -151,7 +151,7 @@ struct NetworkDataModuleTests {
         let other = try Self.read(&module, 3_800)
         #expect(!other.hasIntervalMicroseconds && other.interfaces.allSatisfy { !$0.hasDelta } && !other.hasTcpActiveOpens)
         let next = try Self.read(&module, 3_801)
-        #expect(next.interfaces.allSatisfy(\.hasDelta))
+        #expect(next.interfaces.allSatisfy { $0.hasDelta })
         let back = try Self.read(&module, 10)
         #expect(!back.hasIntervalMicroseconds && back.interfaces.allSatisfy { !$0.hasDelta })
     }
