@@ -90,7 +90,7 @@ let package = Package(
         target("DataSamplerMetrics", ["DataSampler", metrics]),
         target(
             "AgentCommands",
-            ["DataSampler", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
+            ["DataSampler", "RecordQueue", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.

@@ -25,8 +25,8 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
     init(_ error: DataSamplerError) {
         let code: Code =
             switch error.code {
-            case .invalidConfiguration, .invalidEvent: .usage
-            case .queueInUse, .queueFull, .notRunning: .tryAgain
+            case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
+            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending: .tryAgain
             default: .failed
             }
         self.init(code, error.message, cause: error)

@@ -27,7 +27,12 @@ extension DataSampler {
     /// The device was unlocked: a beacon is sent (ws1).
     ///
     /// - Throws: as ``sendBeacon()``.
-    public func unlocked() async throws(DataSamplerError) { _ = try await (try running()).parts.loop.sendBeacon(.unlock) }
+    public func unlocked() async throws(DataSamplerError) { _ = try await unlockedNumbered() }
+
+    /// - Returns: the beacon's number in the status stream.
+    package func unlockedNumbered() async throws(DataSamplerError) -> UInt64 {
+        try await (try running()).parts.loop.sendBeacon(.unlock)
+    }
 
     // MARK: Consent
 

@@ -3,7 +3,7 @@ import WireModel
 
 /// What commands do in a directory that no agent holds: they take the lock themselves, record durably, and let go. Nothing is sent.
 package struct OfflineSampler: Sendable {
-    private let core: SamplerCore
+    let core: SamplerCore
 
     /// Does not wait for the lock: whoever holds it may be asked instead, so the caller tries both in turn. The configuration's collector may be
     /// unknown.

@@ -16,8 +16,8 @@ package struct AgentCommand: AsyncParsableCommand {
             """,
         version: DataSampler.version,
         subcommands: [
-            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self,
-            UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
+            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ProfileCommand.self,
+            QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
             UnenrollCommand.self, WipeCommand.self, ValidateCommand.self,
         ])
 
@@ -25,8 +25,10 @@ package struct AgentCommand: AsyncParsableCommand {
 
     /// Parses the arguments, runs the command, and ends the process with its exit code.
     package static func runAndExit() async -> Never {
+        StopSignals.holdBack()
         do {
             var command = try parseAsRoot()
+            if !(command is RunCommand) { StopSignals.letThrough() }
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         } catch let error as AgentError {
             StandardStreams.error("ws1agent: \(error.message)")

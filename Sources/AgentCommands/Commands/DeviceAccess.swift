@@ -33,9 +33,7 @@ struct DeviceAccess {
                 guard answer.succeeded else { throw Self.error(answer) }
                 return answer
             }
-            guard creates || access("\(configuration.directory)/queue.sqlite", F_OK) == 0 else {
-                throw AgentError(.failed, "no agent runs in \(configuration.directory), and there is no queue: check --data")
-            }
+            if !creates { try requireQueue() }
             do throws(DataSamplerError) {
                 return try await withQueue(offline)
             } catch {
@@ -43,6 +41,13 @@ struct DeviceAccess {
             }
             try? await Task.sleep(for: step)
             waited += step
+        }
+    }
+
+    /// Throws where the directory has no queue: commands that only look leave nothing behind.
+    func requireQueue() throws(AgentError) {
+        guard access("\(configuration.directory)/queue.sqlite", F_OK) == 0 else {
+            throw AgentError(.failed, "no agent runs in \(configuration.directory), and there is no queue: check --data")
         }
     }
 
@@ -81,6 +86,12 @@ struct DeviceAccess {
 }
 
 extension WireControlAnswer {
+    static let done: WireControlAnswer = {
+        var answer = WireControlAnswer()
+        answer.succeeded = true
+        return answer
+    }()
+
     static func numbered(_ number: UInt64) -> WireControlAnswer {
         var answer = WireControlAnswer()
         answer.succeeded = true

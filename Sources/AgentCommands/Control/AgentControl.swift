@@ -4,26 +4,77 @@ import WireModel
 
 /// What a running agent answers to the commands that reach it through its control socket.
 struct AgentControl: Sendable {
+    /// Records on a page of an export, at most.
+    static let exportLimit = 256
+
     let sampler: DataSampler
 
     func answer(_ request: WireControlRequest) async -> WireControlAnswer {
         do throws(DataSamplerError) {
-            var answer = WireControlAnswer()
-            answer.succeeded = true
             switch request.action {
-            case .event(let control):
-                answer.number = try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0
-            case .beacon: answer.number = try await sampler.sendBeaconNumbered()
-            case .status: answer.json = try JSONText.bytes(try await sampler.status())
-            case .balance: answer.json = try JSONText.bytes(try await sampler.balance())
-            case .queue, .unenroll, .wipe, .reload, .consent, .pushToken, .doNotDisturb, .unlock, .profile, nil:
-                return .failure(code: "unknown-request", message: "this agent does not know the request: update it", exitCode: 1)
+            case .event(let control): return .numbered(try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0)
+            case .beacon: return .numbered(try await sampler.sendBeaconNumbered())
+            case .unlock: return .numbered(try await sampler.unlockedNumbered())
+            case .status: return try .json(try await sampler.status())
+            case .balance: return try .json(try await sampler.balance())
+            case .queue(let control): return try await answer(control)
+            case .profile: return try .json(try await sampler.profile())
+            case .reload: try await sampler.reloadProfile()
+            case .wipe(let control): try await sampler.wipe(reason: control.reason)
+            case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
+            case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
+            case .pushToken(let control): try await setPushToken(control.token)
+            case .consent(let control): try await setConsent(control.consent)
+            case nil: return Self.unknown
             }
-            return answer
+            return .done
         } catch {
             return .failure(code: "\(error.code)", message: error.message, exitCode: AgentError(error).exitCode)
         }
     }
+
+    private func answer(_ control: WireControlQueue) async throws(DataSamplerError) -> WireControlAnswer {
+        let tools = try sampler.queueTools()
+        switch control.verb {
+        case .inspect: return try .json(try await tools.inspect())
+        case .verify: return try .json(try await tools.verify())
+        case .export: return try await export(tools, after: control.cursor.isEmpty ? nil : control.cursor)
+        case .rebindSend: try await tools.rebind(sending: true)
+        case .rebindDrop: try await tools.rebind(sending: false)
+        case .unspecified, .UNRECOGNIZED: return Self.unknown
+        }
+        return .done
+    }
+
+    /// A page that fits into a frame: fewer records where they are large. The largest alone does.
+    private func export(_ tools: QueueTools, after cursor: String?) async throws(DataSamplerError) -> WireControlAnswer {
+        var limit = Self.exportLimit
+        while true {
+            let answer = try WireControlAnswer.json(try await tools.export(after: cursor, limit: limit))
+            if answer.json.count <= ControlFrame.maximumBytes - 1024 || limit == 1 { return answer }
+            limit /= 2
+        }
+    }
+
+    private func setPushToken(_ token: WirePushToken) async throws(DataSamplerError) {
+        switch token.state {
+        case .token(let text): try await sampler.setPushToken(text)
+        case .cleared: try await sampler.setPushToken(nil)
+        case nil: throw DataSamplerError(.invalidArgument, "neither a push token nor that there is none")
+        }
+    }
+
+    private func setConsent(_ consent: WireConsent) async throws(DataSamplerError) {
+        switch consent {
+        case .granted: try await sampler.setConsent(.granted)
+        case .pending: try await sampler.setConsent(.pending)
+        case .denied: try await sampler.setConsent(.denied)
+        case .unspecified, .UNRECOGNIZED: throw DataSamplerError(.invalidArgument, "consent is granted, pending or denied")
+        }
+    }
+
+    private static let unknown = WireControlAnswer.failure(
+        code: "unknown-request", message: "this agent does not know the request: update it", exitCode: 1)
 }
 
 /// The JSON the agent prints and hands over.

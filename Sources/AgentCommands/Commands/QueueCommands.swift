@@ -1,0 +1,179 @@
+import ArgumentParser
+import DataSampler
+import FoundationEssentials
+import Logging
+import RecordQueue
+import WireModel
+
+struct QueueCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "queue", abstract: "Looks into the queue on disk, and mends it.",
+        subcommands: [
+            QueueInspectCommand.self, QueueVerifyCommand.self, QueueRepairCommand.self, QueueExportCommand.self, QueueRebindCommand.self,
+        ])
+}
+
+struct QueueInspectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect", abstract: "Shows streams, epochs, gaps, what is set aside, and files.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.queue.verb = .inspect
+        let answer = try await DeviceAccess(options, creates: false).perform(request) { sampler throws(DataSamplerError) in
+            try .json(try await sampler.queueTools.inspect())
+        }
+        if json { return StandardStreams.output(answer.json) }
+        StandardStreams.output(QueueText.of(try StatusCommand.decode(QueueInspection.self, answer.json)))
+    }
+}
+
+struct QueueVerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify", abstract: "Recomputes the chain of every record and counts every row.",
+        discussion: "Reads everything. Ends with 1 where something is wrong.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.queue.verb = .verify
+        let answer = try await DeviceAccess(options, creates: false).perform(request) { sampler throws(DataSamplerError) in
+            try .json(try await sampler.queueTools.verify())
+        }
+        let verification = try StatusCommand.decode(QueueVerification.self, answer.json)
+        if json {
+            StandardStreams.output(answer.json)
+        } else if verification.isWhole {
+            StandardStreams.output("\(verification.rows) rows: the chain holds and all counts are those of the rows")
+        } else {
+            StandardStreams.output(verification.findings.joined(separator: "\n"))
+        }
+        if !verification.isWhole {
+            throw AgentError(.failed, "the queue is damaged: `ws1agent queue repair` with no agent running saves what is readable")
+        }
+    }
+}
+
+struct QueueRepairCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "repair", abstract: "Saves what is readable of a damaged queue into a new one; the bad file is kept aside.",
+        discussion: "No agent may run. An agent that meets a damaged queue does the same by itself.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: false)
+        try access.requireQueue()
+        let repair: QueueRepair
+        do { repair = try OfflineSampler.repairQueue(access.configuration, logger: Logger(label: "ws1agent")) } catch {
+            throw AgentError(error)
+        }
+        if json {
+            do { return StandardStreams.output(try JSONText.bytes(repair)) } catch { throw AgentError(error) }
+        }
+        guard !repair.findings.isEmpty else { return StandardStreams.output("nothing is wrong; nothing was changed") }
+        StandardStreams.output(
+            (repair.findings + ["\(repair.salvaged) records saved, \(repair.lost) lost; the bad file is in \(repair.file ?? "?")"])
+                .joined(separator: "\n"))
+    }
+}
+
+struct QueueExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Prints the records that wait, one JSON object to a line.",
+        discussion: "What is sent or recorded meanwhile is there or not. Nothing is removed.")
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: false)
+        var cursor: String?
+        repeat {
+            var request = WireControlRequest()
+            request.queue.verb = .export
+            request.queue.cursor = cursor ?? ""
+            let after = cursor
+            let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+                try .json(try await sampler.queueTools.export(after: after, limit: AgentControl.exportLimit))
+            }
+            let page = try StatusCommand.decode(QueueExport.self, answer.json)
+            if !page.lines.isEmpty { StandardStreams.output(page.lines.joined(separator: "\n")) }
+            cursor = page.next
+        } while cursor != nil
+    }
+}
+
+struct QueueRebindCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
+        discussion: "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew.")
+
+    @Flag(help: "What waits is sent to the new one.")
+    var send = false
+
+    @Flag(help: "What waits is dropped, and counted.")
+    var drop = false
+
+    @OptionGroup var confirmation: ConfirmationOptions
+    @OptionGroup var options: DirectoryOptions
+
+    func validate() throws {
+        guard send != drop else { throw ValidationError("give either --send or --drop") }
+    }
+
+    func run() async throws {
+        let access = try DeviceAccess(options, creates: false)
+        if drop { try confirmation.confirm("All records that wait on this device are dropped") }
+        var request = WireControlRequest()
+        request.queue.verb = send ? .rebindSend : .rebindDrop
+        let sending = send
+        _ = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try await sampler.queueTools.rebind(sending: sending)
+            return .done
+        }
+        StandardStreams.output("the queue is free; what \(send ? "waits goes to" : "comes is for") the next collector that is asked")
+    }
+}
+
+/// A queue in words.
+enum QueueText {
+    static func of(_ queue: QueueInspection) -> String {
+        var lines = ["epoch        \(queue.epoch) in \(queue.directory)"]
+        if let collector = queue.collector {
+            lines.append(
+                "bound to     device \(queue.device ?? "?") of organization \(queue.organization ?? "?") at collector \(collector)")
+        } else {
+            lines.append("bound to     nobody yet")
+        }
+        if let parting = queue.parting { lines.append("parted       \(parting)") }
+        for stream in queue.streams {
+            lines.append("\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
+                + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart")
+            for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
+        }
+        for ended in queue.ended {
+            let state = ended.isClosed ? "closed at the collector" : "not closed yet, \(ended.waiting) apart"
+            lines.append("ended        \(ended.epoch): \(ended.end.rawValue), \(state)\(ended.cause.map { " (\($0))" } ?? "")")
+        }
+        for record in queue.quarantine {
+            lines.append("set aside    \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes")
+        }
+        for file in queue.files { lines.append("file         \(file.name), \(file.bytes) bytes") }
+        for file in queue.corruptFiles { lines.append("kept aside   \(file)") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func padded(_ title: String) -> String { title + String(repeating: " ", count: max(1, 13 - title.count)) }
+}
