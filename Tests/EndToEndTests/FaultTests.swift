@@ -28,6 +28,7 @@ struct FaultTests {
             try await deployment.startCollector()
             try await FaultyProxy.run(upstreamPort: deployment.collectorPort) { proxy in
                 try deployment.startAgent(port: proxy.port)
+                try await deployment.waitUntilAgentAnswers()
                 var acknowledged: Set<String> = []
                 func produce(_ prefix: String, _ count: Int) async throws {
                     acknowledged.formUnion(try await deployment.record(events: count, prefix: prefix))

@@ -13,6 +13,7 @@ struct FullDiskTests {
         try await Deployment.run(collectorData: disk.path + "/collector") { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
             var acknowledged = try await deployment.record(events: 3, prefix: "before")
             try await deployment.waitUntilSent()
 
@@ -36,6 +37,7 @@ struct FullDiskTests {
         try await Deployment.run(agentData: disk.path + "/agent") { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
             var acknowledged = try await deployment.record(events: 3, prefix: "before")
             try await deployment.waitUntilSent()
 

@@ -21,6 +21,7 @@ struct KillTests {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
             let ledger = Ledger()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for producer in 0..<2 {

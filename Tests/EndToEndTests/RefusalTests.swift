@@ -101,6 +101,7 @@ struct RefusalTests {
             }
             // And a device with good manners is served as ever.
             try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
             let outcome = try await deployment.record(event: "after.refusals", value: 1)
             #expect(outcome.succeeded, "\(outcome)")
             try await deployment.waitUntilSent()

@@ -11,6 +11,7 @@ struct SyncTests {
             // -D: the collector is our child and gets our signals; strace looks on from aside.
             try await deployment.startCollector(under: ["strace", "-D", "-f", "-yy", "-s", "96", "-e", calls, "-o", trace])
             try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
             _ = try await deployment.record(events: 10, prefix: "synced")
             try await deployment.waitUntilSent()
             try await deployment.stopAgent()

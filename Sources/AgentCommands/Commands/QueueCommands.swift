@@ -118,7 +118,8 @@ struct QueueExportCommand: AsyncParsableCommand {
 struct QueueRebindCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
-        discussion: "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew.")
+        discussion:
+            "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew.")
 
     @Flag(help: "What waits is sent to the new one.")
     var send = false
@@ -159,8 +160,9 @@ enum QueueText {
         }
         if let parting = queue.parting { lines.append("parted       \(parting)") }
         for stream in queue.streams {
-            lines.append("\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
-                + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart")
+            lines.append(
+                "\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
+                    + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart")
             for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
         }
         for ended in queue.ended {

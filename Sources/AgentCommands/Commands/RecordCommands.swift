@@ -30,7 +30,8 @@ struct EventCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.event.event = event.message
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in .numbered(try await sampler.record(event)) }
-        StandardStreams.output("event \(answer.number)")
+        // A record has its number once it is in its stream.
+        StandardStreams.output(answer.number == 0 ? "event kept apart until consent is decided" : "event \(answer.number)")
     }
 
     func event() throws(AgentError) -> AnalyticsEvent {

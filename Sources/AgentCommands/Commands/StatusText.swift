@@ -26,6 +26,14 @@ struct StatusText {
             enrollment.enrolled
                 ? "device \(enrollment.device ?? "?") of organization \(enrollment.organization ?? "?")"
                 : "not enrolled: \(enrollment.reason ?? "unknown")")
+        line("profile", Self.profile(status.profile))
+        if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
+        if status.consent != "granted" { line("consent", status.consent) }
+        if status.doNotDisturb { line("do-not-disturb", "on") }
+        if status.slowdown > 1 {
+            line("slowdown", "\(Self.hundredths(status.slowdown)) times: \(status.slowdownReason ?? "a budget")")
+        }
+        if let wipe = status.wipePending { line("wipe", "pending: \(wipe)") }
         if status.running {
             let collector = status.collector
             let reachable =
@@ -46,21 +54,28 @@ struct StatusText {
                 let yield = module.reason.map { "none: \($0)" } ?? "\(module.samples) samples, last \(moment(module.lastSample))"
                 line("module", "\(module.name) every \(Self.duration(module.sampleInterval)): \(yield)")
             }
+            for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
+                line("module", "\(module) is off: \(reason)")
+            }
             line("beacon", status.beaconInterval.map { "every \(Self.duration($0))" } ?? "no schedule")
         }
         for stream in status.streams {
             let oldest = stream.oldestAgeSeconds.map { ", the oldest \(Self.duration($0)) old" } ?? ""
             let due = status.running ? ", \(stream.due) due" : ""
             let dropped = stream.dropped.sorted { $0.key < $1.key }.map { ", \($0.value) dropped (\($0.key))" }.joined()
+            let apart =
+                (stream.consentPending > 0 ? ", \(stream.consentPending) waiting for consent" : "")
+                + (stream.apart > 0 ? ", \(stream.apart) apart until an ended epoch is settled" : "")
             line(
                 stream.name,
                 "\(stream.waiting) waiting (\(stream.waitingBytes) bytes\(due))\(oldest), "
-                    + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(dropped)")
+                    + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(apart)\(dropped)")
         }
         if let parting = status.parting {
             line(
                 "parted",
-                "\(parting.reason) in stream \(parting.stream), noticed \(moment(parting.time)): nothing of this epoch is sent any more")
+                "\(parting.reason) in stream \(parting.stream), noticed \(moment(parting.time)): it is settled with the collector, then sending goes on in a new epoch"
+            )
         }
         for reason in status.holding { line("holding", reason) }
         if status.quarantined > 0 { line("set aside", "\(status.quarantined) records that alone were refused") }
@@ -68,6 +83,14 @@ struct StatusText {
         line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
         text = lines.joined(separator: "\n")
     }
+
+    private static func profile(_ profile: DataSamplerStatus.Profile) -> String {
+        let revision = profile.revision == 0 ? "none yet" : "revision \(profile.revision)"
+        return revision + (profile.refusal.map { ", another was refused: \($0)" } ?? "")
+            + (profile.failure.map { ", not fetched: \($0)" } ?? "")
+    }
+
+    private static func hundredths(_ factor: Double) -> String { "\((factor * 100).rounded() / 100)" }
 
     private static func duration(_ seconds: Double) -> String {
         let whole = Int(min(max(seconds, 0), 1e12))

@@ -85,10 +85,17 @@ final class Deployment: Sendable {
         running.withLock { $0.agent = child }
     }
 
-    /// Returns when the agent's socket answers.
+    /// Returns when the agent runs and knows its profile: before, events are not taken.
     func waitUntilAgentAnswers() async throws {
-        try await until("the agent answers", while: agent) {
-            try await Program.agent.run(["status", "--data", self.agentData]).succeeded
+        struct Status: Decodable {
+            struct Profile: Decodable { var revision: UInt64 }
+            var running: Bool
+            var profile: Profile
+        }
+        try await until("the agent has a profile", while: agent) {
+            let outcome = try await Program.agent.run(["status", "--json", "--data", self.agentData])
+            guard let status = try? JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)) else { return false }
+            return status.running && status.profile.revision > 0
         }
     }
 
