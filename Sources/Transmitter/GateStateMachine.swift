@@ -9,7 +9,7 @@ package struct GateStateMachine: Sendable {
     /// While offline, an attempt is made this often.
     package static let offlineLook: UInt64 = 900 * 1_000_000
     /// Longer than this a stall is how the machine is.
-    package static let greatestStall: UInt64 = 900 * 1_000_000
+    package static let greatestStall: UInt64 = 60 * 1_000_000
 
     package struct Decision: Equatable, Sendable {
         package var open: Set<StreamName>

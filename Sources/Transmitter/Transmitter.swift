@@ -50,6 +50,7 @@ package actor Transmitter {
     var gate = GateStateMachine()
     /// The conditions of the exchange under way.
     var conditionsNow = DeviceConditions()
+    private var isEnding = false
     var enrollment: Enrollment?
     /// Granted, but not on disk yet. Asking for another would leave a device at the collector that never reports.
     var granted: Grant?
@@ -185,7 +186,7 @@ package actor Transmitter {
     package func drain(within duration: Duration) async -> Bool {
         let sleeper = sleeper
         return await withTaskGroup(of: Bool?.self) { group in
-            group.addTask { await self.pass() == .finished }
+            group.addTask { await self.lastPass() == .finished }
             group.addTask {
                 try? await sleeper.sleep(for: duration)
                 return nil
@@ -194,6 +195,12 @@ package actor Transmitter {
             group.cancelAll()
             return first ?? false
         }
+    }
+
+    /// A program that ends does not put off what a busy machine would let wait: it may not be there afterwards.
+    private func lastPass() async -> PassResult {
+        isEnding = true
+        return await pass()
     }
 
     package enum PassResult: Equatable, Sendable {
@@ -279,6 +286,7 @@ package actor Transmitter {
 
     private func gates() -> GateStateMachine.Decision {
         conditionsNow = conditions.current()
+        if isEnding { conditionsNow.stalled = nil }
         let decision = gate.decide(
             rules: settings.rules, paused: settings.pausedStreams, conditions: conditionsNow, now: clock.now().timeSinceBoot)
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })

@@ -80,7 +80,7 @@ package final class LinuxConditions: ConditionsSource {
         state.conditions.batteryLevel = power.flatMap { $0.hasBatteryLevel ? $0.batteryLevel : nil }
         state.conditions.externalPower = Self.externalPower(power)
         state.conditions.stalled = state.stall.stalled(
-            processor: pressure("cpu", &state.reader), memory: pressure("memory", &state.reader), disk: pressure("io", &state.reader))
+            memory: pressure("memory", &state.reader), disk: pressure("io", &state.reader))
     }
 
     /// What lives without a battery has power; a battery without a line supply beside it tells by what happens to it.

@@ -1,10 +1,8 @@
 /// Whether the machine stalls, from its pressure figures (kernel, Documentation/accounting/psi.rst). Pure.
 ///
 /// A stall begins above one share and ends below half of it, so that it does not flutter. The averages are those of the last ten seconds, in
-/// hundredths of a per cent.
+/// hundredths of a per cent. Waiting for a processor is no stall: a machine that computes all day is healthy, and sending costs it little.
 struct StallDetector: Equatable, Sendable {
-    /// Nearly all the time some task waited for a processor.
-    static let processorSome: UInt32 = 90_00
     /// A tenth of the time nobody got on because memory had to be reclaimed first.
     static let memoryFull: UInt32 = 10_00
     /// Half the time nobody got on because of the disk.
@@ -13,10 +11,9 @@ struct StallDetector: Equatable, Sendable {
     private var isStalled = false
 
     /// - Returns: `nil` where the kernel tells nothing.
-    mutating func stalled(processor: PressureFile?, memory: PressureFile?, disk: PressureFile?) -> Bool? {
+    mutating func stalled(memory: PressureFile?, disk: PressureFile?) -> Bool? {
         let shares = [
-            (processor?.some?.average10, Self.processorSome), (memory?.full?.average10, Self.memoryFull),
-            (disk?.full?.average10, Self.diskFull),
+            (memory?.full?.average10, Self.memoryFull), (disk?.full?.average10, Self.diskFull),
         ].compactMap { share, limit in share.map { ($0, limit) } }
         guard !shares.isEmpty else {
             isStalled = false

@@ -86,17 +86,16 @@ import WireModel
 
     @Test func eachResourceCanStallAndMissingOnesSayNothing() {
         var detector = StallDetector()
-        #expect(detector.stalled(processor: nil, memory: nil, disk: nil) == nil)
+        #expect(detector.stalled(memory: nil, disk: nil) == nil)
         func file(_ some: UInt32, _ full: UInt32) -> PressureFile {
             let text =
                 "some avg10=\(some / 100).00 avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full / 100).00 avg60=0.00 avg300=0.00 total=1\n"
             return Array(text.utf8).withUnsafeBytes { PressureFile($0) }
         }
-        #expect(detector.stalled(processor: file(90_00, 0), memory: nil, disk: nil) == true)
-        #expect(
-            detector.stalled(processor: file(10_00, 0), memory: file(90_00, 0), disk: file(90_00, 49_00)) == true, "half of it holds on")
-        #expect(detector.stalled(processor: file(10_00, 0), memory: file(90_00, 0), disk: file(90_00, 24_00)) == false)
-        #expect(detector.stalled(processor: file(0, 0), memory: nil, disk: file(0, 50_00)) == true)
+        #expect(detector.stalled(memory: file(90_00, 10_00), disk: nil) == true)
+        #expect(detector.stalled(memory: file(90_00, 9_00), disk: file(90_00, 49_00)) == true, "half of it holds on")
+        #expect(detector.stalled(memory: file(90_00, 4_00), disk: file(90_00, 24_00)) == false)
+        #expect(detector.stalled(memory: file(0, 0), disk: file(0, 50_00)) == true)
     }
 
     @Test func filesAnswerForTwoSecondsAndServicesForTen() {
