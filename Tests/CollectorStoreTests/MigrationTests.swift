@@ -92,7 +92,9 @@ import WireModel
     }
 
     @Test func idsTokensDevicesAndProfilesAreKept() async throws {
-        let registry = try open(try firstVersion())
+        let directory = try firstVersion()
+        defer { withExtendedLifetime(directory) {} }
+        let registry = try open(directory)
         #expect(registry.collectorID == CollectorID(high: 5, low: 6) && registry.incarnationID == IncarnationID(high: 7, low: 8))
         #expect(try await registry.authenticatePerson(token: Self.administrator.text)?.role == .administrator)
         guard case .device(let device) = try await registry.authenticateDevice(credential: Self.credential.text) else {
@@ -125,7 +127,9 @@ import WireModel
     }
 
     @Test func whatUnenrolledInVersion1HasLeftAndMayComeBack() async throws {
-        let registry = try open(try firstVersion())
+        let directory = try firstVersion()
+        defer { withExtendedLifetime(directory) {} }
+        let registry = try open(directory)
         #expect(try await registry.authenticateDevice(credential: Self.leftCredential.text) == .revoked)
         let left = try #require(try await registry.device(Self.leftDevice, organization: nil))
         #expect(left.left == 9 && left.revoked == nil)
@@ -138,7 +142,9 @@ import WireModel
     }
 
     @Test func aDeviceOfVersion1GetsCommandsOfItsEmptyEnrollment() async throws {
-        let registry = try open(try firstVersion())
+        let directory = try firstVersion()
+        defer { withExtendedLifetime(directory) {} }
+        let registry = try open(directory)
         _ = try await registry.issue(
             NewCommand(
                 device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5, issuer: "x", idempotencyKey: nil,
@@ -168,6 +174,7 @@ import WireModel
             return found
         }
         let (old, new) = (try firstVersion(), try TemporaryDirectory())
+        defer { withExtendedLifetime((old, new)) {} }
         await (try open(old)).close()
         let (registry, _) = try CollectorRegistry.open(directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
         await registry.close()

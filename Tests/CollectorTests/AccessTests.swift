@@ -10,8 +10,9 @@ import WireModel
 @Suite("Who may do what")
 struct AccessTests {
     /// A path with its parameters filled in.
-    private static func path(_ route: Route, device: DeviceID) -> String {
-        route.path.replacing("{device}", with: device.description)
+    private static func path(_ route: Route, device: DeviceID, command: String = CommandID.random().description) -> String {
+        route.path.replacing("{device}", with: device.description).replacing("{command}", with: command)
+            .replacing("{organization}", with: "default").replacing("{app}", with: "com.example.shop")
     }
 
     @Test func everyRouteButHealthRefusesNoCredentialAWrongOneAndAnotherKindOfOne() async throws {
@@ -40,16 +41,25 @@ struct AccessTests {
     @Test func everyRoleReadsAndAnotherOrganizationSeesNothing() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
+        // Something to see behind every path.
+        for application in ["", "com.example.shop"] {
+            let scope = ProfileScope(organization: "default", application: application)
+            _ = try await harness.library.putProfile(WireProfile(), scope, expected: nil, author: "")
+        }
+        let new = NewCommand(
+            device: device.id, action: .sendBeacon(WireSendBeacon()), expires: Harness.now + 1, issuer: "", idempotencyKey: nil,
+            request: Data())
+        let command = CommandID(try await harness.library.issue(new, organization: nil).row.command.id)
         try await harness.route { client in
             for route in harness.server.responder.routes {
                 guard case .person(let least) = route.access, route.method == .get else { continue }
-                let path = Self.path(route, device: device.id)
+                let path = Self.path(route, device: device.id, command: try #require(command).description)
                 for role in PersonRole.allCases {
                     let response = try await client.send(.get, path, bearer: "\(role)-default")
                     #expect(response.status == (role >= least ? .ok : .forbidden), "\(path) as \(role)")
                 }
                 let other = try await client.send(.get, path, bearer: "administrator-other")
-                if route.path.contains("{device}") {
+                if route.path.contains("{") {
                     #expect(other.status == .notFound, "\(path) from another organization")
                 } else {
                     #expect(try other.json.objects("items").isEmpty, "\(path) from another organization")

@@ -22,6 +22,10 @@ struct ProfileRoutesTests {
             #expect(profile.revision == 1 && profile.privacyKey.count == 32 && profile.analytics.enabled)
             #expect(profile.logging.enabled && profile.logging.level == .information)
             #expect(profile.sampling.modules == ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"])
+            // The device's own settings hold where the organization has decided nothing.
+            #expect(!profile.hasBeaconSeconds && !profile.analytics.hasHoldSeconds && !profile.hasTelemetryDisabled && !profile.hasTest)
+            #expect(!profile.sampling.hasSampleSeconds && !profile.sampling.hasTransmitSeconds && profile.sampling.overrides.isEmpty)
+            #expect(profile.privacy.isEmpty && profile.transmission.isEmpty && !profile.hasBudgets && !profile.hasOfflineTimeAllowedSeconds)
             let tag = try #require(response.headers[.eTag])
             let again = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
             #expect(again.status == .notModified)
@@ -109,7 +113,7 @@ struct ProfileRoutesTests {
         (#"{"logging": {"level": "loud"}}"#, "logging.level"),
         (#"{"logging": {"scrubPatterns": ["("]}}"#, "logging.scrubPatterns[0]"),
         (#"{"privacy": {"ssid": "keep"}}"#, "privacy.ssid"),
-        (#"{"privacy": {"shoes": "drop"}}"#, "privacy"),
+        (#"{"privacy": {"shoes": "drop"}}"#, "privacy"), (#"{"privacy": {"technical": "drop"}}"#, "privacy"),
         (#"{"beaconSeconds": 59}"#, "beaconSeconds"),
         (#"{"beaconSeconds": -1}"#, "beaconSeconds"),
         (#"{"privacyKey": "AAAA"}"#, "privacyKey"),

@@ -6,7 +6,7 @@ import WireModel
 /// without their prefix, times as RFC 3339 and identifiers as UUIDs.
 enum MessageView {
     /// Fields of an enum type and the prefixes their values have in telemetry.proto.
-    private static let enumPrefixes: [String: [String]] = [
+    static let enumPrefixes: [String: [String]] = [
         "trigger": ["BEACON_TRIGGER_"],
         "enrollment": ["ENROLLMENT_STATE_"],
         "deviceCompliance": ["COMPLIANCE_"],
@@ -19,6 +19,8 @@ enum MessageView {
         "network": ["NETWORK_CLASS_"],
         "class": ["NETWORK_CLASS_"],
         "stream": ["STREAM_"],
+        "consent": ["CONSENT_"],
+        "reason": ["DROP_REASON_", "REJECT_REASON_"],
         "state": ["POWER_STATE_", "COMPLIANCE_", "COMMAND_STATE_"],
     ]
     private static let timeFields: Set<String> = ["processStartTime", "bootTime", "time"]

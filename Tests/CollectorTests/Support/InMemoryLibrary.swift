@@ -11,6 +11,7 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
         var revision: UInt64 = 7
         var rows: [ProfileRow] = []
         var commands: [DeviceID: [WireCommand]] = [:]
+        var issued: [CommandRow] = []
         var results: [WireCommandResult] = []
     }
 
@@ -53,19 +54,23 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
         var wire = WireCommand()
         wire.id = CommandID.random().data
         wire.action = command.action
-        state.withLock { $0.commands[command.device, default: []].append(wire) }
-        return (
-            CommandRow(
-                device: command.device, command: wire, created: Harness.now, expires: command.expires, issuer: command.issuer,
-                status: CommandStatus()), true
-        )
+        let row = CommandRow(
+            device: command.device, command: wire, created: Harness.now, expires: command.expires, issuer: command.issuer,
+            status: CommandStatus())
+        state.withLock { state in
+            state.commands[command.device, default: []].append(wire)
+            state.issued.append(row)
+        }
+        return (row, true)
     }
 
     func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError) -> CommandPage {
         CommandPage(commands: [], next: nil)
     }
 
-    func command(_ id: CommandID, of device: DeviceID) async throws(StoreError) -> CommandRow? { nil }
+    func command(_ id: CommandID, of device: DeviceID) async throws(StoreError) -> CommandRow? {
+        state.withLock { $0.issued.first { $0.device == device && $0.command.id == id.data } }
+    }
 
     func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] { state.withLock { $0.commands[device.id] ?? [] } }
 
