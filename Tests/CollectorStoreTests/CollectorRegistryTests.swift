@@ -182,7 +182,10 @@ import WireModel
         for name in ["", "-a", "a/b", "ü", String(repeating: "x", count: 64), "a b"] {
             await #expect { try await registry.createOrganization(name) } throws: { ($0 as? StoreError)?.code == .invalid }
         }
-        #expect(try await registry.organizations().map(\.name) == ["default", "west"])
+        for _ in 1...2 { _ = try await registry.enroll(token: first.enrollmentToken, request: request()) }
+        let listed = try await registry.organizations()
+        #expect(listed.map(\.name) == ["default", "west"])
+        #expect(listed.map(\.devices) == [2, 0] && listed.map(\.profileRevision) == [1, 1])
         let keys = try await [
             registry.deviceProfile(of: ProfileScope(organization: "default")),
             registry.deviceProfile(of: ProfileScope(organization: "west")),

@@ -7,8 +7,9 @@ extension RegistryDatabase {
         try read { () throws(SQLiteError) in
             let statement = try connection.cached(
                 """
-                SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = name), (SELECT coalesce(max(revision), 0)
-                FROM profile WHERE profile.organization = name) FROM organization ORDER BY name
+                SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
+                (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
+                FROM organization ORDER BY name
                 """)
             defer { statement.reset() }
             var rows: [OrganizationRow] = []
