@@ -1,5 +1,6 @@
 import RecordQueue
 import SampleModules
+import Transmitter
 import WireModel
 
 extension DataSampler {
@@ -97,7 +98,9 @@ extension DataSampler {
         module: String, measurements: [SampleMeasurement], durability: Durability = .ordinary
     ) async throws(DataSamplerError) {
         let sample = try CustomSample(module: module, measurements: measurements)
-        try await (try running()).core.record(sample, durability: durability)
+        let running = try running()
+        try await running.core.record(sample, durability: durability)
+        running.parts.transmitter.recorded(module: sample.module)
     }
 
     // MARK: Leaving

@@ -177,6 +177,8 @@ public final class DataSampler: Service {
             roll: environment.roll, logger: logger)
         let loop = DeviceLoop(core: core, sleeper: environment.sleeper) { name in
             Self.makeModule(name, core: core, host: environment.host, logger: logger)
+        } sampleRecorded: { module in
+            transmitter.recorded(module: module)
         } beaconRecorded: {
             transmitter.transmitNow()
         }

@@ -14,7 +14,8 @@ package final class ManualSleeper: Clock {
         var now = Instant(offset: .zero)
         var last = 0
         var sleeping: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
-        var watchers: [(former: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var lastWatcher = 0
+        var watchers: [(number: Int, former: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
         /// Those who wait for a sleep that there is now.
         mutating func satisfied() -> [CheckedContinuation<Void, Never>] {
@@ -58,14 +59,27 @@ package final class ManualSleeper: Clock {
         }
     }
 
-    /// Returns once somebody sleeps whose sleep began after the first `former` ones.
+    /// Returns once somebody sleeps whose sleep began after the first `former` ones, or when the task is cancelled, so that a test whose
+    /// sleeper never comes ends at its time limit.
     package func waitForSleeper(after former: Int = 0) async {
-        await withCheckedContinuation { continuation in
-            let satisfied = state.withLock { state in
-                state.watchers.append((former, continuation))
-                return state.satisfied()
+        let number = state.withLock { state in
+            state.lastWatcher += 1
+            return state.lastWatcher
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let satisfied: [CheckedContinuation<Void, Never>] = state.withLock { state in
+                    if Task.isCancelled { return [continuation] }
+                    state.watchers.append((number, former, continuation))
+                    return state.satisfied()
+                }
+                for continuation in satisfied { continuation.resume() }
             }
-            for continuation in satisfied { continuation.resume() }
+        } onCancel: {
+            let watcher = state.withLock { state in
+                state.watchers.firstIndex { $0.number == number }.map { state.watchers.remove(at: $0).continuation }
+            }
+            watcher?.resume()
         }
     }
 

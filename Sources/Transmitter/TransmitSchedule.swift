@@ -11,6 +11,8 @@ package struct TransmitSchedule: Sendable {
     private var lastPass: UInt64?
     private var lastSamples: UInt64?
     private var recorded: Set<String> = []
+    /// A pass was cut short: the next one, whatever it is made for, takes samples. When that is, is not this one's to say.
+    private var isOwed = false
     /// Whether anybody says what was recorded; otherwise samples may always be there.
     private var isTold = false
 
@@ -26,17 +28,18 @@ package struct TransmitSchedule: Sendable {
     /// A pass begins.
     /// - Returns: whether samples go with it.
     package mutating func passBegan(_ settings: TransmitterSettings, isUrgent: Bool, now: UInt64) -> Bool {
-        let takesSamples = isUrgent || samplesDue(settings).map { now >= $0 } ?? false
+        let takesSamples = isUrgent || isOwed || samplesDue(settings).map { now >= $0 } ?? false
         lastPass = now
         if takesSamples {
             lastSamples = now
             recorded = []
+            isOwed = false
         }
         return takesSamples
     }
 
-    /// The pass was cut short: what it did not send is still to go.
-    package mutating func passWasCut() { lastSamples = nil }
+    /// The pass that took samples was cut short, or could not send all: what is left goes with the next pass.
+    package mutating func passWasCut() { isOwed = true }
 
     /// When the next pass is due.
     package func nextPass(_ settings: TransmitterSettings, now: UInt64) -> UInt64 {
@@ -46,7 +49,7 @@ package struct TransmitSchedule: Sendable {
 
     /// `nil`: no module has recorded anything.
     private func samplesDue(_ settings: TransmitterSettings) -> UInt64? {
-        // Nothing went yet, or something was left over.
+        // Nothing went yet.
         guard let lastSamples else { return 0 }
         guard isTold, !settings.moduleIntervals.isEmpty else { return lastSamples &+ settings.pause(of: nil) }
         return recorded.map { lastSamples &+ settings.pause(of: $0) }.min()

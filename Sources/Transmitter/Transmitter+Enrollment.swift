@@ -72,9 +72,12 @@ extension Transmitter {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(error)", roll: roll())
             }
         case .conflict(let why):
-            // The id once had belongs to somebody who can prove it; a device that cannot is a new one.
-            if case .returning = role { return await enroll(as: .new, clonedFrom: clonedFrom) }
-            return machine.enrollmentRefused("enrolling was refused: \(why)")
+            // The id once had belongs to somebody who can prove it; a device that cannot is a new one. So is a disk rolled back to a credential
+            // that was rotated since. What its queue holds is the former device's, and waits for `rebind` to say what becomes of it.
+            switch role {
+            case .returning, .again: return await enroll(as: .new, clonedFrom: clonedFrom)
+            case .new: return machine.enrollmentRefused("enrolling was refused: \(why)")
+            }
         case .forbidden(let why):
             forbidden(why)
             return machine.enrollmentRefused("enrolling was refused: \(why)")

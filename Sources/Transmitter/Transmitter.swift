@@ -48,6 +48,8 @@ package actor Transmitter {
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
     var gate = GateStateMachine()
+    /// As the gates stood at the last look.
+    private var openStreams: Set<StreamName> = []
     /// The conditions of the exchange under way.
     var conditionsNow = DeviceConditions()
     private var isEnding = false
@@ -228,8 +230,16 @@ package actor Transmitter {
             await deliver()
             if case .over(let over) = step { result = over }
         }
-        if result != .finished { schedule.withLock { $0.decisions.passWasCut() } }
+        if takesSamples, leavesSamples(result) { schedule.withLock { $0.decisions.passWasCut() } }
         return result ?? .paused(.zero)
+    }
+
+    /// Whether samples that were to go with the pass may be there still.
+    private func leavesSamples(_ result: PassResult?) -> Bool {
+        switch result {
+        case .finished, .waiting: !openStreams.contains(.sample) || machine.holdsBack(.sample)
+        case .paused, nil: true
+        }
     }
 
     enum Step {
@@ -289,6 +299,7 @@ package actor Transmitter {
         if isEnding { conditionsNow.stalled = nil }
         let decision = gate.decide(
             rules: settings.rules, paused: settings.pausedStreams, conditions: conditionsNow, now: clock.now().timeSinceBoot)
+        openStreams = decision.open
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })
         published.withLock { if $0.gates != reasons { $0.gates = reasons } }
         if decision.closed.values.contains(.offline) { unreachable("offline: no way out of this machine") }
@@ -296,7 +307,7 @@ package actor Transmitter {
     }
 
     private func nothingDue(_ decision: GateStateMachine.Decision, now: UInt64) -> PassResult {
-        let probe = machine.nextProbe
+        let probe = machine.nextProbe(after: now)
         published.withLock {
             $0.state = probe == nil ? .idle : .backingOff
             $0.reason = probe?.why

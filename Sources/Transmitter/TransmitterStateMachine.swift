@@ -116,10 +116,14 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// When a suspected stream may be tried next, and why it waits; `nil` where none waits.
-    package var nextProbe: (at: UInt64, why: String)? {
-        suspicions.values.min { $0.notBefore < $1.notBefore }.map { ($0.notBefore, $0.why) }
+    /// When a suspected stream that may not be tried yet may be, and why it waits; `nil` where none waits. One whose time has come is not
+    /// waited for: it is in the plan, and where it is not sent that has other reasons.
+    package func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
+        suspicions.values.filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }.map { ($0.notBefore, $0.why) }
     }
+
+    /// Whether the stream's records may be there still after a pass that found nothing more to send.
+    package func holdsBack(_ stream: StreamName) -> Bool { suspicions[stream] != nil || limits[stream]?.held == true }
 
     /// Streams whose first record fails alone, again and again: something else that passes would tell a bad record from an outage.
     package var blocked: [StreamName: String] {

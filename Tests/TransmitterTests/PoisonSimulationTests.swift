@@ -148,7 +148,6 @@ import WireModel
     @Test(arguments: 1...10)
     func anOutageOfDaysSetsNothingAsideAndItsRequestsStayFew(seed: Int) {
         var world = World(seed: UInt64(seed), hasOutages: false)
-        world.nextOutage = 0
         world.outageEnds = .max
         for _ in 0..<1_000 { world.produce(.sample) }
         world.run(hours: 72, poisonShare: 0)

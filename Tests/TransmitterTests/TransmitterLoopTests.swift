@@ -9,7 +9,16 @@ import WireModel
 @Suite(.timeLimit(.minutes(1))) struct TransmitterLoopTests {
     let bench = TransmitterBench()
 
-    /// Time passes on all clocks, as it does while the machine sleeps, and the loop comes to rest again.
+    /// Time passes on all clocks without waking the loop: what it sleeps for is still that far away.
+    private func passAsleep(_ duration: Duration, left: Duration) {
+        let sleeps = bench.sleeper.sleeps
+        bench.clock.advance(by: duration)
+        bench.sleeper.advance(by: duration)
+        #expect(bench.sleeper.nextWake == left, "it sleeps on")
+        #expect(bench.sleeper.sleeps == sleeps)
+    }
+
+    /// Time passes on all clocks, as it does while the machine sleeps; the loop wakes, and comes to rest again.
     private func pass(_ duration: Duration) async {
         let sleeps = bench.sleeper.sleeps
         bench.clock.advance(by: duration)
@@ -49,7 +58,7 @@ import WireModel
     @Test func whatIsRecordedGoesWhenTheIntervalIsOver() async throws {
         try await running { queue, _ in
             try await bench.enqueue(2, .sample, to: queue)
-            await pass(.seconds(200))
+            passAsleep(.seconds(200), left: .seconds(100))
             #expect(try await bench.stored(.sample) == [])
             await pass(.seconds(100))
             #expect(try await bench.stored(.sample) == [1, 2])
@@ -93,11 +102,54 @@ import WireModel
         try await running { queue, _ in
             try await bench.enqueue(1, .sample, to: queue)
             bench.clock.setWallClock(by: .seconds(-100_000))
-            await pass(.seconds(150))
+            passAsleep(.seconds(150), left: .seconds(150))
             #expect(try await bench.stored(.sample) == [])
             bench.clock.setWallClock(by: .seconds(300_000))
             await pass(.seconds(150))
             #expect(try await bench.stored(.sample) == [1])
+        }
+    }
+
+    @Test func aClosedGateIsLookedAtOnceAMinuteAndWhatWaitedGoesWhenItOpens() async throws {
+        var settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
+        settings.pausedStreams = [.sample]
+        try await running(settings) { queue, transmitter in
+            try await bench.enqueue(1, .sample, to: queue)
+            for look in 0..<5 {
+                #expect(bench.sleeper.nextWake == .seconds(60))
+                #expect(bench.sleeper.sleeps == look + 1, "no pass in between")
+                await pass(.seconds(60))
+            }
+            #expect(try await bench.stored(.sample) == [])
+            settings.pausedStreams = []
+            let sleeps = bench.sleeper.sleeps
+            await transmitter.apply(settings)
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(try await bench.stored(.sample) == [1])
+            #expect(bench.sleeper.nextWake == .seconds(3600))
+        }
+    }
+
+    @Test func samplesThatFailAloneAreTriedAgainWhenTheirWaitIsOverAndNotSooner() async throws {
+        let settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
+        let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+        bench.collector.setFaults { _, batch in
+            guard let batch, batch.parts.contains(where: { $0.stream == .sample }) else { return nil }
+            return .answered(TransportResponse(status: 500, headers: headers))
+        }
+        try await running(settings) { queue, transmitter in
+            try await bench.enqueue(1, .sample, to: queue)
+            let sleeps = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            let batches = bench.collector.batches
+            for retry in 1...3 {
+                await pass(try #require(bench.sleeper.nextWake))
+                #expect(bench.collector.batches <= batches + retry, "one request for each wait")
+            }
+            bench.collector.setFaults { _, _ in nil }
+            await pass(try #require(bench.sleeper.nextWake))
+            #expect(try await bench.stored(.sample) == [1], "it did not wait for the interval")
         }
     }
 

@@ -135,7 +135,8 @@ import WireModel
             #expect(device != former.deviceID)
             #expect(try await bench.bodies(of: device).sorted() == names("own", 3))
             #expect(try await bench.bodies().sorted() == names("a", 3), "the original is not touched")
-            #expect(try await queue.balance()[.event]?.dropped["clone"] == 5)
+            let balance = try #require(try await queue.balance()[.event])
+            #expect(balance.dropped["clone"] == 5 && balance.closes, "\(balance)")
             #expect(bench.delegate.changes.contains(.cloned(former: former.deviceID)))
         }
         // The original goes on as if nothing had been.

@@ -296,7 +296,10 @@ import WireModel
             #expect(requests.withLock { $0 } < 7 * 24 * 12 * 3)
             collector.setFaults { _, _ in nil }
             while await transmitter.pass() != .finished { clock.advance(by: .seconds(60)) }
-            #expect(try await stored(store, collector, .sample) == Array(1...20))
+            for stream in StreamName.allCases {
+                let arrived = try await stored(store, collector, stream)
+                #expect(arrived == Array(1...20), "\(stream), \(transmitter.status)")
+            }
         }
     }
 

@@ -20,6 +20,7 @@ actor DeviceLoop {
     let core: SamplerCore
     private let sleeper: any Clock<Duration>
     private let makeModule: @Sendable (SampleModuleName) -> (any SampleModule)?
+    private let sampleRecorded: @Sendable (String) -> Void
     private let beaconRecorded: @Sendable () -> Void
     let wake = WakeSignal()
     private var schedule: SampleSchedule<SampledModule>
@@ -39,14 +40,16 @@ actor DeviceLoop {
 
     /// - Parameters:
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
+    ///   - sampleRecorded: called with the module's name after each sample that is queued; must not block.
     ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
         core: SamplerCore, sleeper: any Clock<Duration>, makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
-        beaconRecorded: @escaping @Sendable () -> Void
+        sampleRecorded: @escaping @Sendable (String) -> Void, beaconRecorded: @escaping @Sendable () -> Void
     ) {
         self.core = core
         self.sleeper = sleeper
         self.makeModule = makeModule
+        self.sampleRecorded = sampleRecorded
         self.beaconRecorded = beaconRecorded
         schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
     }
@@ -105,6 +108,7 @@ actor DeviceLoop {
     func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
         do throws(DataSamplerError) {
             try await core.record(sample, at: stamp)
+            sampleRecorded(sample.module)
             reports[module, default: ModuleReport()].samples += 1
             reports[module]?.lastSample = stamp.wallTime
             reports[module]?.reason = nil
