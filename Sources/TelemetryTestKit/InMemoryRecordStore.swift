@@ -141,10 +141,18 @@ package final class InMemoryRecordStore: RecordStore {
     package func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
         entries.withLock { entries in
             entries.filter { $0.key.device == device }.map { key, entry in
-                let produced = max(entry.totals.produced, entry.mark.number)
                 let unnumbered = entry.totals.droppedUnnumbered
-                let dropped = entry.mark.dropped.merging(unnumbered) { $0 + $1 }
-                let accounted = entry.mark.number + unnumbered.values.reduce(0, +)
+                var dropped = entry.mark.dropped.merging(unnumbered) { $0 + $1 }
+                var accounted = entry.mark.number + unnumbered.values.reduce(0, +)
+                var produced = max(entry.totals.produced, entry.mark.number)
+                // Nothing waits in a closed epoch: what lies between mark and last counts under the reason.
+                if let closed = entry.closed {
+                    if closed.last > entry.mark.number {
+                        dropped[closed.reason, default: 0] += closed.last - entry.mark.number
+                        accounted += closed.last - entry.mark.number
+                    }
+                    produced = accounted
+                }
                 let balance = StreamBalance(
                     produced: max(produced, accounted), stored: UInt64(entry.rows.count), rejected: entry.mark.rejected, dropped: dropped,
                     lostAtCollector: entry.mark.lostAtCollector, waiting: max(produced, accounted) - accounted)

@@ -123,11 +123,8 @@ package final class LoopbackCollector: Transport {
             return response(200, answer.encoded)
         case WireNames.closePath:
             counts.withLock { $0.closes += 1 }
-            guard let wire = try? WireCloseRequest.decode(body), let close = EpochClose(wire) else { return response(400) }
-            guard let streams = try? await store.close(close, from: sender.device) else { return response(503) }
-            var answer = WireCloseAnswer()
-            answer.epoch = wire.epoch
-            answer.streams = streams.map(\.wire)
+            guard let wire = try? WireCloseRequest.decode(body), EpochID(wire.epoch) != nil else { return response(400) }
+            guard let answer = try? await store.answer(wire, from: sender.device) else { return response(503) }
             return response(200, answer.encoded)
         default: return response(404)
         }
@@ -174,37 +171,6 @@ package final class LoopbackCollector: Transport {
             devices.byCredential[credential] = (device, enrollment)
             return credential
         }
-    }
-}
-
-extension EpochClose {
-    fileprivate init?(_ wire: WireCloseRequest) {
-        guard let epoch = EpochID(wire.epoch) else { return nil }
-        var streams: [Stream] = []
-        for close in wire.streams {
-            guard let stream = StreamName(rawValue: close.stream.rawValue) else { return nil }
-            let points = close.points.compactMap { point in
-                ChainLink(point.link).map { EpochClose.Point(number: point.number, link: $0) }
-            }
-            streams.append(Stream(stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue), points: points))
-        }
-        self.init(epoch: epoch, streams: streams)
-    }
-}
-
-extension ClosedStream {
-    fileprivate var wire: WireClosedStream {
-        var wire = WireClosedStream()
-        wire.stream = WireStream(rawValue: stream.rawValue) ?? .unspecified
-        wire.mark = mark.wire
-        switch match {
-        case .point(let point):
-            wire.matched.number = point.number
-            wire.matched.link = point.link.data
-        case .none: break
-        case .unknown: wire.unknown = true
-        }
-        return wire
     }
 }
 

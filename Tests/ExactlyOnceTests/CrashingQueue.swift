@@ -30,9 +30,28 @@ final class CrashingQueue {
     }
 
     func crash() async throws {
+        try await go(on: image())
+    }
+
+    /// A copy of the directory as it lies while the queue is open.
+    func image() throws -> URL {
         lives += 1
-        let next = parent.appending(path: "device-\(lives)")
-        try FileManager.default.copyItem(at: directory, to: next)
+        let copy = parent.appending(path: "device-\(lives)")
+        try FileManager.default.copyItem(at: directory, to: copy)
+        return copy
+    }
+
+    /// The image is brought back over what is there now.
+    func restore(_ image: URL) async throws {
+        try await go(on: image)
+    }
+
+    /// The queue of an image on another machine; whoever opens it closes it.
+    func openElsewhere(_ image: URL) throws -> RecordQueue {
+        try Self.open(image, clock)
+    }
+
+    private func go(on next: URL) async throws {
         let former = (queue, directory)
         queue = try Self.open(next, clock)
         directory = next

@@ -16,7 +16,7 @@ import WireModel
     static let historiesPerCollector = 5
 
     /// Memory-backed where there is such a place: a crash is a copy of the files here, so the medium does not matter.
-    private static func scratch() throws -> URL {
+    static func scratch() throws -> URL {
         let shared = URL(filePath: "/dev/shm")
         let parent = FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
         let directory = parent.appending(path: "exactly-once-\(UUID())")
@@ -81,7 +81,7 @@ import WireModel
 }
 
 extension URL {
-    fileprivate func creating() throws -> URL {
+    func creating() throws -> URL {
         try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
         return self
     }

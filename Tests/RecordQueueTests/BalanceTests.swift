@@ -8,7 +8,7 @@ import WireModel
 /// end nothing is lost or doubled.
 @Suite("Balance")
 struct BalanceTests {
-    @Test("The balance closes after every operation, with lost and repeated messages, drops, restarts and kills", arguments: 1...30)
+    @Test("The balance closes after every operation, with lost and repeated messages, drops, restarts and kills", arguments: 1...12)
     func randomHistory(_ seed: Int) async throws {
         var random = SplitMix(state: UInt64(seed))
         let fixture = try QueueFixture()

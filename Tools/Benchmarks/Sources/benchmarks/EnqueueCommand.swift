@@ -51,9 +51,10 @@ struct EnqueueCommand: AsyncParsableCommand {
                     return figure
                 })
         }
+        let cost = try await EnqueueCost.measure(records, count: options.records, directory: options.directory)
         var comparison = try await Comparison.run("enqueue", unit: "records/s", rounds: options.rounds, contestants)
         comparison.notes = written.withLock { written in
-            written.sorted { $0.key < $1.key }.map { "\($0.key): \(Report.number($0.value)) bytes written a record" }
+            written.sorted { $0.key < $1.key }.map { "\($0.key): \(Report.number($0.value)) bytes written a record" } + cost.notes
         }
         return [comparison]
     }

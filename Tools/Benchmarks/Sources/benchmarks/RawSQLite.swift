@@ -44,7 +44,7 @@ struct RawSQLite {
         return Double(rows) / seconds
     }
 
-    private static func check(_ result: Int32, _ database: OpaquePointer?) throws {
+    static func check(_ result: Int32, _ database: OpaquePointer?) throws {
         guard result == SQLITE_OK else { throw BenchmarkError("raw SQLite: \(String(cString: sqlite3_errmsg(database)))") }
     }
 }

@@ -1,0 +1,71 @@
+import CollectorStore
+import Foundation
+import RecordQueue
+import TelemetryTestKit
+import Testing
+
+/// Random histories in which epochs end, against the real queue and the real store.
+///
+/// `WS1_EPOCH_HISTORIES` (40) and `WS1_MODEL_SEED` (random, printed) repeat or widen a run.
+@Suite("Exactly once, over ended epochs") struct EndedEpochsTests {
+    static let workers = 2
+    static let histories = Int(ProcessInfo.processInfo.environment["WS1_EPOCH_HISTORIES"] ?? "") ?? 40
+    static let stepsPerHistory = 300
+
+    @Test(
+        "Every record ends stored once or counted, through restored images, clones, wipes and consent",
+        .timeLimit(.minutes(20)), arguments: 0..<workers)
+    func realStore(_ worker: Int) async throws {
+        let directory = try ExactlyOnceTests.scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
+        print("exactly-once over epochs: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories")
+        for index in 0..<max(1, Self.histories / Self.workers) {
+            let seed = ExactlyOnceTests.seed &+ UInt64(worker * 1_000_000 + index)
+            let history = try EpochHistory(seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector)
+            do { try await history.run(steps: Self.stepsPerHistory) } catch {
+                Issue.record(
+                    "seed \(ExactlyOnceTests.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)"
+                )
+                break
+            }
+        }
+        await collector.close()
+    }
+
+    @Test("A device that takes the collector's answer otherwise is caught", arguments: BrokenCloseRule.allCases)
+    func brokenRule(_ rule: BrokenCloseRule) async throws {
+        #expect(try await firstViolation(rule) != nil)
+    }
+
+    @Test("The same histories with whole rules keep the promise")
+    func wholeRules() async throws {
+        var ends: [EpochEnd: Int] = [:]
+        var moved: UInt64 = 0
+        let found = try await firstViolation(nil) { history in
+            ends.merge(history.ends, uniquingKeysWith: +)
+            moved += history.moved
+        }
+        #expect(found == nil)
+        let missing = [EpochEnd.restored, .clone, .wiped, .unenrolled, .reboundDrop].filter { ends[$0] == nil }
+        #expect(missing.isEmpty && moved > 0, "the histories say nothing of these: \(missing); \(moved) moved")
+    }
+
+    /// What the judge says of histories with fixed seeds; `nil` where it finds nothing.
+    private func firstViolation(_ rule: BrokenCloseRule?, each: (EpochHistory) -> Void = { _ in }) async throws -> String? {
+        let directory = try ExactlyOnceTests.scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
+        for seed in UInt64(1)...8 {
+            let history = try EpochHistory(
+                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, brokenRule: rule)
+            do { try await history.run(steps: 300) } catch let violation as Violation {
+                await collector.close()
+                return violation.description
+            }
+            each(history)
+        }
+        await collector.close()
+        return nil
+    }
+}
