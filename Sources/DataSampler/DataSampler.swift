@@ -144,9 +144,7 @@ public final class DataSampler: Service {
         let core = try await SamplerCore.open(configuration, environment: environment, notices: notifier, logger: logger)
         do {
             // A damaged identity is told at the start, not when the first transmit fails.
-            if case .unenrolled = try core.identity.state(), try core.identity.enrollmentToken() == nil {
-                core.changeGate { $0.isUnenrolled = true }
-            }
+            try core.honourUnenrollment()
             // Last of what can fail but for files: a connection made would have to be shut down again.
             let connection = try environment.connect(transport)
             do {
@@ -190,9 +188,9 @@ public final class DataSampler: Service {
         let parts = DeviceController.Parts(
             loop: loop, transmitter: transmitter, profiles: profiles(core, transmitter, controller),
             commands: CommandRunner(
-                file: ledgerFile, ledger: ledger, core: core, actions: controller,
+                save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core, actions: controller,
                 poll: { await transmitter.request(.get, WireNames.commandsPath) }, sleeper: environment.sleeper, logger: logger),
-            wipes: WipeKeeper(core: core, erased: []),
+            wipes: WipeKeeper(core: core),
             leaving: LeaveKeeper(core: core) { () async throws(DataSamplerError) in
                 _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
             } tellCollector: {

@@ -13,17 +13,26 @@ package struct OfflineSampler: Sendable {
         var environment = SamplerEnvironment()
         environment.lockWait = .zero
         let logger = configuration.traceLevel.applied(to: logger)
-        return OfflineSampler(core: try await SamplerCore.open(configuration, environment: environment, logger: logger))
+        let core = try await SamplerCore.open(configuration, environment: environment, logger: logger)
+        core.honourWhatIsUnderWay()
+        return OfflineSampler(core: core)
     }
 
     /// Returns the event's number, once it is on synced disk.
+    ///
+    /// - Throws: `wipePending` or `unenrolled` where an agent has begun that or done it, and what an event can meet otherwise.
     package func record(_ event: AnalyticsEvent) async throws(DataSamplerError) -> UInt64 {
         // A durable record always has a number.
         try await core.record(event, durability: .durable) ?? 0
     }
 
+    /// - Throws: as `record`.
     package func sendBeacon() async throws(DataSamplerError) -> UInt64 {
-        try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
+        // A running agent's beacon tells of the wipe in the new epoch; here it would be erased with the old one.
+        guard !core.gate.isWiping else {
+            throw DataSamplerError(.wipePending, "a wipe has begun and is not finished: start the agent, which goes on with it")
+        }
+        return try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
     }
 
     package func status() async throws(DataSamplerError) -> DataSamplerStatus { try await core.status(nil) }

@@ -60,6 +60,7 @@ extension Transmitter {
         let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
         let began = clock.now()
         let answer = await send(.post, WireNames.enrollPath, body: body, bearer: token, expected: expected)
+        noteEnrollmentCall(answer, since: began)
         switch answer {
         case .success(let body, _):
             do {
@@ -90,6 +91,15 @@ extension Transmitter {
             return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
         case .empty, .notModified: return machine.enrollmentFailed(after: nil, "enrolling: the answer has no body", roll: roll())
         }
+    }
+
+    /// One that nobody answered is told by `unreachable`.
+    private func noteEnrollmentCall(_ answer: CollectorAnswer, since began: RecordStamp) {
+        if case .unreachable = answer { return }
+        let succeeded = if case .success = answer { true } else { false }
+        let now = clock.now().timeSinceBoot
+        let taken = now > began.timeSinceBoot ? now - began.timeSinceBoot : 0
+        note(.change(.enrollmentAnswered(succeeded: succeeded, duration: .microseconds(Int64(clamping: taken)))))
     }
 
     private static func tokenMissing(_ role: EnrollmentRole, _ clonedFrom: DeviceID?) -> String {

@@ -4,6 +4,8 @@ import WireModel
 package enum TransmitterChange: Equatable, Sendable {
     /// Enrolled, or enrolled again.
     case enrolled(Enrollment)
+    /// An enrollment was asked for and answered, by whatever.
+    case enrollmentAnswered(succeeded: Bool, duration: Duration)
     /// The collector gave a new credential; it is on disk.
     case credentialRotated
     /// The device gave its enrollment up.

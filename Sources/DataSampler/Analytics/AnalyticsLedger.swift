@@ -128,6 +128,16 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
+    /// A wipe: counts that no sample has told, the open session among them, are forgotten.
+    func erase() throws(DataSamplerError) {
+        try state.withLock { state throws(DataSamplerError) in
+            try file.file.remove()
+            state.tally = UsageTally()
+            state.written = UsageTally.Snapshot()
+            state.untoldLaunch = nil
+        }
+    }
+
     private func sampled(_ state: inout State, at time: UInt64) -> WireAnalyticsSample {
         let sample = state.tally.sampled(at: time)
         // Told once: a restart must not tell it again.

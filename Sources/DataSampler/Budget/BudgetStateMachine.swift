@@ -7,7 +7,9 @@ import Glibc
 /// Per budget it estimates the demand: what would be used a second without any slowdown, averaged over ``demandSeconds`` (a burst counts
 /// for what it is, one burst). For bytes, what is left of the day's budget over what is left of the day may be used a second; for the
 /// processor, its share at all times. Demand over that is the factor wanted. So usage is paced over the whole day and never stops dead: as
-/// the budget empties the factor grows, up to ``maximumFactor``, and it falls again when the next day fills it.
+/// the budget empties the factor grows, up to ``maximumFactor``, and it falls again when the next day fills it. What cannot be slowed down, such
+/// as beacons, looks like demand that grows with the factor, so two things keep it from driving the factor up without need: while slowed the
+/// estimate is renewed faster, and the last of the day is paced together with the next half hour.
 ///
 /// Days are counted on a clock that does not go back and is no wall clock (the queue's): setting the wall clock fills no budget.
 struct BudgetStateMachine: Equatable, Sendable {
@@ -16,6 +18,10 @@ struct BudgetStateMachine: Equatable, Sendable {
     static let daySeconds = 86_400.0
     /// Time constants, seconds.
     static let demandSeconds: [BudgetKind: Double] = [.sentBytes: 3_600, .writtenBytes: 3_600, .cpu: 300]
+    /// At most, while a slowdown is in force: the estimate rests on its factor, and an old one tells of a factor that holds no more.
+    static let slowedDemandSeconds = 1_200.0
+    /// How much of the next day the pacing looks into, so that a small rest at the end of a day does not ask for a great factor.
+    static let aheadSeconds = 1_800.0
     /// With which the factor follows what is wanted.
     static let followSeconds = 300.0
     /// A slowdown begins above the one and ends below the other, so that it does not flutter.
@@ -92,7 +98,7 @@ struct BudgetStateMachine: Equatable, Sendable {
     /// Averages what would have been used without the slowdown that was in force.
     private mutating func learn(_ kind: BudgetKind, _ amount: Double, _ elapsed: Double) {
         guard elapsed > 0, let constant = Self.demandSeconds[kind] else { return }
-        let fresh = 1 - exp(-elapsed / constant)
+        let fresh = 1 - exp(-elapsed / (isSlowing ? min(constant, Self.slowedDemandSeconds) : constant))
         saved.demand[kind.rawValue] = demand(kind) * (1 - fresh) + amount / elapsed * verdict.factor * fresh
     }
 
@@ -104,9 +110,9 @@ struct BudgetStateMachine: Equatable, Sendable {
         case .cpu: return budgets.processorShare.map { $0 * 1_000_000 }
         case .sentBytes, .writtenBytes:
             guard let day = kind == .sentBytes ? budgets.sentBytesPerDay : budgets.writtenBytesPerDay else { return nil }
-            // At the very end of a day a small rest would allow a great rate: a last quarter of an hour is paced as such.
-            let left = max(Self.daySeconds - saved.dayElapsed, 900)
-            return max(0, Double(day) - (saved.used[kind.rawValue] ?? 0)) / left
+            let ahead = Double(day) / Self.daySeconds * Self.aheadSeconds
+            let left = Self.daySeconds - saved.dayElapsed + Self.aheadSeconds
+            return max(0, Double(day) - (saved.used[kind.rawValue] ?? 0) + ahead) / left
         }
     }
 

@@ -12,6 +12,8 @@ protocol CommandActions: Sendable {
     func changeLogLevel(_ level: WireLogLevel?) async
     /// Returns once everything is erased. The result may be recorded then; producers stay stopped until `wipeWasReported`.
     func wipe(command: Data, reason: String) async throws(DataSamplerError)
+    /// The command whose wipe is noted on disk and has not been finished; `nil`: none is.
+    func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)
     /// Something was recorded that should be seen soon.
     func transmitNow()

@@ -24,7 +24,10 @@ actor CommandRunner {
     private static let pollMicroseconds: UInt64 = 900_000_000
     private static let lookAgain = Duration.seconds(60)
 
-    private let file: StateFile<CommandLedger>
+    /// Returns once the ledger is on synced disk.
+    typealias Save = @Sendable (CommandLedger) throws(DataSamplerError) -> Void
+
+    private let save: Save
     private let core: SamplerCore
     private let actions: any CommandActions
     private let poll: Poll
@@ -37,12 +40,14 @@ actor CommandRunner {
     private var ledger: CommandLedger
     private var failure: String?
 
-    /// - Parameter ledger: what the file held.
+    /// - Parameters:
+    ///   - save: keeps the ledger.
+    ///   - ledger: what was kept.
     init(
-        file: StateFile<CommandLedger>, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions, poll: @escaping Poll,
+        save: @escaping Save, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions, poll: @escaping Poll,
         sleeper: any Clock<Duration>, logger: Logger
     ) {
-        self.file = file
+        self.save = save
         self.ledger = ledger
         self.core = core
         self.actions = actions
@@ -50,7 +55,6 @@ actor CommandRunner {
         self.sleeper = sleeper
         self.logger = logger
         lastNews = Mutex(core.clock.now().timeSinceBoot)
-        self.ledger.machine.restarted()
     }
 
     var report: Report { Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure) }
@@ -86,21 +90,26 @@ actor CommandRunner {
 
     /// Everything that can be done now. A failure ends it between two steps; what is on disk says where to go on.
     func step() async throws(DataSamplerError) {
+        // Nothing is being carried out now: what was is begun again, after a restart as after a failure.
+        ledger.machine.restarted()
         try takeArrived()
         while !Task.isCancelled {
             let now = core.queueTime
             if ledger.machine.levelReturned(now: now) {
                 await actions.changeLogLevel(nil)
-                try save()
+                try save(ledger)
             }
-            if ledger.machine.expire(now: now) { try save() }
+            if ledger.machine.expire(now: now) { try save(ledger) }
             try await reportStates()
+            // Told, or its note would keep producers stopped for ever.
+            if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) { try await actions.wipeWasReported() }
             guard let entry = ledger.machine.nextToRun(now: core.queueTime) else { return }
             ledger.machine.began(entry.id)
-            try save()
+            try save(ledger)
+            try await reportStates()
             let (state, detail) = await perform(entry)
             ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
-            try save()
+            try save(ledger)
             let action = Self.name(entry)
             logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
             if state.isFinal {
@@ -109,8 +118,6 @@ actor CommandRunner {
                         .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
                         ["action": action, "state": state.rawValue]))
             }
-            try await reportStates()
-            if action == "wipe", state == .done { try await actions.wipeWasReported() }
             try takeArrived()
         }
     }
@@ -124,10 +131,8 @@ actor CommandRunner {
         for (commands, enrollment, serverTime) in news {
             changed = ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime) || changed
         }
-        if changed { try save() }
+        if changed { try save(ledger) }
     }
-
-    private func save() throws(DataSamplerError) { try file.save(ledger) }
 
     // MARK: Carrying out
 
@@ -184,7 +189,7 @@ actor CommandRunner {
             try await core.record(result, durability: entry.state.isFinal ? .durable : .ordinary)
             ledger.machine.reported(entry.id, entry.state, now: core.queueTime)
         }
-        try save()
+        try save(ledger)
         actions.transmitNow()
     }
 

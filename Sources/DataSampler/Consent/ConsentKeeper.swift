@@ -8,8 +8,8 @@ import WireModel
 /// start. While what was kept apart is on its way into its streams, new records queue up behind it, so that the order is that of their
 /// making. Safe from any thread; one settling runs at a time.
 final class ConsentKeeper: Sendable {
-    /// Passes after which a producer that never pauses no longer waits behind what was kept apart: its records go straight on.
-    static let maximumPasses = 8
+    /// Releases after which a producer that never pauses no longer waits behind what was kept apart: its records go straight on.
+    static let maximumReleases = 8
 
     private struct State {
         var consent: DataSamplerConsent
@@ -75,20 +75,25 @@ final class ConsentKeeper: Sendable {
     /// Moves what lies where the decision does not want it. To be called at start before anything records, and now and then after a failure;
     /// costs a lock where there is nothing to do.
     func settle() async throws(DataSamplerError) {
-        var passes = 0
+        var releases = 0
         while let consent = beginSettling() {
-            passes += 1
-            if passes == Self.maximumPasses { state.withLock { $0.isUnsettled = false } }
             do {
                 switch consent {
                 case .pending: break
-                case .granted: while try await queue.releaseKept() > 0 {}
+                case .granted:
+                    repeat {
+                        releases += 1
+                        if releases >= Self.maximumReleases { letThrough() }
+                    } while try await queue.releaseKept() > 0
                 case .denied:
                     try await queue.deleteKept()
                     try await queue.deleteWaiting()
                 }
             } catch {
-                state.withLock { $0.isSettling = false }
+                state.withLock { state in
+                    state.isSettling = false
+                    state.isUnsettled = true
+                }
                 throw error
             }
             endSettling(consent)
@@ -130,6 +135,13 @@ final class ConsentKeeper: Sendable {
             state.isSettling = true
             state.isAskedAgain = false
             return state.consent
+        }
+    }
+
+    /// New records no longer queue up behind those kept apart.
+    private func letThrough() {
+        state.withLock { state in
+            if state.consent == .granted { state.isUnsettled = false }
         }
     }
 

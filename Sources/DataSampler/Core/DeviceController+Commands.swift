@@ -37,21 +37,17 @@ extension DeviceController: CommandActions {
     /// - Parameter command: `nil`: asked for here.
     func erase(command: Data?, reason: String) async throws(DataSamplerError) {
         guard let parts else { throw DeviceLoop.stopped }
-        core.changeGate { $0.isWiping = true }
+        try await parts.wipes.begin(command: command, reason: reason)
         await gateChanged()
-        do { try await parts.wipes.wipe(command: command, reason: reason) } catch {
-            // Without a note nothing was begun; with one it is gone on with.
-            if await parts.wipes.pending == nil {
-                core.changeGate { $0.isWiping = false }
-                await gateChanged()
-            }
-            throw error
-        }
+        try await parts.wipes.erase()
     }
+
+    func wipeUnderWay() async -> Data? { await parts?.wipes.pending?.command }
 
     func wipeWasReported() async throws(DataSamplerError) {
         guard let parts else { return }
         try await parts.wipes.finish()
+        guard await parts.wipes.pending == nil else { return }
         await gateChanged()
         await tellChange()
     }

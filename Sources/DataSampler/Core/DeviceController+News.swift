@@ -42,6 +42,8 @@ extension DeviceController: TransmitterDelegate {
             // What it was restored to may have another profile under a lower revision.
             await parts?.profiles.demand()
         case .blocked: await tellChange()
+        case .enrollmentAnswered(let succeeded, let duration):
+            await core.noteUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))
         case .credentialRotated, .epochSettled, .unenrolled: break
         }
     }

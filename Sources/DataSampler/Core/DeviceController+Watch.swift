@@ -44,6 +44,7 @@ extension DeviceController {
         do { try await core.consent.settle() } catch {
             core.logger.warning("records kept apart wait to be moved", metadata: ["reason": "\(error.message)"])
         }
+        await goOnWithWipe(parts.wipes)
         // A queue that cannot answer shows elsewhere.
         if let status = try? await core.queue.status() { core.metrics.update(queue: status) }
         let sent = parts.transmitter.status
@@ -56,6 +57,17 @@ extension DeviceController {
         guard changed else { return }
         core.notices.post(DataSamplerNotice(.slowdown, verdict.description, ["factor": "\(verdict.factor)"]))
         await setSlowdown(verdict)
+    }
+
+    /// One that has begun and met an error. Whose outcome is to be told its command's runner ends.
+    private func goOnWithWipe(_ wipes: WipeKeeper) async {
+        guard let pending = await wipes.pending else { return }
+        do throws(DataSamplerError) {
+            try await wipes.erase()
+            if pending.command == nil { try await wipeWasReported() }
+        } catch {
+            core.logger.error("the wipe waits", metadata: ["reason": "\(error.message)"])
+        }
     }
 
     /// - Returns: whether it is over.

@@ -150,7 +150,7 @@ actor DeviceController {
         let settings = DeviceSettings.resolve(local: local, profile: profile, calls: calls)
         core.apply(settings)
         core.setDoNotDisturb(settings.doNotDisturbAllowed ? doNotDisturb : nil)
-        await core.recordLaunch()
+        await core.recordUsage()
         let gate = core.gate
         let isStopped = isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || settings.telemetryDisabled
         let plan = SamplePlan(

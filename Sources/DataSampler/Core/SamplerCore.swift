@@ -18,6 +18,8 @@ final class SamplerCore: Sendable {
         var gate: RecordGate
         var facts: DeviceFacts
         var beacons: UInt64 = 0
+        /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the oldest go.
+        var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
         var doNotDisturb: Bool?
         /// `nil`: intervals are as they were set.
@@ -180,16 +182,35 @@ final class SamplerCore: Sendable {
         return number
     }
 
-    /// Tells the launch of this run as an event, once, with the time it had; while the gate for events is shut it stays to be told later.
-    func recordLaunch() async {
+    /// The library itself was used: told as an event as soon as the gate for events is open.
+    func noteUsage(_ event: UsageEvent) async {
+        let stamp = clock.now()
+        state.withLock { state in
+            state.untoldUsage.append((event, stamp))
+            if state.untoldUsage.count > Self.untoldUsageLimit { state.untoldUsage.removeFirst() }
+        }
+        await recordUsage()
+    }
+
+    /// Tells the launch of this run and what else was noted as events, once, with the time each had; while the gate for events is shut they
+    /// stay to be told later.
+    func recordUsage() async {
         if case .refuse = gate.decide(.event) { return }
-        guard let launch = analytics.takeUntoldLaunch() else { return }
-        do throws(DataSamplerError) {
-            _ = try await record(AnalyticsEvent(.launch), durability: .ordinary, at: launch)
-        } catch {
-            logger.warning("the launch was not recorded as an event", metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
+        let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch, at: $0) }
+        let noted = state.withLock { state in
+            defer { state.untoldUsage = [] }
+            return state.untoldUsage
+        }
+        for usage in [launch].compactMap({ $0 }) + noted {
+            do throws(DataSamplerError) {
+                _ = try await record(AnalyticsEvent(usage.event), durability: .ordinary, at: usage.at)
+            } catch {
+                logger.warning("usage was not recorded as an event", metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
+            }
         }
     }
+
+    private static let untoldUsageLimit = 16
 
     /// Lets the analytics ledger see what has become of the events.
     func observeEvents() async {

@@ -11,15 +11,13 @@ import WireModel
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
-    /// Files of state that go, beside what the queue holds.
-    private let erased: [DurableFile]
     private var note: WipeNote?
+    /// Since the note was written or found.
+    private var isErased = false
 
-    /// - Parameter erased: files that go with the queue's content.
-    init(core: SamplerCore, erased: [DurableFile]) {
+    init(core: SamplerCore) {
         file = WipeNote.file(in: core.configuration.directory)
         self.core = core
-        self.erased = erased
     }
 
     /// What is being erased; `nil`: nothing.
@@ -37,39 +35,41 @@ actor WipeKeeper {
         guard let found else { return }
         core.changeGate { $0.isWiping = true }
         note = found
-        try await erase(found)
+        try await erase()
         if found.command.map({ !isOpen($0) }) ?? true { try finish() }
     }
 
-    /// Erases, and leaves producers stopped until `finish`.
-    func wipe(command: Data?, reason: String) async throws(DataSamplerError) {
+    /// Decides it: the note is on synced disk, then producers are stopped until `finish`. After an error nothing has changed.
+    func begin(command: Data?, reason: String) throws(DataSamplerError) {
         if note == nil || note?.command != command {
             let new = WipeNote(
                 command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)", noted: core.clock.now().wallTime)
             try file.save(new)
             note = new
+            isErased = false
+            core.logger.warning("wiping", metadata: ["epoch": "\(new.epoch)"])
         }
-        guard let note else { return }
         core.changeGate { $0.isWiping = true }
-        core.logger.warning("wiping", metadata: ["epoch": "\(note.epoch)"])
-        try await erase(note)
     }
 
-    /// It has been told: the note goes, producers go on.
-    func finish() throws(DataSamplerError) {
-        guard note != nil else { return }
-        try file.file.remove()
-        note = nil
-        core.changeGate { $0.isWiping = false }
-        core.notices.post(DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
-    }
-
-    private func erase(_ note: WipeNote) async throws(DataSamplerError) {
+    /// Erases what `begin` decided on; harmless where that has been done.
+    func erase() async throws(DataSamplerError) {
+        guard let note, !isErased else { return }
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch { try await core.queue.endEpoch(.wiped) }
         } catch {
             throw DataSamplerError(error)
         }
-        for file in erased { try file.remove() }
+        try core.eraseKeptState()
+        isErased = true
+    }
+
+    /// It has been told: the note goes, producers go on. Nothing happens before everything is erased.
+    func finish() throws(DataSamplerError) {
+        guard note != nil, isErased else { return }
+        try file.file.remove()
+        note = nil
+        core.changeGate { $0.isWiping = false }
+        core.notices.post(DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
     }
 }

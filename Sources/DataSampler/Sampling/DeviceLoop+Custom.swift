@@ -46,6 +46,7 @@ extension DeviceLoop {
     ) async {
         guard let run = customRuns[name], run.number == number else { return }
         customRuns[name] = nil
+        measured(name, since: stamp)
         guard !run.isOverdue, !hasEnded else { return }
         switch result {
         case .success(let measurements) where measurements.isEmpty: note(.custom(name), "it had nothing to measure")

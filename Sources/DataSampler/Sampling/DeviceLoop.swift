@@ -96,13 +96,21 @@ actor DeviceLoop {
     }
 
     private func sample(_ name: SampleModuleName, at stamp: RecordStamp) async {
+        let begin = core.clock.now()
         let result = modules[name]?.sample(
             at: SampleTime(wallMicroseconds: stamp.wallTime, sinceBootMicroseconds: stamp.timeSinceBoot))
+        if result != nil { measured(name.rawValue, since: begin) }
         switch result {
         case .sample(let sample): await keep(sample, of: .builtIn(name), at: stamp)
         case .none(let reason)?: note(.builtIn(name), reason)
         case nil: note(.builtIn(name), "this platform does not have it")
         }
+    }
+
+    /// Tells how long taking a sample took.
+    func measured(_ module: String, since begin: RecordStamp) {
+        let now = core.clock.now().timeSinceBoot
+        core.metrics.sampled(module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
     }
 
     func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {

@@ -16,12 +16,17 @@ extension RecordQueue {
     package func releaseApart(_ account: ApartAccount) async throws(QueueError) -> Int {
         var released = 0
         for stream in StreamName.allCases {
-            while true {
-                let moved = try await run(committingFirst: true) { store in
-                    store.state[.consent(stream)].rowCount > 0 ? try store.moveSome(from: .consent(stream)) : nil
+            // What is kept apart meanwhile is left to the next call: a producer that never pauses must not keep this one from returning.
+            var left: UInt64?
+            while left.map({ $0 > 0 }) ?? true {
+                let step = try await run(committingFirst: true) { store -> (waiting: UInt64, moved: Int)? in
+                    let waiting = UInt64(store.state[.consent(stream)].rowCount)
+                    return waiting > 0 ? (waiting, try store.moveSome(from: .consent(stream))) : nil
                 }
-                guard let moved else { break }
-                released += moved
+                guard let step else { break }
+                let former = left ?? step.waiting
+                left = former > UInt64(step.moved) ? former - UInt64(step.moved) : 0
+                released += step.moved
             }
         }
         return released

@@ -1,0 +1,146 @@
+import Foundation
+import Logging
+import RecordQueue
+import Synchronization
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+/// Commands over a real ledger and queue, and what a crash at any save leads to.
+@Suite(.timeLimit(.minutes(1))) struct CommandRunnerTests {
+    /// Counts what it is asked to do.
+    private final class CountingActions: CommandActions {
+        let beacons = Atomic<Int>(0)
+        let wipes = Atomic<Int>(0)
+        private let pending = Mutex<Data?>(nil)
+
+        func sendBeacon() async throws(DataSamplerError) { beacons.add(1, ordering: .relaxed) }
+        func deviceInformation() async -> WireDeviceInformation { WireDeviceInformation() }
+        func reloadProfile() async -> ProfileKeeper.Outcome { .failed("the collector is away") }
+        func changeLogLevel(_ level: WireLogLevel?) async {}
+        func wipe(command: Data, reason: String) async throws(DataSamplerError) {
+            wipes.add(1, ordering: .relaxed)
+            pending.withLock { $0 = command }
+        }
+        func wipeUnderWay() async -> Data? { pending.withLock { $0 } }
+        func wipeWasReported() async throws(DataSamplerError) { pending.withLock { $0 = nil } }
+        func transmitNow() {}
+    }
+
+    /// What was on disk after each save.
+    private final class Saves: Sendable {
+        private let ledgers = Mutex<[CommandLedger]>([])
+        /// Saves that fail, counted from 1.
+        private let failing: Set<Int>
+
+        init(failing: Set<Int> = []) { self.failing = failing }
+
+        var all: [CommandLedger] { ledgers.withLock { $0 } }
+
+        func save(_ ledger: CommandLedger) throws(DataSamplerError) {
+            let number = ledgers.withLock { ledgers in
+                ledgers.append(ledger)
+                return ledgers.count
+            }
+            if failing.contains(number) { throw DataSamplerError(.storage, "the disk is full") }
+        }
+    }
+
+    private let enrollment = Data(repeating: 7, count: 16)
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func command(_ id: UInt8, _ change: (inout WireCommand) -> Void = { $0.sendBeacon = .init() }) -> WireCommand {
+        var command = WireCommand()
+        command.id = Data(repeating: id, count: 16)
+        command.expires = 3_600_000_000
+        command.enrollmentID = enrollment
+        change(&command)
+        return command
+    }
+
+    private func core(_ directory: String) async throws -> SamplerCore {
+        let transport = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        var environment = SamplerBench.environment(transport)
+        environment.clock = ManualRecordClock()
+        return try await SamplerCore.open(SamplerBench.configuration(directory), environment: environment, logger: logger)
+    }
+
+    private func runner(
+        _ core: SamplerCore, _ actions: CountingActions, ledger: CommandLedger = CommandLedger(), save: @escaping CommandRunner.Save
+    ) -> CommandRunner {
+        CommandRunner(
+            save: save, ledger: ledger, core: core, actions: actions, poll: { .unreachable("nobody asks") }, sleeper: ContinuousClock(),
+            logger: logger)
+    }
+
+    private func states(_ core: SamplerCore) async throws -> [WireCommandState] {
+        try await core.queue.flush()
+        let part = try await core.queue.nextPart(of: .status, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero)
+        return try (part?.records ?? []).map { record in
+            let header = try #require(RecordHeader(scanning: record))
+            return try WireCommandResult.decode(header.body(of: record)).state
+        }
+    }
+
+    @Test func `Received, running and done are told, in this order`() async throws {
+        let directory = try TemporaryDirectory()
+        let core = try await core(directory.path)
+        let runner = runner(core, CountingActions()) { _ in }
+        runner.received([command(1)], enrollment: enrollment, serverTime: 0)
+        try await runner.step()
+        #expect(try await states(core) == [.received, .running, .done])
+        await core.close()
+    }
+
+    @Test func `After a crash at any save a repeat is answered, and what had ended is not run again`() async throws {
+        let saves = Saves()
+        let first = try TemporaryDirectory()
+        let firstCore = try await core(first.path)
+        let firstRunner = runner(firstCore, CountingActions()) { (ledger) throws(DataSamplerError) in try saves.save(ledger) }
+        firstRunner.received([command(1)], enrollment: enrollment, serverTime: 0)
+        try await firstRunner.step()
+        await firstCore.close()
+        #expect(saves.all.count >= 5)
+        var reruns: [Int] = []
+        for ledger in saves.all {
+            let directory = try TemporaryDirectory()
+            let file = CommandLedger.file(in: directory.path)
+            try file.save(ledger)
+            let core = try await core(directory.path)
+            let actions = CountingActions()
+            let found = try #require(try file.load())
+            let runner = runner(core, actions, ledger: found) { (ledger) throws(DataSamplerError) in try file.save(ledger) }
+            runner.received([command(1)], enrollment: enrollment, serverTime: 0)
+            try await runner.step()
+            let ran = actions.beacons.load(ordering: .relaxed)
+            let hadEnded = try #require(found.machine.entries.first).state.isFinal
+            #expect(ran == (hadEnded ? 0 : 1))
+            let entry = try #require(await runner.report.entries.first)
+            #expect(entry.state == .done && !entry.isUnreported)
+            if !hadEnded { #expect(try await states(core).last == .done) }
+            reruns.append(ran)
+            await core.close()
+        }
+        #expect(reruns.first == 1 && reruns.last == 0, "both kinds of crash were met")
+    }
+
+    @Test func `A save that fails leaves nothing undone: the next step goes on`() async throws {
+        for failing in 1...6 {
+            let directory = try TemporaryDirectory()
+            let core = try await core(directory.path)
+            let actions = CountingActions()
+            let saves = Saves(failing: [failing])
+            let runner = runner(core, actions) { (ledger) throws(DataSamplerError) in try saves.save(ledger) }
+            runner.received([command(1) { $0.wipe.reason = "test" }], enrollment: enrollment, serverTime: 0)
+            do { try await runner.step() } catch { #expect(error.code == .storage) }
+            try await runner.step()
+            #expect(actions.wipes.load(ordering: .relaxed) >= 1)
+            #expect(await runner.report.entries.map(\.state) == [.done], "save \(failing)")
+            #expect(await actions.wipeUnderWay() == nil, "producers go on after save \(failing)")
+            await core.close()
+        }
+    }
+}

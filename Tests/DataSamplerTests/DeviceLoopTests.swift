@@ -1,0 +1,128 @@
+import CollectorStore
+import Foundation
+import Logging
+import Synchronization
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+/// What is sampled while the device runs, and what pauses or disturbs it.
+@Suite(.timeLimit(.minutes(1))) struct DeviceLoopTests {
+    private struct BrokenSensor: Error {}
+
+    private struct ThrowingModule: CustomSampleModule {
+        let name = "throwing"
+
+        func sample() async throws -> [SampleMeasurement] { throw BrokenSensor() }
+    }
+
+    private struct WorkingModule: CustomSampleModule {
+        let name = "working"
+
+        func sample() async throws -> [SampleMeasurement] { [SampleMeasurement(name: "value", value: .integer(1))] }
+    }
+
+    /// Returns when the test says so, and not when it is cancelled.
+    private final class StuckModule: CustomSampleModule {
+        let name = "stuck"
+        private let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
+
+        var calls: Int { waiting.withLock { $0.count } }
+
+        func sample() async throws -> [SampleMeasurement] {
+            await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+            return []
+        }
+
+        func release() {
+            for continuation in waiting.withLock({ $0 }) { continuation.resume() }
+        }
+    }
+
+    private static let disturbable: WireProfile = {
+        var profile = WireProfile.analyticsOn
+        profile.doNotDisturbAllowed = true
+        return profile
+    }()
+
+    @Test func `A custom module that throws and one that never returns delay nobody, not even a stop`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path) { $0.sampleModules = [.system, .custom] }
+        let stuck = StuckModule()
+        try await sampler.register(ThrowingModule())
+        try await sampler.register(stuck)
+        try await sampler.register(WorkingModule())
+        try await sampler.start()
+        func module(_ name: String) async throws -> DataSamplerStatus.Module? {
+            try await sampler.status().modules.first { $0.name == name }
+        }
+        try await SamplerBench.until { stuck.calls == 1 }
+        try await SamplerBench.until {
+            let working = try await module("working")?.samples ?? 0
+            let system = try await module("system")?.samples ?? 0
+            return working >= 2 && system >= 2
+        }
+        #expect(stuck.calls == 1, "never twice at a time")
+        #expect(try await module("throwing")?.reason?.contains("BrokenSensor") == true)
+        #expect(try await module("stuck")?.samples == 0)
+        try await sampler.sendBeacon()
+        let stopped = await ContinuousClock().measure { await sampler.stop() }
+        #expect(stopped < .seconds(5))
+        #expect(Set(try await bench.stored(.sample).map(\.header.module)) == ["system", "working"])
+        stuck.release()
+    }
+
+    @Test func `Under do-not-disturb no samples are taken, events wait, and beacons say only who the device is`() async throws {
+        let bench = SamplerBench(profile: Self.disturbable)
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path) { $0.sampleModules = .system }
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        try await sampler.setDoNotDisturb(true)
+        let running = try sampler.running()
+        #expect(await running.parts.loop.plan.intervals.isEmpty)
+        try await sampler.recordEvent(eventName: "meanwhile", eventValue: .integer(1), durability: .durable)
+        try await sampler.sendBeacon()
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .demand } }
+        let beacon = try #require(try await bench.beacons().last)
+        #expect(beacon.doNotDisturb == .yes && beacon.modules.isEmpty && beacon.queue.isEmpty && !beacon.deviceName.isEmpty)
+        #expect(try await bench.events().contains { $0.name == "meanwhile" } == false)
+        #expect(try await sampler.status().streams.first { $0.name == "event" }?.waiting ?? 0 >= 1)
+        try await sampler.setDoNotDisturb(false)
+        #expect(await running.parts.loop.plan.intervals.count == 1)
+        try await SamplerBench.until { try await bench.events().contains { $0.name == "meanwhile" } }
+        await sampler.stop()
+        #expect(try await bench.beacons().last?.doNotDisturb == .no)
+    }
+
+    @Test func `Without the profile's leave there is no do-not-disturb`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await sampler.start()
+        try await sampler.reloadProfile()
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.setDoNotDisturb(true) } == .notAllowed)
+        await sampler.stop()
+    }
+
+    @Test func `Enrolling is told as a usage event with outcome and duration, once the profile lets events in`() async throws {
+        let bench = SamplerBench(profile: nil)
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path)
+        try await sampler.start()
+        try await SamplerBench.until { bench.collector.enrollments == 1 }
+        // Fetched in vain: nothing may be recorded yet.
+        _ = try? await sampler.reloadProfile()
+        bench.collector.setProfile(.analyticsOn)
+        try await sampler.reloadProfile()
+        try await SamplerBench.until { try await bench.events().contains { $0.type == .enrollmentCall } }
+        await sampler.stop()
+        let calls = try await bench.events().filter { $0.type == .enrollmentCall }
+        #expect(calls.count == 1)
+        #expect(calls.first?.succeeded == true && calls.first?.hasDurationMicroseconds == true)
+    }
+}

@@ -1,0 +1,80 @@
+import CollectorStore
+import Logging
+import RecordQueue
+import TelemetryTestKit
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+/// What tests of the whole data sampler share: a collector without a network, and samplers over directories.
+struct SamplerBench {
+    let store = InMemoryRecordStore()
+    let collector: LoopbackCollector
+
+    init(profile: WireProfile? = .analyticsOn) { collector = LoopbackCollector(store: store, profile: profile) }
+
+    static func configuration(_ directory: String) -> DataSamplerConfiguration {
+        var configuration = DataSamplerConfiguration(
+            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
+            collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+        configuration.eventHold = 0
+        configuration.lossWindow = 0
+        return configuration
+    }
+
+    static func environment(_ transport: any Transport) -> SamplerEnvironment {
+        var environment = SamplerEnvironment()
+        environment.slot = ProcessSlot()
+        environment.lockWait = .zero
+        environment.machineHash = "machine"
+        environment.conditions = { _, _ in UnknownConditions() }
+        environment.detectors = { _, _ in [] }
+        environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
+        return environment
+    }
+
+    func sampler(_ directory: String, change: (inout DataSamplerConfiguration) -> Void = { _ in }) throws -> DataSampler {
+        var configuration = Self.configuration(directory)
+        change(&configuration)
+        return try DataSampler(configuration: configuration, environment: Self.environment(collector), logger: Logger(label: "test"))
+    }
+
+    /// What arrived, in the order of its numbers.
+    func stored(_ stream: StreamName) async throws -> [StoredRecord] {
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000).records
+            .sorted { $0.header.number < $1.header.number }
+    }
+
+    /// Beacons that arrived.
+    func beacons() async throws -> [WireBeacon] {
+        try await stored(.status).filter { $0.header.kind == WireRecordKind.beacon.rawValue }.map {
+            try WireBeacon.decode($0.header.body(of: $0.bytes))
+        }
+    }
+
+    /// Results of commands that arrived, with the epoch they came in.
+    func results() async throws -> [(epoch: EpochID, result: WireCommandResult)] {
+        try await stored(.status).filter { $0.header.kind == WireRecordKind.commandResult.rawValue }
+            .map { ($0.epoch, try WireCommandResult.decode($0.header.body(of: $0.bytes))) }
+    }
+
+    func events() async throws -> [WireEvent] {
+        try await stored(.event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
+    }
+
+    /// Lets others work until something holds, for what happens in the background; bounded by the suite's time limit.
+    static func until(_ holds: () async throws -> Bool) async throws {
+        while try await !holds() { await Task.yield() }
+    }
+
+    /// The code of what `body` throws; `nil`: nothing.
+    static func code(_ body: () async throws(DataSamplerError) -> Void) async -> DataSamplerError.Code? {
+        do throws(DataSamplerError) {
+            try await body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+}
