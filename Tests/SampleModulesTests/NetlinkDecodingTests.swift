@@ -73,7 +73,9 @@ struct NetlinkDecodingTests {
         #expect(routes.flatMap(\.hops).compactMap { $0.gateway?.text } == ["192.0.2.1"] && routes.first?.hops.first?.interface == 4)
         #expect(Self.decode(CapturedDatagrams.routes4[0]) { $0.compactMap { RouteMessage($0) } }.count == 2)
         let routes6 = Self.decode(CapturedDatagrams.routes6[0]) { $0.compactMap { RouteMessage($0) } }
-        #expect(routes6.count >= 2 && routes6.allSatisfy { !$0.isDefault && $0.metric == 256 && $0.table == 254 })
+        #expect(routes6.map(\.isDefault) == [false, false, true] && routes6.map(\.metric) == [256, 256, 1_024])
+        #expect(routes6.allSatisfy { $0.table == 254 && $0.hops.map(\.interface) == [4] })
+        #expect(routes6.flatMap(\.hops).compactMap { $0.gateway?.text } == ["fd00::1"])
         let statistics = Self.decode(CapturedDatagrams.statistics[0]) { $0.compactMap { StatisticsMessage($0) } }
         #expect(statistics.map(\.index) == [1, 2, 3, 4])
         #expect(statistics[0].statistics.receivedPackets == statistics[0].statistics.sentPackets)

@@ -49,7 +49,8 @@ final class PrivateBus {
     }
 
     deinit {
-        process.terminate()
+        // A child inherits the signals that the thread blocks which starts it, and the runtime's threads block SIGTERM.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: directory)
     }
@@ -94,7 +95,7 @@ final class ScriptedBusService: Sendable {
         let owned = DispatchSemaphore(value: 0)
         Thread.detachNewThread { [self] in serve(answers, owned: owned) }
         // The name is ours once the bus has answered.
-        owned.wait()
+        try #require(owned.wait(timeout: .now() + 20) == .success, "the bus did not give the service its name")
     }
 
     deinit { close(descriptor) }
