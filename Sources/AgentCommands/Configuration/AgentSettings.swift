@@ -91,9 +91,11 @@ struct AgentSettings: Sendable {
 
     private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration.ModuleIntervals] {
         var result: [String: DataSamplerConfiguration.ModuleIntervals] = [:]
-        for (module, values) in try given?.table("{system: {sampleInterval: 10}}") ?? [] {
+        guard let given else { return result }
+        for (module, values) in try given.table("{system: {sampleInterval: 10}}") {
             var intervals = DataSamplerConfiguration.ModuleIntervals()
-            for (key, entry) in try values.table("{sampleInterval: 10}") {
+            for (key, value) in try values.table("{sampleInterval: 10}") {
+                let entry = GivenSetting(value: value.value, origin: "\(module).\(key) of \(given.origin)")
                 switch key {
                 case SettingName.sampleInterval.fileKey: intervals.sampleInterval = try entry.seconds(.interval)
                 case SettingName.transmitInterval.fileKey: intervals.transmitInterval = try entry.seconds(.interval)
