@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NIOCore
 import NIOPosix
 import Testing
@@ -152,9 +153,20 @@ import Transmitter
     }
 
     @Test func `A port nobody listens on is refused`() async throws {
-        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
-        let port = try #require(channel.localAddress?.port)
-        try await channel.close()
+        // Bound and not listened on: nobody else can take it meanwhile and let the request wait.
+        let held = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(held) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(held, generic, length) == 0 ? getsockname(held, generic, &length) : -1
+            }
+        }
+        try #require(bound == 0)
+        let port = UInt16(bigEndian: address.sin_port)
         let result = try await Self.send("http://127.0.0.1:\(port)")
         #expect(code(result) == .connectionRefused, "\(result)")
     }
