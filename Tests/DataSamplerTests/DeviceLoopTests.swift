@@ -69,9 +69,8 @@ import WireModel
         #expect(try await module("throwing")?.reason?.contains("BrokenSensor") == true)
         #expect(try await module("stuck")?.samples == 0)
         try await sampler.sendBeacon()
-        let stopped = await ContinuousClock().measure { await sampler.stop() }
-        // The stuck one is given up after thirty seconds: a stop does not wait for that.
-        #expect(stopped < .seconds(25))
+        // The stuck one is let go only afterwards: a stop that waited for it would not return.
+        await sampler.stop()
         #expect(Set(try await bench.stored(.sample).map(\.header.module)) == ["system", "working"])
         stuck.release()
     }
