@@ -117,7 +117,7 @@ let package = Package(
         tests("SampleModules", ["WireModel", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         tests("LogStore", []),
-        tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", logging]),
+        tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(
             "DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),

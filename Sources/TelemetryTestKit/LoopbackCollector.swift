@@ -36,6 +36,7 @@ package final class LoopbackCollector: Transport {
     /// Its first credential.
     package let credential = "device-credential"
     package let enrollmentToken = "enrollment-token"
+    package let uploads = LoopbackUploads()
     private let store: any RecordStore
     private let faults: Mutex<Faults>
     private let devices = Mutex(Devices())
@@ -94,6 +95,9 @@ package final class LoopbackCollector: Transport {
         guard let sender = devices.withLock({ $0.byCredential[bearer] }) else { return response(401) }
         guard !devices.withLock({ $0.left.contains(sender.device) }) else { return response(403) }
         switch request.path {
+        case let path where path.hasPrefix(WireNames.uploadsPath + "/"):
+            let (status, answer) = uploads.answer(path.dropFirst(WireNames.uploadsPath.count + 1), body: body)
+            return response(status, answer)
         case WireNames.rotatePath:
             var answer = WireRotateAnswer()
             answer.credential = newCredential(of: sender.device, sender.enrollment)

@@ -18,7 +18,7 @@ extension Transmitter {
         let sent = parts.map { TransmitterStateMachine.Sent(stream: $0.stream, records: $0.records.count) }
         let began = clock.now()
         let answer = await send(
-            .post, WireNames.batchesPath, body: request.encoded, bearer: enrollment.credential, expected: enrollment.collectorID)
+            .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
         let (verdict, pace) = try await verdict(on: answer, askedAt: began, parts, enrollment)
         // Only what did not get through may lead to something being set aside.
         var maySetAside = false

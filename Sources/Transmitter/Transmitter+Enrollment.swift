@@ -59,7 +59,7 @@ extension Transmitter {
         }
         let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
         let began = clock.now()
-        let answer = await send(.post, WireNames.enrollPath, body: body, bearer: token, expected: expected)
+        let answer = await send(.post, WireNames.enrollPath, body: .message(body), bearer: token, expected: expected)
         noteEnrollmentCall(answer, since: began)
         switch answer {
         case .success(let body, _):

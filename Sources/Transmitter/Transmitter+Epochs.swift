@@ -45,7 +45,7 @@ extension Transmitter {
         _ request: WireCloseRequest, _ enrollment: Enrollment, now: UInt64
     ) async throws(QueueError) -> TransmitterStateMachine.Action? {
         let answer = await send(
-            .post, WireNames.closePath, body: request.encoded, bearer: enrollment.credential, expected: enrollment.collectorID)
+            .post, WireNames.closePath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
         switch answer {
         case .success(let body, _):
             do {

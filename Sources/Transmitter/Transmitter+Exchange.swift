@@ -7,21 +7,30 @@ import WireModel
 
 /// One request and what any answer to it tells, whoever asked.
 extension Transmitter {
+    /// A chunk of a log over a slow line: a megabyte at 30 kbit/s.
+    private static let fileTimeout = Duration.seconds(300)
+
     func send(
-        _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [], body: Data?, bearer: String,
-        expected: CollectorID?
+        _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [], body: RequestBody?,
+        bearer: String, expected: CollectorID?
     ) async -> CollectorAnswer {
         var fields: [(name: String, value: String)] = [
             ("Authorization", "Bearer \(bearer)"), ("Accept", "\(WireNames.protobuf), \(WireNames.problem)"),
             ("User-Agent", agentVersion),
         ]
-        var compressed: Data?
-        if let body {
-            do { compressed = try GzipCodec.compress(body) } catch { return .unreachable("compressing the request failed: \(error)") }
+        var request = TransportRequest(method: method, path: path)
+        switch body {
+        case nil: break
+        case .message(let message):
+            do { request.body = try GzipCodec.compress(message) } catch { return .unreachable("compressing the request failed: \(error)") }
             fields += [("Content-Type", WireNames.protobuf), ("Content-Encoding", "gzip")]
+        case .gzipFile(let file):
+            request.body = file
+            request.timeout = Self.fileTimeout
+            fields.append(("Content-Type", WireNames.gzip))
         }
         fields.removeAll { field in headers.contains { $0.name.lowercased() == field.name.lowercased() } }
-        let request = TransportRequest(method: method, path: path, headers: fields + headers, body: compressed)
+        request.headers = fields + headers
         published.withLock {
             $0.requests += 1
             $0.sentBytes += request.size

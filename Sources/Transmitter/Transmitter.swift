@@ -295,15 +295,19 @@ package actor Transmitter {
     }
 
     private func gates() -> GateStateMachine.Decision {
-        conditionsNow = conditions.current()
-        if isEnding { conditionsNow.stalled = nil }
         let decision = gate.decide(
-            rules: settings.rules, paused: settings.pausedStreams, conditions: conditionsNow, now: clock.now().timeSinceBoot)
+            rules: settings.rules, paused: settings.pausedStreams, conditions: lookAtConditions(), now: clock.now().timeSinceBoot)
         openStreams = decision.open
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })
         published.withLock { if $0.gates != reasons { $0.gates = reasons } }
         if decision.closed.values.contains(.offline) { unreachable("offline: no way out of this machine") }
         return decision
+    }
+
+    func lookAtConditions() -> DeviceConditions {
+        conditionsNow = conditions.current()
+        if isEnding { conditionsNow.stalled = nil }
+        return conditionsNow
     }
 
     private func nothingDue(_ decision: GateStateMachine.Decision, now: UInt64) -> PassResult {
@@ -341,9 +345,9 @@ extension Transmitter {
     ///
     /// - Parameters:
     ///   - headers: beside those every request has (credential, accepted and own media type, agent).
-    ///   - body: sent compressed; `nil`: none.
+    ///   - body: `nil`: none.
     package func request(
-        _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [], body: Data? = nil
+        _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [], body: RequestBody? = nil
     ) async -> CollectorAnswer {
         let answer = await inTurn { await self.enrolledExchange(method, path, headers, body) }
         await deliver()
@@ -358,7 +362,7 @@ extension Transmitter {
     }
 
     func enrolledExchange(
-        _ method: TransportRequest.Method, _ path: String, _ headers: [(name: String, value: String)] = [], _ body: Data? = nil
+        _ method: TransportRequest.Method, _ path: String, _ headers: [(name: String, value: String)] = [], _ body: RequestBody? = nil
     ) async -> CollectorAnswer {
         for isLast in [false, true] {
             if enrollment == nil {

@@ -20,6 +20,10 @@ package struct TransmitterSettings: Equatable, Sendable {
     /// Streams that send nothing: do-not-disturb, telemetry disabled. With all of them paused no batch is sent and nobody enrolls;
     /// `Transmitter.request` still works, so that the profile can lift it.
     package var pausedStreams: Set<StreamName> = []
+    /// Logs go over Wi-Fi or wired networks only, beside what the rules say.
+    package var logsOverWiFiOnly = false
+    /// No log is uploaded: do-not-disturb, telemetry disabled, suspended.
+    package var areLogsPaused = false
     /// SHA-256 of the collector's subject public key info, 32 bytes each; any one of them has to match. Empty: any certificate that the
     /// authorities vouch for.
     package var pins: [Data] = []

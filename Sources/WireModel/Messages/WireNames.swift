@@ -8,6 +8,8 @@ package enum WireNames {
     package static let protobuf = "application/x-protobuf"
     package static let problem = "application/problem+json"
     package static let json = "application/json"
+    /// A chunk of a log: content, not an encoding of it.
+    package static let gzip = "application/gzip"
 
     package static let enrollPath = "/api/v1/enroll"
     package static let rotatePath = "/api/v1/rotate"
@@ -16,6 +18,8 @@ package enum WireNames {
     package static let closePath = "/api/v1/streams/close"
     package static let commandsPath = "/api/v1/commands"
     package static let profilePath = "/api/v1/profile"
+    /// Followed by the upload's id, as a UUID.
+    package static let uploadsPath = "/api/v1/uploads"
 
     /// The wire's major version, first component of the version header: another one is held, not sent to.
     package static let majorVersion = 1

@@ -1,0 +1,223 @@
+import FoundationEssentials
+import WireModel
+
+/// Decides which upload goes on and what an answer means for it. Pure: uploads, answers, times and rolls go in; what to ask next comes out.
+///
+/// Crashes go before other logs, older before newer. One request at a time, so that records, which go between any two, never wait for more than
+/// one chunk. What the collector cannot do now holds all uploads back by one backoff; what it will never take ends the upload, and nothing else.
+/// Times are microseconds of the queue clock.
+package struct UploadStateMachine: Sendable {
+    package enum Request: Equatable, Sendable {
+        case announce
+        case chunk(UInt32)
+        case complete
+    }
+
+    package struct Step: Equatable, Sendable {
+        package var upload: Data
+        package var request: Request
+
+        package init(upload: Data, request: Request) {
+            self.upload = upload
+            self.request = request
+        }
+    }
+
+    /// Open ones; more are refused.
+    package static let maximumOpen = 64
+    /// Ended ones are told of for so long as there are no more than this.
+    package static let maximumEnded = 32
+    /// An upload that has not ended by then fails: the collector forgets it too.
+    package static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
+    /// So often the collector may refuse the same request in a row.
+    package static let maximumRefusals = 3
+
+    package private(set) var uploads: [LogUpload]
+    private let policy: RetryPolicy
+    private var failures = 0
+    /// In a row, of one upload's requests.
+    private var refusals: [Data: Int] = [:]
+    /// How often something was missing at an upload's end.
+    private var incompletes: [Data: Int] = [:]
+    /// No request before.
+    package private(set) var notBefore: Int64 = 0
+
+    /// - Parameter uploads: as kept by an earlier run; each is announced anew, since only the collector knows what it has.
+    package init(_ uploads: [LogUpload] = [], policy: RetryPolicy = RetryPolicy()) {
+        self.policy = policy
+        self.uploads = uploads.map { upload in
+            var upload = upload
+            if !upload.phase.isFinal { upload.phase = .announcing }
+            return upload
+        }
+    }
+
+    package subscript(id: Data) -> LogUpload? { uploads.first { $0.id == id } }
+
+    /// - Returns: `false` where too many are open.
+    package mutating func add(_ upload: LogUpload) -> Bool {
+        guard uploads.count(where: { !$0.phase.isFinal }) < Self.maximumOpen else { return false }
+        uploads.append(upload)
+        return true
+    }
+
+    /// Nobody wants it any more. What has arrived stays at the collector until it expires there.
+    package mutating func cancel(_ id: Data) { end(id, .cancelled, "cancelled") }
+
+    /// Takes back what could not be kept.
+    package mutating func remove(_ id: Data) { uploads.removeAll { $0.id == id } }
+
+    /// What to ask next; `nil`: nothing, or not before `notBefore`.
+    package func next(now: Int64) -> Step? {
+        guard now >= notBefore, let upload = foremost else { return nil }
+        switch upload.phase {
+        case .sending:
+            guard let number = upload.missing.first else { return Step(upload: upload.id, request: .complete) }
+            return Step(upload: upload.id, request: .chunk(number))
+        case .completing: return Step(upload: upload.id, request: .complete)
+        case .announcing, .done, .failed, .cancelled: return Step(upload: upload.id, request: .announce)
+        }
+    }
+
+    private var foremost: LogUpload? {
+        let open = uploads.filter { !$0.phase.isFinal }
+        return open.first(where: \.isCrash) ?? open.first
+    }
+
+    package var isIdle: Bool { foremost == nil }
+
+    /// Ends what is too old.
+    /// - Returns: whether there was such.
+    package mutating func expire(now: Int64) -> Bool {
+        let old = uploads.filter { !$0.phase.isFinal && now - $0.accepted >= Self.greatestAge }
+        for upload in old { end(upload.id, .failed, "not complete after seven days: \(upload.detail)") }
+        return !old.isEmpty
+    }
+
+    /// Every open upload waits for the same thing; for people.
+    package mutating func waits(for why: String) {
+        for index in uploads.indices where !uploads[index].phase.isFinal { uploads[index].detail = why }
+    }
+
+    // MARK: What came of it
+
+    /// The device no longer has the lines of a chunk.
+    package mutating func chunkWasGone(_ number: UInt32, of id: Data, reason: DropReason) {
+        change(id) { upload in
+            upload.missing.removeAll { $0 == number }
+            if !upload.gone.contains(where: { $0.number == number }) {
+                upload.gone.append(LogUpload.Gone(number: number, reason: reason.rawValue))
+            }
+        }
+    }
+
+    /// A chunk could not be made now.
+    package mutating func couldNotRead(_ id: Data, _ why: String, now: Int64, roll: Double) {
+        change(id) { $0.detail = why }
+        backOff(after: nil, now: now, roll: roll)
+    }
+
+    /// - Parameter answer: to the step's request.
+    package mutating func answered(_ step: Step, _ answer: CollectorAnswer, now: Int64, roll: Double) {
+        switch answer {
+        case .success(let body, _):
+            guard let status = try? WireUploadStatus.decode(body), status.uploadID.isEmpty || status.uploadID == step.upload else {
+                change(step.upload) { $0.detail = "the collector's answer cannot be read" }
+                return backOff(after: nil, now: now, roll: roll)
+            }
+            succeeded(step, status, now: now, roll: roll)
+        case .empty:
+            guard case .chunk = step.request else { return refused(step, "an empty answer", now: now, roll: roll) }
+            succeeded(step, nil, now: now, roll: roll)
+        case .refused(let why), .conflict(let why): refused(step, why, now: now, roll: roll)
+        case .notFound(let why):
+            // It expired there, or was never kept: announced, it begins anew.
+            change(step.upload) { upload in
+                upload.detail = why
+                upload.phase = .announcing
+            }
+            backOff(after: step.request == .announce ? policy.cap : nil, now: now, roll: roll)
+        case .retry(let after, let why), .failing(let after, let why): putOff(step.upload, why, after: after, now: now, roll: roll)
+        case .unreachable(let why): putOff(step.upload, why, after: nil, now: now, roll: roll)
+        case .tooLarge(let why), .credentialRefused(let why), .forbidden(let why), .incompatible(let why), .notEnrolled(let why):
+            putOff(step.upload, why, after: policy.cap, now: now, roll: roll)
+        case .otherCollector(let other): putOff(step.upload, "another collector answers: \(other)", after: policy.cap, now: now, roll: roll)
+        case .notModified: putOff(step.upload, "an answer that means nothing here: 304", after: nil, now: now, roll: roll)
+        }
+    }
+
+    private mutating func succeeded(_ step: Step, _ status: WireUploadStatus?, now: Int64, roll: Double) {
+        // Announcing is no progress: a collector that forgets what it was told would be told without end.
+        if step.request != .announce {
+            failures = 0
+            refusals[step.upload] = nil
+        }
+        guard let upload = self[step.upload] else { return }
+        let gone = Set(upload.gone.map(\.number))
+        let missing = status.map { status in status.missing.filter { !gone.contains($0) && $0 >= 1 && $0 <= upload.chunkCount }.sorted() }
+        switch step.request {
+        case .announce:
+            if status?.complete == true { return end(step.upload, .done, "") }
+            change(step.upload) { upload in
+                upload.detail = ""
+                upload.missing = missing ?? []
+                upload.phase = upload.missing.isEmpty ? .completing : .sending
+            }
+        case .chunk(let number):
+            change(step.upload) { upload in
+                upload.detail = ""
+                upload.missing.removeAll { $0 == number }
+                if upload.missing.isEmpty { upload.phase = .completing }
+            }
+        case .complete:
+            if status?.complete == true { return end(step.upload, .done, "") }
+            guard let missing, !missing.isEmpty else { return refused(step, "neither complete nor missing anything", now: now, roll: roll) }
+            // A collector that loses what it has just stored is not fed without end.
+            let count = (incompletes[step.upload] ?? 0) + 1
+            incompletes[step.upload] = count
+            guard count < Self.maximumRefusals else {
+                return end(step.upload, .failed, "the collector keeps missing chunks that it has stored")
+            }
+            change(step.upload) { upload in
+                upload.missing = missing
+                upload.phase = .sending
+            }
+        }
+    }
+
+    private mutating func refused(_ step: Step, _ why: String, now: Int64, roll: Double) {
+        let count = (refusals[step.upload] ?? 0) + 1
+        refusals[step.upload] = count
+        // What is announced never changes, and so does the answer; a chunk may have been damaged on its way.
+        guard step.request != .announce, count < Self.maximumRefusals else { return end(step.upload, .failed, why) }
+        putOff(step.upload, why, after: nil, now: now, roll: roll)
+        change(step.upload) { $0.phase = .announcing }
+    }
+
+    private mutating func putOff(_ id: Data, _ why: String, after: Duration?, now: Int64, roll: Double) {
+        change(id) { $0.detail = why }
+        backOff(after: after, now: now, roll: roll)
+    }
+
+    private mutating func backOff(after: Duration?, now: Int64, roll: Double) {
+        failures += 1
+        notBefore = now + Int64(clamping: policy.delay(failures: failures, roll: roll, retryAfter: after).wholeMicroseconds)
+    }
+
+    private mutating func end(_ id: Data, _ phase: LogUpload.Phase, _ detail: String) {
+        guard let upload = self[id], !upload.phase.isFinal else { return }
+        refusals[id] = nil
+        incompletes[id] = nil
+        change(id) { upload in
+            upload.phase = phase
+            upload.detail = detail
+            upload.missing = []
+        }
+        let ended = uploads.filter(\.phase.isFinal)
+        for upload in ended.dropLast(Self.maximumEnded) { remove(upload.id) }
+    }
+
+    private mutating func change(_ id: Data, _ body: (inout LogUpload) -> Void) {
+        if let index = uploads.firstIndex(where: { $0.id == id }) { body(&uploads[index]) }
+    }
+}

@@ -1,0 +1,198 @@
+import FoundationEssentials
+import Testing
+import Transmitter
+import WireModel
+
+@Suite struct UploadStateMachineTests {
+    private static func upload(_ number: UInt8, chunks: Int = 3, type: WireLogType = .application, accepted: Int64 = 0) -> LogUpload {
+        var manifest = WireUploadManifest()
+        manifest.uploadID = Data(repeating: number, count: 16)
+        manifest.type = type
+        manifest.chunks = (1...max(1, chunks)).prefix(chunks).map { index in
+            var chunk = WireUploadChunk()
+            chunk.number = UInt32(index)
+            chunk.rawBytes = 100
+            return chunk
+        }
+        return LogUpload(manifest: manifest, plan: Data(), accepted: accepted)
+    }
+
+    private static func status(_ missing: [UInt32], complete: Bool = false) -> CollectorAnswer {
+        var status = WireUploadStatus()
+        status.missing = missing
+        status.complete = complete
+        return .success(status.encoded)
+    }
+
+    private func expect(_ expected: Bool, _ value: Bool, at location: SourceLocation = #_sourceLocation) {
+        #expect(value == expected, sourceLocation: location)
+    }
+
+    private func machine(_ uploads: LogUpload...) -> UploadStateMachine {
+        var machine = UploadStateMachine()
+        for upload in uploads { expect(true, machine.add(upload)) }
+        return machine
+    }
+
+    /// Answers the next step, which has to be this one.
+    private func answer(
+        _ machine: inout UploadStateMachine, _ request: UploadStateMachine.Request, _ answer: CollectorAnswer, now: Int64 = 0
+    ) throws {
+        let step = try #require(machine.next(now: now))
+        #expect(step.request == request)
+        machine.answered(step, answer, now: now, roll: 1)
+    }
+
+    @Test func anUploadIsAnnouncedSentChunkByChunkAndCompleted() throws {
+        var machine = machine(Self.upload(1))
+        let id = Data(repeating: 1, count: 16)
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        try answer(&machine, .chunk(1), Self.status([2, 3]))
+        #expect(machine[id]?.progress == 3333)
+        try answer(&machine, .chunk(2), .empty)
+        try answer(&machine, .chunk(3), .empty)
+        try answer(&machine, .complete, Self.status([], complete: true))
+        #expect(machine[id]?.phase == .done)
+        #expect(machine.isIdle)
+    }
+
+    @Test func whatTheCollectorHasIsNotSentAgain() throws {
+        var machine = machine(Self.upload(1))
+        try answer(&machine, .announce, Self.status([3]))
+        try answer(&machine, .chunk(3), .empty)
+        try answer(&machine, .complete, Self.status([], complete: true))
+        var complete = self.machine(Self.upload(2))
+        try answer(&complete, .announce, Self.status([], complete: true))
+        #expect(complete.isIdle)
+    }
+
+    @Test func anEmptyUploadIsCompletedAtOnce() throws {
+        var machine = machine(Self.upload(1, chunks: 0))
+        try answer(&machine, .announce, Self.status([]))
+        try answer(&machine, .complete, Self.status([], complete: true))
+        #expect(machine.isIdle)
+    }
+
+    @Test func whatIsFoundMissingAtTheEndIsSent() throws {
+        var machine = machine(Self.upload(1))
+        try answer(&machine, .announce, Self.status([1]))
+        try answer(&machine, .chunk(1), .empty)
+        try answer(&machine, .complete, Self.status([2]))
+        try answer(&machine, .chunk(2), .empty)
+    }
+
+    @Test func aCollectorThatKeepsMissingWhatItStoredIsNotFedWithoutEnd() throws {
+        var machine = machine(Self.upload(1, chunks: 1))
+        try answer(&machine, .announce, Self.status([1]))
+        for _ in 1...UploadStateMachine.maximumRefusals {
+            try answer(&machine, .chunk(1), .empty)
+            try answer(&machine, .complete, Self.status([1]))
+        }
+        #expect(machine.uploads.map(\.phase) == [.failed])
+    }
+
+    @Test func crashesGoBeforeOtherLogsAlsoInTheMiddleOfThem() throws {
+        var machine = machine(Self.upload(1), Self.upload(2))
+        try answer(&machine, .announce, Self.status([1, 2]))
+        expect(true, machine.add(Self.upload(3, chunks: 1, type: .crash)))
+        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 3, count: 16), request: .announce))
+        try answer(&machine, .announce, Self.status([1]))
+        try answer(&machine, .chunk(1), .empty)
+        try answer(&machine, .complete, Self.status([], complete: true))
+        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 1, count: 16), request: .chunk(1)))
+    }
+
+    @Test func aRestartAsksTheCollectorWhatItHas() throws {
+        var before = machine(Self.upload(1))
+        try answer(&before, .announce, Self.status([2, 3]))
+        let after = UploadStateMachine(before.uploads)
+        #expect(after.next(now: 0)?.request == .announce)
+    }
+
+    @Test(
+        arguments: [
+            (CollectorAnswer.retry(after: nil, "busy"), 1.0), (.retry(after: .seconds(20), "busy"), 21), (.failing(after: nil, "500"), 1),
+            (.failing(after: .seconds(7200), "507 log-quota-exceeded"), 3601), (.unreachable("nobody"), 1), (.tooLarge("a proxy"), 301),
+            (.credentialRefused("no"), 301), (.forbidden("no"), 301), (.incompatible("2"), 301), (.notEnrolled("not yet"), 301),
+            (.otherCollector(.random()), 301), (.notModified, 1),
+        ] as [(CollectorAnswer, Double)])
+    func whatIsInTheWayHoldsAllBackAndLosesNothing(_ given: CollectorAnswer, _ seconds: Double) throws {
+        var machine = machine(Self.upload(1), Self.upload(2))
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        try answer(&machine, .chunk(1), given)
+        let due = Int64(seconds * 1_000_000)
+        #expect(machine.next(now: due - 1) == nil)
+        #expect(machine.next(now: due)?.request == .chunk(1))
+        #expect(machine.uploads.allSatisfy { !$0.phase.isFinal })
+    }
+
+    @Test func failuresInARowWaitLongerAndAChunkThatArrivesEndsThat() throws {
+        var machine = machine(Self.upload(1))
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        var now: Int64 = 0
+        for seconds: Int64 in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
+            try answer(&machine, .chunk(1), .unreachable("nobody"), now: now)
+            #expect(machine.notBefore - now == seconds * 1_000_000)
+            now = machine.notBefore
+        }
+        try answer(&machine, .chunk(1), .empty, now: now)
+        try answer(&machine, .chunk(2), .unreachable("nobody"), now: now)
+        #expect(machine.notBefore - now == 1_000_000)
+    }
+
+    @Test(arguments: [CollectorAnswer.conflict("another manifest"), .refused("too many chunks"), .empty])
+    func aManifestTheCollectorWillNotTakeEndsThisUploadAlone(_ given: CollectorAnswer) throws {
+        var machine = machine(Self.upload(1), Self.upload(2))
+        try answer(&machine, .announce, given)
+        #expect(machine[Data(repeating: 1, count: 16)]?.phase == .failed)
+        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 2, count: 16), request: .announce))
+    }
+
+    @Test func anUploadTheCollectorForgotIsAnnouncedAnew() throws {
+        var machine = machine(Self.upload(1))
+        try answer(&machine, .announce, Self.status([1, 2, 3]))
+        try answer(&machine, .chunk(1), .notFound("expired"))
+        let now = machine.notBefore
+        #expect(now > 0)
+        try answer(&machine, .announce, Self.status([1, 2, 3]), now: now)
+        // Forgotten again, at once: it is not announced without end.
+        try answer(&machine, .chunk(1), .notFound("expired"), now: now)
+        #expect(machine.notBefore - now == 2_000_000)
+    }
+
+    @Test func aChunkThatIsRefusedComesAgainAndThenEndsTheUpload() throws {
+        var machine = machine(Self.upload(1))
+        let id = Data(repeating: 1, count: 16)
+        var now: Int64 = 0
+        for refusal in 1...UploadStateMachine.maximumRefusals {
+            // Announcing it again tells whether the chunk is still wanted; it does not forgive the refusals.
+            try answer(&machine, .announce, Self.status([2]), now: now)
+            try answer(&machine, .chunk(2), .refused("damaged"), now: now)
+            #expect(machine[id]?.phase == (refusal == UploadStateMachine.maximumRefusals ? .failed : .announcing))
+            now = machine.notBefore
+        }
+    }
+
+    @Test func aChunkThatIsGoneIsToldAndNotAskedForAgain() throws {
+        var machine = machine(Self.upload(1))
+        let id = Data(repeating: 1, count: 16)
+        try answer(&machine, .announce, Self.status([1, 2]))
+        machine.chunkWasGone(1, of: id, reason: .ageCap)
+        try answer(&machine, .chunk(2), Self.status([1]))
+        #expect(machine[id]?.gone == [LogUpload.Gone(number: 1, reason: DropReason.ageCap.rawValue)])
+        try answer(&machine, .complete, Self.status([], complete: true))
+        #expect(machine[id]?.phase == .done)
+    }
+
+    @Test func nothingIsKeptForEver() throws {
+        var machine = machine(Self.upload(1, accepted: 5))
+        expect(false, machine.expire(now: 5 + UploadStateMachine.greatestAge - 1))
+        expect(true, machine.expire(now: 5 + UploadStateMachine.greatestAge))
+        #expect(machine.uploads.map(\.phase) == [.failed])
+        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) { expect(true, machine.add(Self.upload(number))) }
+        expect(false, machine.add(Self.upload(200)))
+        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) { machine.cancel(Data(repeating: number, count: 16)) }
+        #expect(machine.uploads.count == UploadStateMachine.maximumEnded)
+        expect(true, machine.add(Self.upload(200)))
+    }
+}
