@@ -2,65 +2,75 @@ import DataSampler
 import DataSamplerMetrics
 import Metrics
 
-/// A kiosk that prints badges: an application with telemetry of its own, for a minute in the life of a device.
+/// A kiosk that prints badges, with telemetry of its own: the article "Embed the sampler" as a program.
 ///
-///     Kiosk COLLECTOR-URL ENROLLMENT-TOKEN DATA-DIRECTORY
+///     swift run Kiosk COLLECTOR-URL ENROLLMENT-TOKEN DATA-DIRECTORY
+///
+/// A collector on this machine is one line, and writes the token it wants to its data directory:
+///
+///     ws1collector serve --data /tmp/collector
+///     swift run Kiosk http://127.0.0.1:8420 "$(cat /tmp/collector/enrollment-token)" /tmp/kiosk
 @main
 struct Kiosk {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 4 else { fatalError("usage: Kiosk COLLECTOR-URL ENROLLMENT-TOKEN DATA-DIRECTORY") }
 
-        // What the program counts and times anyway becomes samples.
-        let metrics = SampledMetrics(name: "kiosk.metrics", sampleInterval: 1)
-        MetricsSystem.bootstrap(metrics)
-
         var configuration = DataSamplerConfiguration(directory: arguments[3], collectorURL: arguments[1], enrollmentToken: arguments[2])
         configuration.applicationIdentifier = "com.example.kiosk"
         configuration.applicationVersion = "4.2"
-        // So that what is recorded shows at once; an application leaves the two hours to the profile.
+        // So that everything shows at once. Left out, these are the profile's to say: two hours, a minute, five minutes.
         configuration.eventHold = 0
         configuration.defaultSampleInterval = 1
         configuration.defaultTransmitInterval = 1
 
         let sampler = try DataSampler(configuration: configuration)
-        try await sampler.register(metrics)
+
+        // What only this program knows, and what it counts and times with swift-metrics anyway, becomes samples.
         try await sampler.register(Printer())
+        let metrics = SampledMetrics(name: "kiosk.metrics")
+        MetricsSystem.bootstrap(metrics)
+        try await sampler.register(metrics)
+
         let notices = sampler.notices
         try await sampler.start()
 
-        // Nothing may be recorded of people before the organization's profile has said so.
-        for await notice in notices where notice.kind == .profileApplied { break }
+        // A new device first hears from the collector what may be recorded. From then on it knows, also without a network.
+        if try await sampler.profile() == nil {
+            for await notice in notices {
+                print(notice)
+                if notice.kind == .profileApplied { break }
+            }
+        }
 
+        // A person is served.
         try sampler.beginSession()
         let sheets = Counter(label: "kiosk.sheets")
         for badge in 1...3 {
             sheets.increment()
             try await sampler.recordEvent(
-                eventName: "badge.printed", eventValue: .integer(Int64(badge)), attributes: ["printer": .string("left")],
-                durability: .durable)
+                eventName: "badge.printed", eventValue: .integer(Int64(badge)), attributes: ["printer": .string("left")])
         }
+        try await sampler.recordEvent(eventName: "payment.failed", eventValue: .string("timeout"), durability: .durable)
         try await sampler.recordUsage(.sdkAction("badges.print", .succeeded, duration: .milliseconds(12)))
         try sampler.endSession()
-        try await sampler.sendBeacon()
 
-        // A kiosk lives on; this one waits until what it recorded has arrived.
-        while try await sampler.balance().streams.contains(where: { $0.key != "sample" && $0.value.waiting > 0 }) {
-            try await Task.sleep(for: .milliseconds(200))
-        }
+        try await sampler.startSendingDeviceStatusBeacon(transmitFrequency: 900)
+
+        // A kiosk lives on; this one ends when the collector has said that it stored what was recorded.
+        repeat { try await Task.sleep(for: .milliseconds(200)) } while try await !hasArrived(sampler)
+        await sampler.stop()
+    }
+
+    /// Prints what each stream holds once every module of ours has been sampled and nothing but samples, which keep coming, waits.
+    static func hasArrived(_ sampler: DataSampler) async throws -> Bool {
+        let status = try await sampler.status()
+        guard status.modules.allSatisfy({ !$0.isCustom || $0.samples > 0 }),
+            status.streams.allSatisfy({ $0.name == "sample" || $0.waiting == 0 })
+        else { return false }
         for (name, stream) in try await sampler.balance().streams.sorted(by: { $0.key < $1.key }) {
             print("\(name): \(stream.produced) produced, \(stream.stored) stored, \(stream.waiting) waiting")
         }
-        await sampler.stop()
-    }
-}
-
-/// What only this program knows.
-struct Printer: CustomSampleModule {
-    let name = "kiosk.printer"
-    let sampleInterval: Double? = 1
-
-    func sample() async throws -> [SampleMeasurement] {
-        [SampleMeasurement(name: "kiosk.printer.sheets", unit: "{sheet}", attributes: ["tray": "1"], value: .integer(97))]
+        return true
     }
 }
