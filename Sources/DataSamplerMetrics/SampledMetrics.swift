@@ -12,7 +12,7 @@ import Synchronization
 /// let metrics = SampledMetrics(name: "shop", sampleInterval: 60)
 /// MetricsSystem.bootstrap(metrics)
 /// let sampler = try DataSampler(configuration: configuration)
-/// try sampler.register(metrics)
+/// try await sampler.register(metrics)
 /// try await sampler.start()
 ///
 /// Counter(label: "http.server.requests", dimensions: [("method", "GET")]).increment()
