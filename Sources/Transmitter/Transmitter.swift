@@ -406,6 +406,8 @@ extension Transmitter {
     }
 
     func failed(_ why: String, _ state: TransmitterStatus.State) {
+        // A stop cuts off the request under way: nothing has failed.
+        guard !Task.isCancelled else { return }
         let now = clock.now().wallTime
         let isNews = published.withLock { status in
             let isNews = status.reason != why
