@@ -82,7 +82,7 @@ let package = Package(
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", ["WireModel"]),
+        target("LogStore", ["WireModel", "Gzip", crypto]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
@@ -116,7 +116,7 @@ let package = Package(
         tests("SQLite", []),
         tests("SampleModules", ["WireModel", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        tests("LogStore", []),
+        tests("LogStore", ["WireModel", "Gzip", crypto]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(

@@ -47,7 +47,11 @@ package final class GzipDecompressor {
 
     /// Feeds bytes; `output` is called with what they become, any number of times. What it got before an error is not to be
     /// trusted: the checksum comes last.
-    package func update(_ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
+    ///
+    /// - Parameter memberEnd: called after the output of each complete member, with how many bytes of the stream lie before its end.
+    package func update(
+        _ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void, memberEnd: (Int) -> Void = { _ in }
+    ) throws(GzipError) {
         if let failure { throw failure }
         do throws(GzipError) {
             var rest = bytes
@@ -56,7 +60,7 @@ package final class GzipDecompressor {
                 let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
                 rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
                 bytesIn += piece.count
-                try inflatePiece(piece, output: output)
+                try inflatePiece(piece, output: output, memberEnd: memberEnd)
             }
         } catch {
             failure = error
@@ -75,7 +79,9 @@ package final class GzipDecompressor {
         }
     }
 
-    private func inflatePiece(_ piece: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
+    private func inflatePiece(
+        _ piece: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void, memberEnd: (Int) -> Void
+    ) throws(GzipError) {
         stream.pointee.next_in = UnsafeMutablePointer(mutating: piece.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = UInt32(piece.count)
         while true {
@@ -96,6 +102,7 @@ package final class GzipDecompressor {
             if result == Z_STREAM_END {
                 members += 1
                 isInsideMember = false
+                memberEnd(bytesIn - Int(stream.pointee.avail_in))
             } else if stream.pointee.avail_out > 0 {
                 // Room left over: zlib has used all of the input.
                 return

@@ -1,0 +1,49 @@
+import WireModel
+
+/// Reads the text of a segment in the blocks it is sealed in, up to its last whole line. Holds one block in memory.
+package struct TextBlockReader: ~Copyable {
+    private let file: StoreFile
+    /// Where the text ends for this reader, whatever is appended meanwhile.
+    private let end: Int
+    /// Of the next block; at the end, how many bytes of whole lines there are.
+    package private(set) var offset = 0
+    private var buffer: UnsafeMutableRawBufferPointer
+
+    /// - Parameter end: bytes to read; `nil`: what is there now.
+    package init(_ file: consuming StoreFile, end: Int? = nil) throws(LogStoreError) {
+        let size = try file.byteCount()
+        self.end = min(end ?? size, size)
+        self.file = file
+        buffer = .allocate(byteCount: LogLimits.blockBytes, alignment: 16)
+    }
+
+    deinit { buffer.deallocate() }
+
+    /// Bytes after the last whole line; known at the end.
+    package var tornBytes: Int { end - offset }
+
+    /// Valid until the next call; `nil` at the end.
+    /// - Throws: `.damaged` for a line as long as a segment.
+    package mutating func next() throws(LogStoreError) -> UnsafeRawBufferPointer? {
+        while offset < end {
+            let count = try file.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(end - offset)), at: offset)
+            let read = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
+            let block = LineSlices.blockBytes(read, limit: LogLimits.blockBytes)
+            if block > 0 {
+                offset += block
+                return UnsafeRawBufferPointer(rebasing: read.prefix(block))
+            }
+            guard count == buffer.count, offset + count < end else { return nil }
+            guard buffer.count < LogLimits.chunkBytes else {
+                throw LogStoreError(
+                    .damaged,
+                    "\(file.path) has a line of more than \(buffer.count) bytes at byte \(offset): it is no log of ours. Move it away.")
+            }
+            let size = buffer.count * 2
+            buffer.deallocate()
+            buffer = .allocate(byteCount: size, alignment: 16)
+        }
+        return nil
+    }
+}
