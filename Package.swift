@@ -47,6 +47,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "DataSampler", targets: ["DataSampler"]),
+        .library(name: "LogStore", targets: ["LogStore"]),
         .library(name: "DataSamplerMetrics", targets: ["DataSamplerMetrics"]),
         .executable(name: "ws1agent", targets: ["ws1agent"]),
         .executable(name: "ws1collector", targets: ["ws1collector"]),
@@ -82,7 +83,7 @@ let package = Package(
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", ["WireModel", "Gzip", crypto]),
+        target("LogStore", ["WireModel", "Gzip", crypto, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(

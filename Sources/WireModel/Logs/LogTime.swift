@@ -1,5 +1,7 @@
 /// The time of a line: `2026-11-21T23:51:28.123456Z`, always 27 bytes, UTC, years 1970 to 9999.
 package enum LogTime {
+    /// The last microsecond of the year 9999.
+    package static let greatest: Int64 = 253_402_300_799_999_999
     private static let microsecondsPerSecond: Int64 = 1_000_000
 
     /// Reads the first 27 bytes. `nil` for what is no such time; a second 60 is none.
@@ -16,7 +18,7 @@ package enum LogTime {
 
     /// Writes 27 bytes. Times out of range are written as the nearest that is in it.
     package static func write(_ microseconds: Int64, to target: UnsafeMutableRawBufferPointer) {
-        let clamped = min(max(microseconds, 0), 253_402_300_799_999_999)
+        let clamped = min(max(microseconds, 0), greatest)
         let (seconds, fraction) = clamped.quotientAndRemainder(dividingBy: microsecondsPerSecond)
         writeSecond(seconds, to: target)
         write(fraction, digits: 6, to: target, at: 20)

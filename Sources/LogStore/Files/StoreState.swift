@@ -1,0 +1,84 @@
+import Crypto
+import FoundationEssentials
+import WireModel
+
+/// What a store knows besides its segments: the file `state`. Schemas/logs/FORMAT.md has its form.
+package struct StoreState: Equatable, Sendable {
+    /// What lines are lost, by reason and level.
+    package typealias Dropped = [LogDropReason: LogLevelCounts]
+
+    package static let version = 1
+    /// A state has some hundred bytes; a longer one is none of ours.
+    package static let maximumBytes = 1 << 20
+    private static let sumBytes = 16
+    private static let sumLineCharacters = "sum \n".count + 2 * sumBytes
+
+    /// Whose numbers these are.
+    package var epoch: LogEpochID
+    /// The next segment's ordinal.
+    package var next: UInt64
+    package var dropped: Dropped
+    /// Counted under `dropped` and about to be removed: so that a crash between the two neither loses nor doubles a count.
+    package var removing: [SegmentName]
+
+    package init(epoch: LogEpochID, next: UInt64, dropped: Dropped = [:], removing: [SegmentName] = []) {
+        self.epoch = epoch
+        self.next = next
+        self.dropped = dropped
+        self.removing = removing
+    }
+
+    package mutating func count(_ counts: LogLevelCounts, as reason: LogDropReason) {
+        if counts.total > 0 { dropped[reason, default: LogLevelCounts()] += counts }
+    }
+
+    package mutating func count(_ dropped: Dropped) {
+        for (reason, counts) in dropped { count(counts, as: reason) }
+    }
+
+    package var text: String {
+        var text = "ws1log-state \(Self.version)\nepoch \(epoch.data.hexadecimal)\nnext \(next)\n"
+        for (reason, counts) in dropped.sorted(by: { $0.key < $1.key }) {
+            text += "dropped \(reason.rawValue) \(counts.list.map(String.init).joined(separator: " "))\n"
+        }
+        for name in removing { text += "removing \(name.file(.text))\n" }
+        return "\(text)sum \(Self.sum(text))\n"
+    }
+
+    /// - Throws: `.damaged`, also for a file that is empty; `.newer`.
+    package init(text: String, path: String) throws(LogStoreError) {
+        let damaged = LogStoreError(.damaged, "\(path) is not what was written. Remove it: the store goes on in a new epoch.")
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.split(separator: " ") }
+        guard let head = lines.first, head.count == 2, head[0] == "ws1log-state", let version = Int(head[1]) else { throw damaged }
+        guard version <= Self.version else {
+            throw LogStoreError(.newer, "\(path) has version \(version), this program knows up to \(Self.version). Use a newer one.")
+        }
+        guard lines.popLast()?.isEmpty == true, let sum = lines.popLast(), sum.count == 2, sum[0] == "sum",
+            Self.sum(String(text.dropLast(Self.sumLineCharacters))) == sum[1]
+        else { throw damaged }
+        var epoch: LogEpochID?
+        var next: UInt64?
+        var dropped: Dropped = [:]
+        var removing: [SegmentName] = []
+        for line in lines.dropFirst() {
+            switch line.first {
+            case "epoch" where line.count == 2: epoch = LogEpochID(String(line[1]))
+            case "next" where line.count == 2: next = UInt64(line[1])
+            case "dropped" where line.count == 2 + LogLevel.allCases.count:
+                let counts = line.dropFirst(2).compactMap { UInt64($0) }
+                guard let reason = LogDropReason(rawValue: String(line[1])), counts.count == LogLevel.allCases.count else { throw damaged }
+                dropped[reason] = LogLevelCounts(counts)
+            case "removing" where line.count == 2:
+                guard let name = SegmentName.read(String(line[1]))?.name else { throw damaged }
+                removing.append(name)
+            default: throw damaged
+            }
+        }
+        guard let epoch, let next, next > 0 else { throw damaged }
+        self.init(epoch: epoch, next: next, dropped: dropped, removing: removing)
+    }
+
+    private static func sum(_ text: String) -> String {
+        Data(SHA256.hash(data: Data(text.utf8)).prefix(sumBytes)).hexadecimal
+    }
+}

@@ -1,0 +1,177 @@
+import Synchronization
+import WireModel
+
+/// A program's log on disk: lines with a level, in segments that are compressed, bounded in size and age, and read by `ws1log`, by requests of the
+/// collector and by whoever has the directory.
+///
+///     let store = try LogStore(.init(directory: "/var/lib/kiosk/logs", applicationName: "kiosk"))
+///     store.warning("printer is low on paper", category: "printer", metadata: ["tray": "2"])
+///
+/// **Threads.** Every call may be made from any thread. A call takes well under a microsecond, next to nothing if its level is filtered out (the
+/// message is not evaluated then), and never waits for the disk below level error.
+///
+/// **Durability.** A line at level error is with the kernel when the call returns, and with it every line logged before: a crash of the process
+/// loses none of them. A less severe one waits in memory for `flushInterval` at most. Nothing is synced for each line: a power cut may take what
+/// the kernel had not written yet (sealed segments are synced).
+///
+/// **Never in the way.** No call fails, and none but those at level error and `flush()` waits for the disk. What cannot be written is dropped and
+/// counted by level and reason in `status`, and a warning of category `log.store` tells of it as soon as there is room. When lines come
+/// faster than the disk takes them, 8 MiB of them wait in memory; verbose lines are dropped when half of that is used, information at three
+/// quarters, warnings when it is full.
+///
+/// **Several programs** may give the same directory; each writes segments of its own, and what a program that died has left is sealed by the next
+/// that opens the store. A process that forks without `exec` must not log in the child.
+public final class LogStore: Sendable {
+    /// Given by the configuration; the first part of the names of fetched chunks.
+    public let applicationName: String
+    package let directory: StoreDirectory
+    let keeper: StoreKeeper
+    let writer: LogWriter
+    private let rules: Atomic<Int>
+    private let scrubber: Mutex<LineScrubber?>
+
+    /// Opens the store. A directory that cannot be written is no error: `status.failure` says so, and lines are counted as lost until it can.
+    /// - Throws: `.invalid` for a configuration or scrub rules out of range, `.io` if there is no room for a thread.
+    public init(_ configuration: Configuration) throws(LogStoreError) {
+        try configuration.check()
+        let scrubber = try LineScrubber(configuration.scrubbing)
+        applicationName = configuration.applicationName
+        directory = StoreDirectory(path: configuration.directory)
+        keeper = configuration.keeper
+        writer = LogWriter(configuration.writerSettings, keeper: keeper)
+        self.scrubber = Mutex(scrubber)
+        rules = Atomic(
+            CaptureRules(level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil).word)
+        try writer.start()
+    }
+
+    deinit { writer.stop(sealing: false) }
+
+    // MARK: - Lines
+
+    /// Logs a line.
+    /// - Parameters:
+    ///   - level: how severe it is.
+    ///   - message: any text; evaluated only if the level is logged. With all else a line has at most 65,536 bytes; a longer one ends in
+    ///     `…[+N]`, N being the bytes left out.
+    ///   - category: what part of the program speaks, e.g. `app.network`; at most 128 bytes. Spaces and control characters become `_`.
+    ///   - metadata: evaluated like the message; sorted by key on disk.
+    public func log(
+        _ level: LogLevel, _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
+    ) {
+        let word = rules.load(ordering: .relaxed)
+        guard CaptureRules.takes(level, word) else { return }
+        take(level, word, category, message(), metadata())
+    }
+
+    /// Logs a line at level error: it is with the kernel when this returns. Parameters as in `log`.
+    public func error(
+        _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
+    ) {
+        log(.error, message(), category: category, metadata: metadata())
+    }
+
+    /// Logs a line at level warning. Parameters as in `log`.
+    public func warning(
+        _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
+    ) {
+        log(.warning, message(), category: category, metadata: metadata())
+    }
+
+    /// Logs a line at level information. Parameters as in `log`.
+    public func information(
+        _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
+    ) {
+        log(.information, message(), category: category, metadata: metadata())
+    }
+
+    /// Logs a line at level verbose. Parameters as in `log`.
+    public func verbose(
+        _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
+    ) {
+        log(.verbose, message(), category: category, metadata: metadata())
+    }
+
+    /// Returns when every line logged before is with the kernel, or counted as lost. Waits for the disk.
+    public func flush() { writer.flush() }
+
+    // MARK: - Rules
+
+    /// The least severe level that is written; `nil`: nothing is, not even into the ring. A change holds from the next call on.
+    public var level: LogLevel? {
+        get { CaptureRules(word: rules.load(ordering: .relaxed)).level }
+        set { change { $0.level = newValue } }
+    }
+
+    /// The least severe level at which a call has any effect, the ring included.
+    var capturedLevel: LogLevel? {
+        let rules = CaptureRules(word: rules.load(ordering: .relaxed))
+        return rules.level == nil || !rules.hasRing ? rules.level : .verbose
+    }
+
+    /// Replaces what is scrubbed, from the next call on. Lines already taken stay as they are.
+    /// - Throws: `.invalid` for rules out of range; the former ones stay in force.
+    public func setScrubbing(_ scrubbing: LogScrubbing) throws(LogStoreError) {
+        let new = try LineScrubber(scrubbing)
+        // First the rules, then the sign that there are some: no line passes between the two.
+        if new != nil { scrubber.withLock { $0 = new } }
+        change { $0.isScrubbing = new != nil }
+        if new == nil { scrubber.withLock { $0 = nil } }
+    }
+
+    private func change(_ body: (inout CaptureRules) -> Void) {
+        var old = rules.load(ordering: .relaxed)
+        while true {
+            var new = CaptureRules(word: old)
+            body(&new)
+            let (exchanged, original) = rules.compareExchange(expected: old, desired: new.word, ordering: .acquiringAndReleasing)
+            if exchanged { return }
+            old = original
+        }
+    }
+
+    // MARK: - End
+
+    /// Writes what waits, seals the segments and ends the store's thread. Lines logged afterwards are counted as lost. A store that is let go
+    /// without it writes what waits, and its segments are sealed by whoever opens the directory next.
+    public func close() async {
+        await withCheckedContinuation { continuation in writer.stop(sealing: true) { continuation.resume() } }
+    }
+
+    // MARK: - From call to line
+
+    private func take(_ level: LogLevel, _ word: Int, _ category: String, _ message: String, _ metadata: [String: String]) {
+        let time = SystemClock.wallMicroseconds()
+        let isRing = CaptureRules.isRing(level, word)
+        if metadata.isEmpty, !CaptureRules.isScrubbing(word),
+            takePlain(time, level, isRing, category.isEmpty ? Self.noCategory : category, message)
+        {
+            return
+        }
+        let fields = metadata.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
+            LineFields.Field(key: $0.key, value: $0.value)
+        }
+        var parts = LineFields(category: category, message: message, fields: fields)
+        if CaptureRules.isScrubbing(word), let scrubber = scrubber.withLock({ $0 }) { scrubber.scrub(&parts) }
+        parts.body.withUnsafeBufferPointer { body in
+            writer.append(time: time, level: level, isRing: isRing, category: body, message: nil)
+        }
+    }
+
+    private static let noCategory = "-"
+
+    /// The short way: what needs no escape is copied from where it lies into the memory of waiting lines.
+    /// - Returns: `false` if it has to go the long way.
+    private func takePlain(_ time: Int64, _ level: LogLevel, _ isRing: Bool, _ category: String, _ message: String) -> Bool {
+        category.utf8.withContiguousStorageIfAvailable { category in
+            guard category.count <= LogLimits.categoryBytes, Escape.category.plainEnd(category) == category.count else { return false }
+            return message.utf8.withContiguousStorageIfAvailable { message in
+                guard category.count + 1 + message.count <= LineBody.maximumBytes, Escape.message.plainEnd(message) == message.count else {
+                    return false
+                }
+                writer.append(time: time, level: level, isRing: isRing, category: category, message: message)
+                return true
+            } ?? false
+        } ?? false
+    }
+}

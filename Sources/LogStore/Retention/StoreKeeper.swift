@@ -1,0 +1,178 @@
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// What is done with whole segments: new ones, sealing, retention, and tidying up after who died. Several processes do it in one
+/// directory: `lock` is held for each step, the text of a segment is locked by who writes or seals it. Safe from any thread.
+struct StoreKeeper: Sendable {
+    let directory: StoreDirectory
+    let maximumBytes: Int
+    let ringBytes: Int
+    /// Microseconds.
+    let maximumAge: Int64
+
+    /// A new segment, locked. Makes the directory where it is missing, and room where the store is over its limits.
+    /// - Parameter losses: counted in the state in the same step.
+    func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+        do { return try beginOnce(kind, counting: losses) } catch {
+            guard error.code == .notFound else { throw error }
+            try directory.make()
+            return try beginOnce(kind, counting: losses)
+        }
+    }
+
+    private func beginOnce(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+        var made: SegmentName?
+        do {
+            return try directory.withState { (state) throws(LogStoreError) in
+                state.count(losses)
+                let segments = try survey()
+                // Where the state is older than the segments (restored, or not synced before a power cut) no number is given again.
+                state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
+                retain(segments, &state)
+                let segment = try ActiveSegment(making: SegmentName(ordinal: state.next, kind: kind), in: directory)
+                made = segment.name
+                state.next += 1
+                return segment
+            }
+        } catch {
+            if let made { try? directory.remove(made.file(.text)) }
+            throw error
+        }
+    }
+
+    /// Adds to the counts of what is lost.
+    func count(_ losses: StoreState.Dropped) throws(LogStoreError) {
+        guard !losses.isEmpty else { return }
+        try directory.withState { $0.count(losses) }
+    }
+
+    /// Removes what is over the limits.
+    func retain() throws(LogStoreError) {
+        try directory.withState { (state) throws(LogStoreError) in retain(try survey(), &state) }
+    }
+
+    private func retain(_ segments: [RetentionPlan.Segment], _ state: inout StoreState) {
+        let limits = RetentionPlan.Limits(
+            bytes: maximumBytes, ringBytes: ringBytes, oldest: SystemClock.wallMicroseconds() - maximumAge)
+        let plan = RetentionPlan(segments, limits: limits) { name in (try? SegmentIndex(name, in: directory))?.whole.times.upperBound }
+        for victim in plan.victims {
+            state.count(lines(of: victim.name), as: victim.reason)
+            state.removing.append(victim.name)
+        }
+    }
+
+    /// Bytes of all files of each segment.
+    func sizes() throws(LogStoreError) -> [SegmentName: Int] { try sizes(of: directory.segments()) }
+
+    private func sizes(of segments: [SegmentName: Set<SegmentName.Part>]) -> [SegmentName: Int] {
+        var sizes: [SegmentName: Int] = [:]
+        for (name, parts) in segments {
+            for part in parts {
+                var status = stat()
+                if stat(directory.path(name, part), &status) == 0 { sizes[name, default: 0] += Int(status.st_size) }
+            }
+        }
+        return sizes
+    }
+
+    /// For who holds `lock`.
+    private func survey() throws(LogStoreError) -> [RetentionPlan.Segment] {
+        let segments = try directory.segments()
+        return sizes(of: segments).map { name, bytes in
+            let isWritten = segments[name]?.contains(.text) == true && (try? Claim(name, in: directory)) == nil
+            return RetentionPlan.Segment(name: name, bytes: bytes, isClosed: !isWritten)
+        }
+    }
+
+    /// By its index; without one, from the lines.
+    private func lines(of name: SegmentName) -> LogLevelCounts {
+        if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
+        var tally = LineTally()
+        if let file = try? StoreFile(reading: directory.path(name, .text)), var reader = try? TextBlockReader(file) {
+            while let text = try? reader.next() { tally.add(text: text) }
+        } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()), let index = try? rebuilder.index() {
+            return LogLevelCounts(index.whole.levelCounts)
+        }
+        return LogLevelCounts(tally.levelCounts)
+    }
+
+    // MARK: - Sealing
+
+    /// Seals every segment that nobody writes any more, oldest first, and removes what is over the limits.
+    /// - Throws: what stopped it; the rest is left for the next time.
+    func sealAll(with sealer: SegmentSealer) throws(LogStoreError) {
+        try tidy()
+        var done: UInt64 = 0
+        while let claim = try claim(after: done) {
+            done = claim.name.ordinal
+            try seal(claim, with: sealer)
+        }
+        try retain()
+    }
+
+    private func seal(_ claim: borrowing Claim, with sealer: SegmentSealer) throws(LogStoreError) {
+        let epoch = try directory.withState { $0.epoch }
+        let outcome = try sealer.seal(claim.name, in: directory, epoch: epoch)
+        guard outcome.tornBytes > 0 else { return }
+        var torn = LogLevelCounts()
+        torn[claim.level(ofLast: outcome.tornBytes)] = 1
+        try count([.torn: torn])
+    }
+
+    private func claim(after ordinal: UInt64) throws(LogStoreError) -> Claim? {
+        let lock = try StoreLock(directory)
+        defer { extendLifetime(lock) }
+        let names = try directory.segments().filter { $0.value.contains(.text) && $0.key.ordinal > ordinal }.keys.sorted()
+        for name in names {
+            if let claim = try Claim(name, in: directory) { return claim }
+        }
+        return nil
+    }
+
+    /// Files that were never finished, of processes that died.
+    private func tidy() throws(LogStoreError) {
+        let lock = try StoreLock(directory)
+        defer { extendLifetime(lock) }
+        for file in try directory.names() where file.hasSuffix(SegmentName.partialSuffix) {
+            if let (name, _) = SegmentName.read(String(file.dropLast(SegmentName.partialSuffix.count))),
+                directory.has(name, .text), try Claim(name, in: directory) == nil
+            {
+                continue
+            }
+            try directory.remove(file)
+        }
+    }
+
+    /// The hold on a segment's text, while it is being sealed.
+    private struct Claim: ~Copyable {
+        let name: SegmentName
+        private let file: StoreFile
+
+        /// For who holds `lock`. `nil` if another has it, or it is gone.
+        init?(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+            let path = directory.path(name, .text)
+            let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                if errno == ENOENT { return nil }
+                throw .system("opening", path)
+            }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                close(descriptor)
+                return nil
+            }
+            self.name = name
+            file = StoreFile(descriptor: descriptor, path: path)
+        }
+
+        deinit { flock(file.descriptor, LOCK_UN) }
+
+        /// The level of a line without its end; verbose where not even that was written.
+        func level(ofLast bytes: Int) -> LogLevel {
+            guard bytes > LogLine.levelOffset, let size = try? file.byteCount(),
+                let letter = try? file.read(1, at: size - bytes + LogLine.levelOffset).first
+            else { return .verbose }
+            return LogLevel(letter: letter) ?? .verbose
+        }
+    }
+}

@@ -1,0 +1,255 @@
+import Glibc
+import Synchronization
+import WireModel
+
+/// Takes lines from any thread and brings them to the disk.
+///
+/// Two locks. The *callers'* (`waiting`) guards lines in memory and is held only while one is copied. The *writer's* (`output`) guards the segments
+/// and is held while they are written: by the background thread, and by the thread of whoever logs an error or flushes. So a slow disk stops only
+/// those. What waits is taken out in one piece under both, hence a line is written after every line that was taken before it.
+///
+/// Sealing and retention have a second thread of low priority that lives while there is something to do.
+final class LogWriter: Sendable {
+    struct Settings: Sendable {
+        /// 0: every call writes.
+        var flushMilliseconds: Int64
+        var segmentBytes: Int
+        var ringSegmentBytes: Int
+        var segmentAgeMilliseconds: Int64
+        var waiting: WaitingLimits
+    }
+
+    private struct Output {
+        let application: SegmentStream
+        let ring: SegmentStream
+        var losses = LossLedger()
+        var spare = LineBuffer()
+        /// Lines handed on, of those taken ever.
+        var done: UInt64 = 0
+        /// Milliseconds since boot.
+        var lastNote = Int64.min / 2
+        var lastSave = Int64.min / 2
+    }
+
+    private enum Maintenance { case none, running, runningAndWanted }
+
+    private let settings: Settings
+    private let keeper: StoreKeeper
+    private let waiting: Mutex<WaitingLines>
+    private let output: Mutex<Output>
+    private let wakeUp = WakeUp()
+    private let maintenance = Mutex(Maintenance.none)
+    private let isStopping = Atomic(false)
+    private let stopped = Mutex<[@Sendable () -> Void]?>([])
+
+    /// Losses are told and saved at most so often.
+    private static let noteMilliseconds: Int64 = 1000
+    private static let saveMilliseconds: Int64 = 10_000
+    /// Age is looked at so often, and what others left behind.
+    private static let maintenanceMilliseconds: Int64 = 3_600_000
+
+    init(_ settings: Settings, keeper: StoreKeeper) {
+        self.settings = settings
+        self.keeper = keeper
+        waiting = Mutex(WaitingLines(limits: settings.waiting))
+        output = Mutex(
+            Output(
+                application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper),
+                ring: SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper)))
+    }
+
+    /// - Throws: `.io` if there is no room for a thread.
+    func start() throws(LogStoreError) {
+        guard BackgroundThread.start("ws1-log", { self.run() }) else {
+            throw LogStoreError(.io, "There is no room for the thread of the log store. Raise the limit of processes (ulimit -u).")
+        }
+        maintain()
+    }
+
+    // MARK: - Callers
+
+    /// Takes a line; see `LineBuffer.append`. An error is with the kernel when this returns, or counted.
+    func append(
+        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>, message: UnsafeBufferPointer<UInt8>?
+    ) {
+        let admission = waiting.withLock {
+            $0.add(time: time, level: level, isRing: isRing, category: category, message: message)
+        }
+        switch admission {
+        case .refused: break
+        case .taken(let ticket), .takenFirst(let ticket):
+            if level == .error || settings.flushMilliseconds == 0 {
+                drain(through: ticket)
+            } else if case .takenFirst = admission {
+                wakeUp.wake()
+            }
+        }
+    }
+
+    /// Everything taken until now is with the kernel when this returns, or counted.
+    func flush() { drain(through: .max) }
+
+    /// What was written and lost since the start, and what waits.
+    struct Figures: Sendable {
+        var written: LogLevelCounts
+        var unsaved: StoreState.Dropped
+        var waiting: LogLevelCounts
+        var waitingBytes: Int
+        var failure: LogStoreError?
+    }
+
+    func figures() -> Figures {
+        output.withLock { output in
+            var written = output.application.written
+            written += output.ring.written
+            return waiting.withLock { waiting in
+                var losses = output.losses
+                losses.count(waiting.refused, as: .overload)
+                return Figures(
+                    written: written, unsaved: losses.unsaved, waiting: waiting.buffer.counts, waitingBytes: waiting.buffer.count,
+                    failure: losses.failure)
+            }
+        }
+    }
+
+    /// Writes what waits and ends the thread. Lines that come later are not taken.
+    /// - Parameters:
+    ///   - sealing: whether the segments are sealed at once rather than by whoever opens the store next.
+    ///   - completion: called on the thread when all is done.
+    func stop(sealing: Bool, completion: @escaping @Sendable () -> Void = {}) {
+        waiting.withLock { $0.close() }
+        let isOver = stopped.withLock { waiters in
+            guard waiters != nil else { return true }
+            if sealing { waiters?.append { [self] in sealAll() } }
+            waiters?.append(completion)
+            return false
+        }
+        if isOver { return completion() }
+        isStopping.store(true, ordering: .releasing)
+        wakeUp.wake()
+    }
+
+    // MARK: - The thread
+
+    private func run() {
+        var isIdle = true
+        var lastMaintenance = SystemClock.bootMilliseconds()
+        while true {
+            let isWoken = wakeUp.wait(milliseconds: isIdle ? idleMilliseconds() : settings.flushMilliseconds)
+            let isLast = isStopping.load(ordering: .acquiring)
+            if isIdle, isWoken, !isLast {
+                // The first line after a pause: it may wait for others.
+                isIdle = false
+                if waiting.withLock({ $0.buffer.count < WaitingLines.urgentBytes }) { continue }
+            }
+            drain(through: .max)
+            let now = SystemClock.bootMilliseconds()
+            let wantsSealing = output.withLock { housekeep(&$0, now: now, isLast: isLast) }
+            if isLast { break }
+            if wantsSealing || now - lastMaintenance >= Self.maintenanceMilliseconds {
+                lastMaintenance = now
+                maintain()
+            }
+            isIdle = waiting.withLock { waiting in
+                waiting.isWriterIdle = waiting.buffer.count == 0
+                return waiting.isWriterIdle
+            }
+        }
+        let waiters = stopped.withLock { waiters in
+            defer { waiters = nil }
+            return waiters ?? []
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    private func idleMilliseconds() -> Int64 {
+        let began = output.withLock { [$0.application.began, $0.ring.began].compactMap { $0 }.min() }
+        let due = began.map { $0 + settings.segmentAgeMilliseconds - SystemClock.bootMilliseconds() } ?? .max
+        return min(max(due, 1), Self.maintenanceMilliseconds)
+    }
+
+    private func drain(through ticket: UInt64) {
+        output.withLock { output in
+            if output.done >= ticket { return }
+            let (buffer, taken, refused) = waiting.withLock { $0.take(for: output.spare) }
+            output.losses.count(refused, as: .overload)
+            write(buffer, &output)
+            buffer.empty()
+            output.spare = buffer
+            output.done = taken
+        }
+    }
+
+    private func write(_ buffer: LineBuffer, _ output: inout Output) {
+        if buffer.count == 0, output.losses.note == nil { return }
+        output.application.beginTurn(&output.losses)
+        output.ring.beginTurn(&output.losses)
+        tell(&output)
+        var losses = output.losses
+        buffer.forEach { line in
+            (line.isRing ? output.ring : output.application).append(time: line.time, level: line.level, body: line.body, &losses)
+        }
+        let isWhole = output.application.flush(&losses)
+        if output.ring.flush(&losses), isWhole, buffer.count > 0 { losses.failure = nil }
+        output.losses = losses
+    }
+
+    /// The line that says what was lost, once there is room for it.
+    private func tell(_ output: inout Output) {
+        let now = SystemClock.bootMilliseconds()
+        guard now - output.lastNote >= Self.noteMilliseconds, let note = output.losses.note else { return }
+        // A line about lines that could not be written is not itself counted as one.
+        var attempt = output.losses
+        note.withUnsafeBytes { note in
+            output.application.append(time: SystemClock.wallMicroseconds(), level: .warning, body: note, &attempt)
+        }
+        guard output.application.flush(&attempt) else { return }
+        output.losses = attempt
+        output.losses.told()
+        output.lastNote = now
+    }
+
+    /// - Returns: whether there is a segment to seal.
+    private func housekeep(_ output: inout Output, now: Int64, isLast: Bool) -> Bool {
+        for stream in [output.application, output.ring] {
+            stream.retire(ifBegunBefore: isLast ? nil : now - settings.segmentAgeMilliseconds)
+        }
+        if !output.losses.unsaved.isEmpty, isLast || now - output.lastSave >= Self.saveMilliseconds {
+            output.lastSave = now
+            if (try? keeper.count(output.losses.unsaved)) != nil { output.losses.saved() }
+        }
+        defer {
+            output.application.hasRetired = false
+            output.ring.hasRetired = false
+        }
+        return output.application.hasRetired || output.ring.hasRetired
+    }
+
+    // MARK: - Sealing and retention
+
+    /// Has them done by the thread of low priority.
+    private func maintain() {
+        let mustStart = maintenance.withLock { state in
+            defer { state = state == .none ? .running : .runningAndWanted }
+            return state == .none
+        }
+        guard mustStart else { return }
+        let hasStarted = BackgroundThread.start("ws1-log-seal", isLowPriority: true) { [self] in
+            repeat { sealAll() } while goesOn()
+        }
+        if !hasStarted { maintenance.withLock { $0 = .none } }
+    }
+
+    private func goesOn() -> Bool {
+        maintenance.withLock { state in
+            state = state == .runningAndWanted && !isStopping.load(ordering: .acquiring) ? .running : .none
+            return state == .running
+        }
+    }
+
+    private func sealAll() {
+        // What fails stays as it is, readable, and is tried again with the next segment or in an hour.
+        guard let sealer = try? SegmentSealer() else { return }
+        try? keeper.sealAll(with: sealer)
+    }
+}

@@ -1,0 +1,55 @@
+import Glibc
+
+/// Wakes one thread that waits; a wake while nobody waits is kept. Any thread may wake.
+///
+/// `@unchecked Sendable`: what lies behind the pointers is made for several threads, and `isAwake` is behind the mutex.
+final class WakeUp: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var isAwake = false
+
+    init() {
+        mutex.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(mutex, nil)
+        condition.initialize(to: pthread_cond_t())
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // A wall clock that is set must not stretch a wait.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func wake() {
+        pthread_mutex_lock(mutex)
+        isAwake = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// - Returns: whether it was woken before the time was over.
+    func wait(milliseconds: Int64) -> Bool {
+        var deadline = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
+        deadline.tv_sec += Int(milliseconds / 1000)
+        deadline.tv_nsec += Int(milliseconds % 1000) * 1_000_000
+        if deadline.tv_nsec >= 1_000_000_000 {
+            deadline.tv_nsec -= 1_000_000_000
+            deadline.tv_sec += 1
+        }
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while !isAwake {
+            if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { break }
+        }
+        defer { isAwake = false }
+        return isAwake
+    }
+}
