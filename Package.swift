@@ -96,7 +96,7 @@ let package = Package(
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.
-        target("CollectorStore", ["WireModel", "SQLite", crypto, logging]),
+        target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Collector",
             [
@@ -129,7 +129,7 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
-                nioSSL, httpTypes, asyncHTTPClient, yams, logging,
+                nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging,
             ]),
         .testTarget(
             name: "ExactlyOnceTests",

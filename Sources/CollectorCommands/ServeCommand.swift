@@ -33,14 +33,16 @@ struct ServeCommand: AsyncParsableCommand {
             let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
             let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
+            let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, logger: logger)
             let server = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry,
+                store: store, registry: registry, profiles: registry, commands: registry, archive: archive,
                 settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in
                     Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
                 }, logger: logger)
             await store.shutDown()
+            await archive.shutDown()
             await registry.close()
             if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
             logger.info("stopped")

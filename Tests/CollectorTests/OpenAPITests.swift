@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import HTTPTypes
 import Testing
@@ -107,6 +108,8 @@ struct OpenAPITests {
     @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {
         let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
         #expect(states.count == 6 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
+        let notices = try Self.properties("Notice")["code"]?["enum"] as? [String] ?? []
+        #expect(notices == NoticeRow.Code.allCases.map(\.rawValue))
         let commandStates = try Self.properties("Command")["state"]?["enum"] as? [String] ?? []
         #expect(commandStates.count == 8)
         for name in commandStates { _ = try EnumName.commandState.value(name, "state") }

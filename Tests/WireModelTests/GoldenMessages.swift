@@ -12,7 +12,8 @@ enum GoldenMessages {
         ("close-request", closeRequest), ("close-answer", closeAnswer),
         ("enroll-request", enrollRequest), ("enroll-answer", enrollAnswer),
         ("profile", profile), ("command", command), ("command-result", commandResult),
-        ("upload-manifest", uploadManifest),
+        ("upload-manifest", uploadManifest), ("upload-manifest-selected", selectedManifest), ("upload-status", uploadStatus),
+        ("complete-upload", completeUpload),
         ("sample-network-data", networkData), ("sample-network-adapter", networkAdapter), ("sample-wlan", wlan),
         ("sample-gps", gps), ("sample-custom", custom), ("sample-analytics", analytics),
     ]
@@ -271,6 +272,51 @@ enum GoldenMessages {
         $0.chunks = [
             .with {
                 $0.number = 1; $0.firstLine = 1; $0.lastLine = 99; $0.rawBytes = 5_000_000; $0.rawDigest = Data(repeating: 1, count: 32)
+            }
+        ]
+    }
+
+    static let selectedManifest = WireUploadManifest.with {
+        $0.uploadID = Data(repeating: 0xF1, count: 16)
+        $0.application = "com.example.kiosk"
+        $0.level = .warning
+        $0.commandID = Data(repeating: 0xCD, count: 16)
+        $0.created = wallTime
+        $0.logEpoch = Data(repeating: 0xE7, count: 16)
+        $0.selection = .with {
+            $0.type = .application; $0.level = .warning; $0.since = wallTime - 1; $0.until = wallTime; $0.categories = ["app.*"]
+            $0.text = "refused"
+        }
+        $0.chunks = [
+            .with {
+                $0.number = 1; $0.firstLine = 1_000_001; $0.lastLine = 2_000_007; $0.rawBytes = 812;
+                $0.rawDigest = Data(repeating: 2, count: 32)
+                $0.fileName = "kiosk-1of1.log.gz"; $0.firstTime = wallTime - 1; $0.lastTime = wallTime; $0.levelLines = [3, 4, 0, 0]
+                $0.ring = true; $0.type = .application
+            }
+        ]
+    }
+
+    static let uploadStatus = WireUploadStatus.with {
+        $0.uploadID = Data(repeating: 0xF1, count: 16)
+        $0.missing = [2, 5]
+        $0.expires = wallTime
+        $0.state = .open
+        $0.deleted = [1]
+        $0.gone = [
+            .with {
+                $0.number = 3; $0.reason = .byteCap
+            }
+        ]
+        $0.storedChunks = 1
+        $0.storedRawBytes = 812
+        $0.serverTime = wallTime
+    }
+
+    static let completeUpload = WireCompleteUpload.with {
+        $0.gone = [
+            .with {
+                $0.number = 3; $0.reason = .byteCap
             }
         ]
     }

@@ -32,6 +32,16 @@ struct BodyReader: Sendable {
         case small(Int)
         /// People's JSON.
         case json(Int)
+        /// Gzip that stays as it is.
+        case gzip(Int)
+
+        var mediaType: String {
+            switch self {
+            case .batch, .small: WireNames.protobuf
+            case .json: WireNames.json
+            case .gzip: WireNames.gzip
+            }
+        }
     }
 
     /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
@@ -41,12 +51,14 @@ struct BodyReader: Sendable {
         let limit =
             switch kind {
             case .batch: batchLimit
-            case .small(let bytes), .json(let bytes): Limit.small(bytes)
+            case .small(let bytes), .json(let bytes), .gzip(let bytes): Limit.small(bytes)
             }
-        var mediaType = WireNames.protobuf
-        if case .json = kind { mediaType = WireNames.json }
-        try Self.checkMediaType(request, mediaType)
+        try Self.checkMediaType(request, kind.mediaType)
         let encoding = try Self.encoding(of: request)
+        if case .gzip = kind, encoding != .identity {
+            throw Problem.unsupportedMediaType(
+                "A body of \(WireNames.gzip) has no Content-Encoding.", code: "unsupported-content-encoding")
+        }
         try Self.checkLength(request, limit: limit.bytes)
         return try await budget.withPlace(for: try? exchange.device.id) { place in
             var body: Data

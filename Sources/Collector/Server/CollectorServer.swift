@@ -40,7 +40,7 @@ package struct CollectorServer: Sendable {
 
     package init(
         store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
-        settings: Settings = Settings(), logger: Logger, clock: @escaping @Sendable () -> Int64
+        archive: any LogArchive, settings: Settings = Settings(), logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
@@ -54,6 +54,7 @@ package struct CollectorServer: Sendable {
             ).routes
             + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
             + CommandRoutes(registry: registry, commands: commands, reader: reader, logger: logger).routes
+            + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes
             + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store, registry: registry).routes
         responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)
     }

@@ -9,11 +9,11 @@ import SQLite
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials, profiles, commands, the list of record files, and the baseline: marks and counts of removed record
-/// files, never cleared.
+/// organizations, tokens, credentials, profiles, commands, uploads and their chunks, notices, the list of record files, and the baseline:
+/// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 2
+    static let version: Int32 = 3
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -70,6 +70,36 @@ enum CollectorDatabase {
             PRIMARY KEY (day, stream)) WITHOUT ROWID;
         """
 
+    /// From version 2 to 3: uploads of logs, the index of what their chunks hold, what counts against a quota, and notices.
+    private static let thirdSchema = """
+        CREATE TABLE upload (
+            row INTEGER PRIMARY KEY, device BLOB NOT NULL, id BLOB NOT NULL, organization TEXT NOT NULL, application TEXT NOT NULL,
+            test INTEGER NOT NULL, log_epoch BLOB NOT NULL, level INTEGER, command BLOB, manifest_hash BLOB NOT NULL,
+            begun INTEGER NOT NULL, expires INTEGER NOT NULL, phase INTEGER NOT NULL, ended INTEGER, UNIQUE (device, id));
+        CREATE INDEX upload_command ON upload (command) WHERE command IS NOT NULL;
+        CREATE INDEX upload_open ON upload (expires) WHERE phase = 1;
+        CREATE TABLE chunk (
+            row INTEGER PRIMARY KEY, upload INTEGER NOT NULL REFERENCES upload (row) ON DELETE CASCADE, number INTEGER NOT NULL,
+            organization TEXT NOT NULL, application TEXT NOT NULL, test INTEGER NOT NULL, device BLOB NOT NULL, log_epoch BLOB NOT NULL,
+            type INTEGER NOT NULL, ring INTEGER NOT NULL, file_name TEXT NOT NULL, raw_bytes INTEGER NOT NULL, raw_digest BLOB NOT NULL,
+            fate INTEGER NOT NULL, reason INTEGER, received INTEGER, path TEXT, stored_bytes INTEGER, stored_digest BLOB,
+            first_number INTEGER, last_number INTEGER, first_time INTEGER, last_time INTEGER, errors INTEGER, warnings INTEGER,
+            informations INTEGER, verboses INTEGER, others INTEGER, UNIQUE (upload, number));
+        CREATE INDEX chunk_list ON chunk (organization, row) WHERE fate = 2;
+        CREATE INDEX chunk_device ON chunk (device, row) WHERE fate = 2;
+        CREATE TABLE log_run (
+            row INTEGER PRIMARY KEY, chunk INTEGER NOT NULL REFERENCES chunk (row) ON DELETE CASCADE, segment INTEGER NOT NULL,
+            first_time INTEGER NOT NULL, last_time INTEGER NOT NULL, errors INTEGER NOT NULL, warnings INTEGER NOT NULL,
+            informations INTEGER NOT NULL, verboses INTEGER NOT NULL, pieces BLOB NOT NULL, UNIQUE (chunk, segment));
+        CREATE TABLE log_usage (
+            organization TEXT NOT NULL, application TEXT NOT NULL, test INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            raw_bytes INTEGER NOT NULL, PRIMARY KEY (organization, application, test)) WITHOUT ROWID;
+        CREATE TABLE notice (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, code TEXT NOT NULL, organization TEXT NOT NULL, subject TEXT NOT NULL,
+            detail TEXT NOT NULL, count INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, ended INTEGER);
+        CREATE INDEX notice_organization ON notice (organization, id);
+        """
+
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
     /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
     ///   and start their marks again.
@@ -113,6 +143,12 @@ enum CollectorDatabase {
                 let list = RecordFileList(connection)
                 for partition in partitions { try list.add(partition, at: 0) }
                 try connection.setUserVersion(2)
+            }
+        }
+        if found < 3 {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.execute(thirdSchema)
+                try connection.setUserVersion(3)
             }
         }
     }

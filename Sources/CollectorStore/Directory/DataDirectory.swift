@@ -7,6 +7,8 @@ import WireModel
 ///     <data>/collector.sqlite   registry and baseline
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
+///     <data>/chunks/lock        held by the log archive
+///     <data>/chunks/<organization>/<application>/<device>/<upload>-<number>.log.gz
 struct DataDirectory: Sendable {
     let path: String
 
@@ -15,6 +17,9 @@ struct DataDirectory: Sendable {
     var recordsPath: String { "\(path)/records" }
     var recordsLockPath: String { "\(path)/records/lock" }
 
+    var chunksPath: String { "\(path)/chunks" }
+    var chunksLockPath: String { "\(path)/chunks/lock" }
+
     func dayPath(_ day: UTCDay) -> String { "\(recordsPath)/\(day)" }
     func path(of partition: Partition) -> String { "\(path)/\(partition.name)" }
 
@@ -22,6 +27,7 @@ struct DataDirectory: Sendable {
     func prepare() throws(StoreError) {
         try Self.makeDirectory(path)
         try Self.makeDirectory(recordsPath)
+        try Self.makeDirectory(chunksPath)
     }
 
     func makeDay(_ day: UTCDay) throws(StoreError) {
@@ -104,7 +110,7 @@ struct DataDirectory: Sendable {
         return slash == path.startIndex ? (path == "/" ? nil : "/") : String(path[..<slash])
     }
 
-    private static func names(in directory: String) throws(StoreError) -> [String] {
+    static func names(in directory: String) throws(StoreError) -> [String] {
         guard let stream = opendir(directory) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw failure("list", directory)

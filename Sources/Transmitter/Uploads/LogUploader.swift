@@ -156,6 +156,3 @@ package actor LogUploader {
         await changed(upload)
     }
 }
-
-package enum UploadSubject {}
-package typealias UploadID = Identifier<UploadSubject>

@@ -66,6 +66,8 @@ package enum EpochSubject {}
 package enum BootSubject {}
 package enum CollectorSubject {}
 package enum IncarnationSubject {}
+package enum UploadSubject {}
+package enum LogEpochSubject {}
 
 /// A device, as the collector knows it; given at enrollment.
 package typealias DeviceID = Identifier<DeviceSubject>
@@ -77,3 +79,7 @@ package typealias BootID = Identifier<BootSubject>
 package typealias CollectorID = Identifier<CollectorSubject>
 /// A collector between two restores from backup.
 package typealias IncarnationID = Identifier<IncarnationSubject>
+/// An upload of a device's log; minted by the device.
+package typealias UploadID = Identifier<UploadSubject>
+/// One life of a device's log store: the numbers of lines belong to it.
+package typealias LogEpochID = Identifier<LogEpochSubject>

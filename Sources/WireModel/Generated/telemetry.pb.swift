@@ -1059,6 +1059,52 @@ package nonisolated enum WireChunkState: SwiftProtobuf.Enum, Swift.CaseIterable 
 
 }
 
+package nonisolated enum WireUploadState: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case unspecified // = 0
+  case `open` // = 1
+
+  /// the device has said that it is, and nothing is missing
+  case complete // = 2
+
+  /// not completed in time: what is missing is not taken any more; begin another
+  case expired // = 3
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .unspecified
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .open
+    case 2: self = .complete
+    case 3: self = .expired
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .open: return 1
+    case .complete: return 2
+    case .expired: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [WireUploadState] = [
+    .unspecified,
+    .open,
+    .complete,
+    .expired,
+  ]
+
+}
+
 /// The envelope. Made once when the record is committed to the queue; at most 256 KiB serialized.
 package nonisolated struct WireRecord: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -4140,15 +4186,69 @@ package nonisolated struct WireUploadChunk: Sendable {
   /// SHA-256
   package var rawDigest: Data = Data()
 
+  /// as suggested to who fetches it; the device's id stands for its name where that may not be sent
   package var fileName: String = String()
 
   package var firstTime: Int64 = 0
 
   package var lastTime: Int64 = 0
 
+  /// error, warning, information, verbose: lines of each; empty: not counted
+  package var levelLines: [UInt64] = []
+
+  /// of the verbose ring
+  package var ring: Bool = false
+
+  /// unspecified: the manifest's
+  package var type: WireLogType = .unspecified
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+/// What of a log is wanted, the same on the device, at the collector and on the command line.
+package nonisolated struct WireLogSelection: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var type: WireLogType = .unspecified
+
+  /// this one and all that is more severe; unspecified: all
+  package var level: WireLogLevel = .unspecified
+
+  package var since: Int64 {
+    get {_since ?? 0}
+    set {_since = newValue}
+  }
+  /// Returns true if `since` has been explicitly set.
+  package var hasSince: Bool {self._since != nil}
+  /// Clears the value of `since`. Subsequent reads from it will return its default value.
+  package mutating func clearSince() {self._since = nil}
+
+  /// before it
+  package var until: Int64 {
+    get {_until ?? 0}
+    set {_until = newValue}
+  }
+  /// Returns true if `until` has been explicitly set.
+  package var hasUntil: Bool {self._until != nil}
+  /// Clears the value of `until`. Subsequent reads from it will return its default value.
+  package mutating func clearUntil() {self._until = nil}
+
+  /// one of these, `name*` for all that begin so; empty: all
+  package var categories: [String] = []
+
+  /// letters A to Z in either case; empty: all
+  package var text: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _since: Int64? = nil
+  fileprivate var _until: Int64? = nil
 }
 
 /// PUT /api/v1/uploads/{upload}: fixed by the device when it begins, so that beginning again changes nothing.
@@ -4172,14 +4272,27 @@ package nonisolated struct WireUploadManifest: Sendable {
 
   package var created: Int64 = 0
 
-  /// the log store whose line numbers these are
+  /// the log store whose line numbers these are; 16 bytes
   package var logEpoch: Data = Data()
+
+  /// what the device filtered by; absent: nothing was left out
+  package var selection: WireLogSelection {
+    get {_selection ?? WireLogSelection()}
+    set {_selection = newValue}
+  }
+  /// Returns true if `selection` has been explicitly set.
+  package var hasSelection: Bool {self._selection != nil}
+  /// Clears the value of `selection`. Subsequent reads from it will return its default value.
+  package mutating func clearSelection() {self._selection = nil}
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _selection: WireLogSelection? = nil
 }
 
+/// Where an upload stands on the collector's disk: the answer to each of its requests.
 package nonisolated struct WireUploadStatus: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -4187,11 +4300,25 @@ package nonisolated struct WireUploadStatus: Sendable {
 
   package var uploadID: Data = Data()
 
+  /// to be sent, or said to be gone
   package var missing: [UInt32] = []
 
   package var complete: Bool = false
 
   package var expires: Int64 = 0
+
+  package var state: WireUploadState = .unspecified
+
+  /// deleted here after they had come; not taken again
+  package var deleted: [UInt32] = []
+
+  package var gone: [WireGoneChunk] = []
+
+  package var storedChunks: UInt32 = 0
+
+  package var storedRawBytes: UInt64 = 0
+
+  package var serverTime: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4679,6 +4806,10 @@ nonisolated extension WireLogType: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension WireChunkState: SwiftProtobuf._ProtoNameProviding {
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CHUNK_STATE_UNSPECIFIED\0\u{1}CHUNK_STATE_STORED\0\u{1}CHUNK_STATE_MISSING\0\u{1}CHUNK_STATE_GONE\0\u{1}CHUNK_STATE_DELETED\0")
+}
+
+nonisolated extension WireUploadState: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0UPLOAD_STATE_UNSPECIFIED\0\u{1}UPLOAD_STATE_OPEN\0\u{1}UPLOAD_STATE_COMPLETE\0\u{1}UPLOAD_STATE_EXPIRED\0")
 }
 
 nonisolated extension WireRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -9353,7 +9484,7 @@ nonisolated extension WireGeofence: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension WireUploadChunk: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".UploadChunk"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}first_line\0\u{3}last_line\0\u{3}raw_bytes\0\u{3}raw_digest\0\u{3}file_name\0\u{3}first_time\0\u{3}last_time\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}first_line\0\u{3}last_line\0\u{3}raw_bytes\0\u{3}raw_digest\0\u{3}file_name\0\u{3}first_time\0\u{3}last_time\0\u{3}level_lines\0\u{1}ring\0\u{1}type\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9369,6 +9500,9 @@ nonisolated extension WireUploadChunk: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 6: try { try decoder.decodeSingularStringField(value: &self.fileName) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self.firstTime) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.lastTime) }()
+      case 9: try { try decoder.decodeRepeatedUInt64Field(value: &self.levelLines) }()
+      case 10: try { try decoder.decodeSingularBoolField(value: &self.ring) }()
+      case 11: try { try decoder.decodeSingularEnumField(value: &self.type) }()
       default: break
       }
     }
@@ -9399,6 +9533,15 @@ nonisolated extension WireUploadChunk: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if self.lastTime != 0 {
       try visitor.visitSingularInt64Field(value: self.lastTime, fieldNumber: 8)
     }
+    if !self.levelLines.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.levelLines, fieldNumber: 9)
+    }
+    if self.ring != false {
+      try visitor.visitSingularBoolField(value: self.ring, fieldNumber: 10)
+    }
+    if self.type != .unspecified {
+      try visitor.visitSingularEnumField(value: self.type, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9411,6 +9554,68 @@ nonisolated extension WireUploadChunk: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.fileName != rhs.fileName {return false}
     if lhs.firstTime != rhs.firstTime {return false}
     if lhs.lastTime != rhs.lastTime {return false}
+    if lhs.levelLines != rhs.levelLines {return false}
+    if lhs.ring != rhs.ring {return false}
+    if lhs.type != rhs.type {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireLogSelection: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".LogSelection"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}type\0\u{1}level\0\u{1}since\0\u{1}until\0\u{1}categories\0\u{1}text\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.type) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.level) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self._since) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self._until) }()
+      case 5: try { try decoder.decodeRepeatedStringField(value: &self.categories) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.type != .unspecified {
+      try visitor.visitSingularEnumField(value: self.type, fieldNumber: 1)
+    }
+    if self.level != .unspecified {
+      try visitor.visitSingularEnumField(value: self.level, fieldNumber: 2)
+    }
+    try { if let v = self._since {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
+    } }()
+    try { if let v = self._until {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 4)
+    } }()
+    if !self.categories.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.categories, fieldNumber: 5)
+    }
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireLogSelection, rhs: WireLogSelection) -> Bool {
+    if lhs.type != rhs.type {return false}
+    if lhs.level != rhs.level {return false}
+    if lhs._since != rhs._since {return false}
+    if lhs._until != rhs._until {return false}
+    if lhs.categories != rhs.categories {return false}
+    if lhs.text != rhs.text {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9418,7 +9623,7 @@ nonisolated extension WireUploadChunk: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension WireUploadManifest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".UploadManifest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}upload_id\0\u{1}application\0\u{1}type\0\u{1}level\0\u{3}command_id\0\u{1}chunks\0\u{1}created\0\u{3}log_epoch\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}upload_id\0\u{1}application\0\u{1}type\0\u{1}level\0\u{3}command_id\0\u{1}chunks\0\u{1}created\0\u{3}log_epoch\0\u{1}selection\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9434,12 +9639,17 @@ nonisolated extension WireUploadManifest: SwiftProtobuf.Message, SwiftProtobuf._
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.chunks) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self.created) }()
       case 8: try { try decoder.decodeSingularBytesField(value: &self.logEpoch) }()
+      case 9: try { try decoder.decodeSingularMessageField(value: &self._selection) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.uploadID.isEmpty {
       try visitor.visitSingularBytesField(value: self.uploadID, fieldNumber: 1)
     }
@@ -9464,6 +9674,9 @@ nonisolated extension WireUploadManifest: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.logEpoch.isEmpty {
       try visitor.visitSingularBytesField(value: self.logEpoch, fieldNumber: 8)
     }
+    try { if let v = self._selection {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9476,6 +9689,7 @@ nonisolated extension WireUploadManifest: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.chunks != rhs.chunks {return false}
     if lhs.created != rhs.created {return false}
     if lhs.logEpoch != rhs.logEpoch {return false}
+    if lhs._selection != rhs._selection {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9483,7 +9697,7 @@ nonisolated extension WireUploadManifest: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireUploadStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".UploadStatus"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}upload_id\0\u{1}missing\0\u{1}complete\0\u{1}expires\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}upload_id\0\u{1}missing\0\u{1}complete\0\u{1}expires\0\u{1}state\0\u{1}deleted\0\u{1}gone\0\u{3}stored_chunks\0\u{3}stored_raw_bytes\0\u{3}server_time\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9495,6 +9709,12 @@ nonisolated extension WireUploadStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.missing) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.complete) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.expires) }()
+      case 5: try { try decoder.decodeSingularEnumField(value: &self.state) }()
+      case 6: try { try decoder.decodeRepeatedUInt32Field(value: &self.deleted) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.gone) }()
+      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.storedChunks) }()
+      case 9: try { try decoder.decodeSingularUInt64Field(value: &self.storedRawBytes) }()
+      case 10: try { try decoder.decodeSingularInt64Field(value: &self.serverTime) }()
       default: break
       }
     }
@@ -9513,6 +9733,24 @@ nonisolated extension WireUploadStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.expires != 0 {
       try visitor.visitSingularInt64Field(value: self.expires, fieldNumber: 4)
     }
+    if self.state != .unspecified {
+      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 5)
+    }
+    if !self.deleted.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.deleted, fieldNumber: 6)
+    }
+    if !self.gone.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.gone, fieldNumber: 7)
+    }
+    if self.storedChunks != 0 {
+      try visitor.visitSingularUInt32Field(value: self.storedChunks, fieldNumber: 8)
+    }
+    if self.storedRawBytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.storedRawBytes, fieldNumber: 9)
+    }
+    if self.serverTime != 0 {
+      try visitor.visitSingularInt64Field(value: self.serverTime, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9521,6 +9759,12 @@ nonisolated extension WireUploadStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.missing != rhs.missing {return false}
     if lhs.complete != rhs.complete {return false}
     if lhs.expires != rhs.expires {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.deleted != rhs.deleted {return false}
+    if lhs.gone != rhs.gone {return false}
+    if lhs.storedChunks != rhs.storedChunks {return false}
+    if lhs.storedRawBytes != rhs.storedRawBytes {return false}
+    if lhs.serverTime != rhs.serverTime {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -41,5 +41,15 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         package static let credentialUnknown = "credential-unknown"
         package static let revoked = "revoked"
         package static let bodyTooLarge = "body-too-large"
+        /// The collector knows no such upload of this device: begin it (again).
+        package static let uploadUnknown = "upload-unknown"
+        /// The upload was begun with another manifest: mint another id.
+        package static let manifestDiffers = "manifest-differs"
+        /// What is missing of the upload is not taken any more: begin another.
+        package static let uploadExpired = "upload-expired"
+        /// The bytes are not those of the manifest; they may come again.
+        package static let chunkDamaged = "chunk-damaged"
+        /// The organization's logs of this application are as many as they may be: keep the chunk and try again later.
+        package static let logQuotaExceeded = "log-quota-exceeded"
     }
 }

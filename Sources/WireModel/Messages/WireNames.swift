@@ -18,7 +18,7 @@ package enum WireNames {
     package static let closePath = "/api/v1/streams/close"
     package static let commandsPath = "/api/v1/commands"
     package static let profilePath = "/api/v1/profile"
-    /// Followed by the upload's id, as a UUID.
+    /// `/{upload}`, `/{upload}/chunks/{number}` and `/{upload}/complete` follow.
     package static let uploadsPath = "/api/v1/uploads"
 
     /// The wire's major version, first component of the version header: another one is held, not sent to.

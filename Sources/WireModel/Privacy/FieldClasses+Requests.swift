@@ -57,12 +57,21 @@ extension FieldClasses {
 
     static let closeRequest = MessageFields("CloseRequest", [.technical(1, "epoch"), .message(2, "streams", closeStream)])
 
-    // What logs hold is scrubbed where it is written; the manifest only counts it.
+    // What logs hold is scrubbed where it is written; the manifest counts it, and names files after the device.
     private static let uploadChunk = MessageFields(
         "UploadChunk",
         [
             .technical(1, "number"), .technical(2, "first_line"), .technical(3, "last_line"), .technical(4, "raw_bytes"),
-            .technical(5, "raw_digest"), .technical(6, "file_name"), .technical(7, "first_time"), .technical(8, "last_time"),
+            .technical(5, "raw_digest"), .personal(6, "file_name", .deviceName, .text), .technical(7, "first_time"),
+            .technical(8, "last_time"), .technical(9, "level_lines"), .technical(10, "ring"), .technical(11, "type"),
+        ])
+
+    /// Words of who asked for the log, or the device's own.
+    private static let logSelection = MessageFields(
+        "LogSelection",
+        [
+            .technical(1, "type"), .technical(2, "level"), .technical(3, "since"), .technical(4, "until"), .technical(5, "categories"),
+            .technical(6, "text"),
         ])
 
     static let uploadManifest = MessageFields(
@@ -70,6 +79,7 @@ extension FieldClasses {
         [
             .technical(1, "upload_id"), .technical(2, "application"), .technical(3, "type"), .technical(4, "level"),
             .technical(5, "command_id"), .message(6, "chunks", uploadChunk), .technical(7, "created"), .technical(8, "log_epoch"),
+            .message(9, "selection", logSelection),
         ])
 
     private static let goneChunk = MessageFields("GoneChunk", [.technical(1, "number"), .technical(2, "reason")])

@@ -15,34 +15,46 @@ final class SteppedClock: StoreClock {
     func advance(seconds: Int64) { time.withLock { $0 += seconds * 1_000_000 } }
 }
 
-/// A collector over its own registry on disk, for what the registry is part of: profiles, commands, enrollment. Records are kept in memory.
+/// A collector over its own registry and logs on disk, for what they are part of: profiles, commands, enrollment, uploads. Records are kept in memory.
 struct RegistryHarness: Sendable {
     let directory: String
     let clock = SteppedClock()
     let registry: CollectorRegistry
+    let archive: SQLiteLogArchive
     let server: CollectorServer
     let enrollmentToken: String
     /// Of no organization.
     let administrator: String
     private let store = InMemoryRecordStore()
 
-    init() throws {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
+    /// - Parameters:
+    ///   - quotaBytes: of logs, per organization and application.
+    init(quotaBytes: Int = 200_000_000, in directory: String? = nil) throws {
+        self.directory = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: logger)
+        let (registry, created) = try CollectorRegistry.open(directory: self.directory, clock: clock, logger: logger)
         self.registry = registry
         enrollmentToken = created?.enrollmentToken ?? ""
         administrator = created?.administratorToken ?? ""
+        var configuration = SQLiteLogArchive.Configuration()
+        configuration.quotaBytes = quotaBytes
+        configuration.leastFreeBytes = 0
+        archive = try SQLiteLogArchive.open(directory: self.directory, clock: clock, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, settings: CollectorServer.Settings(port: 0),
-            logger: logger, clock: { clock.now() })
+            store: store, registry: registry, profiles: registry, commands: registry, archive: archive,
+            settings: CollectorServer.Settings(port: 0), logger: logger, clock: { clock.now() })
     }
 
-    /// Runs against the responder, and removes the directory after.
-    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+    /// Runs against the responder, or over a real socket, and removes the directory after.
+    func route<Value: Sendable>(
+        live: Bool = false, _ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value
+    ) async throws -> Value {
         let result: Result<Value, any Error>
-        do { result = .success(try await server.application().test(.router) { try await test($0) }) } catch { result = .failure(error) }
+        do {
+            result = .success(try await server.application().test(live ? .live : .router) { try await test($0) })
+        } catch { result = .failure(error) }
+        await archive.shutDown()
         await registry.close()
         try? FileManager.default.removeItem(atPath: directory)
         return try result.get()

@@ -1,0 +1,43 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import WireModel
+
+/// What an administrator should know, newest first.
+struct NoticeRoutes: Sendable {
+    let archive: any LogArchive
+
+    var routes: [Route] { [Route(.get, "/api/v1/notices", .person(.viewer), handle: list)] }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
+        let page = try await archive.notices(
+            organization: exchange.person.organization, below: try query.numberCursor(), limit: try query.limit())
+        return try Page(items: page.notices.map(NoticeView.init), next: page.next.map(NumberCursor.text)).response()
+    }
+}
+
+struct NoticeView: Encodable {
+    var id: String
+    var code: String
+    var organization: String
+    var subject: String
+    var detail: String
+    var count: Int
+    var firstAt: String
+    var lastAt: String
+    /// When it was over; absent while it lasts, or where there is no end to it.
+    var endedAt: String?
+
+    init(_ row: NoticeRow) {
+        id = String(row.id)
+        code = row.code.rawValue
+        organization = row.organization
+        subject = row.subject
+        detail = row.detail
+        count = row.count
+        firstAt = Timestamp.text(row.first)
+        lastAt = Timestamp.text(row.last)
+        endedAt = row.ended.map(Timestamp.text)
+    }
+}

@@ -1,0 +1,37 @@
+import WireModel
+
+/// Something an administrator should know. The same thing again counts up; it is not listed twice while it lasts.
+package struct NoticeRow: Equatable, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
+        /// Logs of an application have reached three quarters of their quota.
+        case logQuotaHigh = "log-quota-75"
+        /// Logs of an application are as many as they may be: further ones are refused.
+        case logQuotaReached = "log-quota-100"
+        /// An upload was not completed in time.
+        case uploadExpired = "upload-expired"
+    }
+
+    package var id: Int64
+    package var code: Code
+    package var organization: String
+    /// What it is about: an application, a device.
+    package var subject: String
+    package var detail: String
+    /// How often it was raised.
+    package var count: Int
+    package var first: Int64
+    package var last: Int64
+    /// When it was over; `nil` while it lasts, or where there is no end to it.
+    package var ended: Int64?
+}
+
+package struct NoticePage: Equatable, Sendable {
+    package var notices: [NoticeRow]
+    /// The id below which the next page begins.
+    package var next: Int64?
+
+    package init(notices: [NoticeRow], next: Int64?) {
+        self.notices = notices
+        self.next = next
+    }
+}

@@ -1,0 +1,62 @@
+import SQLite
+
+/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+struct NoticeTable {
+    let connection: Connection
+
+    /// Of one organization; the oldest go first.
+    private static let kept = 1000
+
+    /// Raises a notice, or counts up the one that lasts.
+    func raise(_ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64) throws(SQLiteError) {
+        let update = try connection.cached(
+            """
+            UPDATE notice SET count = count + 1, last = ?, detail = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL
+            """)
+        try update.bind(now, detail, organization, code.rawValue, subject)
+        try update.run()
+        guard connection.changes == 0 else { return }
+        let insert = try connection.cached(
+            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)")
+        try insert.bind(code.rawValue, organization, subject, detail, now)
+        try insert.run()
+        let prune = try connection.cached(
+            """
+            DELETE FROM notice WHERE id IN (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
+            """)
+        try prune.bind(organization, Self.kept)
+        try prune.run()
+    }
+
+    /// What a notice tells of is over.
+    func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL")
+        try statement.bind(now, organization, code.rawValue, subject)
+        try statement.run()
+    }
+
+    /// Newest first.
+    /// - Parameter organization: `nil` for all.
+    func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> NoticePage {
+        let statement = try connection.cached(
+            """
+            SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
+            WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3
+            """)
+        try statement.bind(organization, id, limit + 1)
+        defer { statement.reset() }
+        var rows: [NoticeRow] = []
+        while try statement.step() {
+            guard let code = NoticeRow.Code(rawValue: statement.string(1)) else { continue }
+            rows.append(
+                NoticeRow(
+                    id: statement.int64(0), code: code, organization: statement.string(2), subject: statement.string(3),
+                    detail: statement.string(4), count: statement.int(5), first: statement.int64(6), last: statement.int64(7),
+                    ended: statement.optionalInt64(8)))
+        }
+        guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
+        rows.removeLast()
+        return NoticePage(notices: rows, next: rows.last?.id)
+    }
+}

@@ -1,0 +1,90 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// The log archive over files and SQLite: chunks as they came below `<data>/chunks`, what is known of them in `collector.sqlite`
+/// (`UploadCatalog` says how the two stay together).
+package final class SQLiteLogArchive: LogArchive {
+    package struct Configuration: Sendable {
+        /// Raw bytes of logs that are kept per organization and application; the Workspace ONE console's 200 MB.
+        package var quotaBytes = 200_000_000
+        /// Below so many free bytes no chunk is taken: logs must not take the last room from records.
+        package var leastFreeBytes: UInt64 = 256 << 20
+
+        package init() {}
+    }
+
+    private let configuration: Configuration
+    private let files: ChunkFiles
+    private let lock: DirectoryLock
+    let catalog: UploadCatalog
+    /// Chunks are inflated and written on a few queues, one device's always on the same.
+    private let writers = (0..<4).map { ChunkWriter(number: $0) }
+
+    /// Opens the archive and removes what an earlier process left unfinished.
+    /// - Throws: `.inUse` where another collector holds it, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    package static func open(
+        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
+    ) throws(StoreError) -> SQLiteLogArchive {
+        let directory = DataDirectory(path: directory)
+        try directory.prepare()
+        let lock = try DirectoryLock(path: directory.chunksLockPath)
+        let files = ChunkFiles(directory: directory)
+        let connection = try CollectorDatabase.open(directory)
+        let orphans = try files.removeOrphans(kept: try UploadCatalog.keptPaths(connection))
+        if orphans > 0 { logger.notice("files of unfinished chunks removed", metadata: ["store.files": "\(orphans)"]) }
+        let catalog = UploadCatalog(
+            connection: connection, files: files, quotaBytes: configuration.quotaBytes, clock: clock, logger: logger)
+        return SQLiteLogArchive(configuration: configuration, files: files, lock: lock, catalog: catalog)
+    }
+
+    private init(configuration: Configuration, files: ChunkFiles, lock: DirectoryLock, catalog: UploadCatalog) {
+        self.configuration = configuration
+        self.files = files
+        self.lock = lock
+        self.catalog = catalog
+    }
+
+    package func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding {
+        try await catalog.begin(manifest, from: device)
+    }
+
+    package func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding {
+        try await catalog.standing(of: upload, from: device)
+    }
+
+    package func store(
+        _ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID
+    ) async throws(UploadError) -> UploadStanding {
+        let expected: UploadCatalog.Expected
+        switch try await catalog.admit(number, of: upload, from: device) {
+        case .already(let standing): return standing
+        case .take(let chunk): expected = chunk
+        }
+        if let free = files.freeBytes, free < configuration.leastFreeBytes {
+            throw .store(
+                StoreError(
+                    .diskFull,
+                    "\(free) bytes are free; logs are taken while \(configuration.leastFreeBytes) are. Free disk space, or delete logs."))
+        }
+        let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]
+        let (scan, partial) = try await writer.write(bytes, expected, to: files)
+        return try await catalog.commit(number, of: upload, from: device, scan: scan, storedBytes: bytes.count, partial: partial)
+    }
+
+    package func complete(
+        _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
+    ) async throws(UploadError) -> UploadStanding {
+        try await catalog.complete(upload, gone: gone, from: device)
+    }
+
+    package func notices(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage {
+        try await catalog.noticePage(organization: organization, below: id, limit: limit)
+    }
+
+    package func shutDown() async {
+        await catalog.close()
+        lock.release()
+    }
+}

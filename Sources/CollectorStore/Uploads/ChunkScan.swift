@@ -1,0 +1,139 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import Gzip
+import WireModel
+
+/// What a chunk's bytes are: inflated once, never held as a whole, digested and indexed on the way.
+struct ChunkScan: Sendable {
+    private(set) var rawBytes = 0
+    /// SHA-256 of the bytes as they came.
+    private(set) var storedDigest = Data()
+    /// Lines of the form that Schemas/logs/FORMAT.md gives, per level, most severe first.
+    private(set) var levels: [UInt64] = [0, 0, 0, 0]
+    /// Lines of no such form: they go with the line before them.
+    private(set) var otherLines = 0
+    /// Of all lines.
+    private(set) var numbers: ClosedRange<UInt64>?
+    private(set) var times: ClosedRange<Int64>?
+    /// Pieces by segment, in the order of the file.
+    private(set) var runs: [UInt64: [LogPiece]] = [:]
+
+    /// A stretch of less text than this is joined by the next member.
+    static let leastStretchBytes = LogLimits.blockBytes / 2
+    /// More than that is no log but an attack on the index: 5 MB of lines of a segment each.
+    static let maximumPieces = 32_768
+
+    /// - Parameters:
+    ///   - rawBytes: what the text must have.
+    ///   - rawDigest: what its SHA-256 must be.
+    /// - Throws: `.damaged` for anything else.
+    init(_ stored: Data, rawBytes expected: Int, rawDigest: Data) throws(UploadError) {
+        let scanner = Scanner()
+        do throws(GzipError) {
+            // The text ends where the manifest says, long before memory does, so that how far it was compressed does not matter:
+            // a log of equal lines may be as small as deflate can make it.
+            let decompressor = try GzipDecompressor(limits: InflateLimits(maximumBytes: expected, maximumRatio: .max))
+            try stored.withContiguousBytes { (bytes) throws(GzipError) in
+                try decompressor.update(bytes, output: { scanner.take($0) }, memberEnd: { scanner.memberEnded(storedEnd: $0) })
+                try decompressor.finish()
+            }
+        } catch {
+            throw error.code == .outOfMemory ? .store(StoreError(.overloaded, error.message)) : .damaged(error.message)
+        }
+        scanner.end(storedEnd: stored.count)
+        guard scanner.rawBytes == expected else {
+            throw .damaged("The text has \(scanner.rawBytes) bytes; the manifest says \(expected).")
+        }
+        guard Data(scanner.digest.finalize()) == rawDigest else { throw .damaged("The text has another SHA-256 than the manifest says.") }
+        guard scanner.pieces <= Self.maximumPieces else {
+            throw .damaged(
+                "The lines change between segments more often than \(Self.maximumPieces) times. Send them in the order of their numbers.")
+        }
+        rawBytes = scanner.rawBytes
+        storedDigest = Data(SHA256.hash(data: stored))
+        levels = scanner.levels
+        otherLines = scanner.otherLines
+        numbers = scanner.numbers
+        times = scanner.times
+        runs = scanner.runs
+    }
+
+    /// Takes the text in pieces of any size. A class: decompressor and scan tell it different things in turn.
+    private final class Scanner {
+        var digest = SHA256()
+        var rawBytes = 0
+        var levels: [UInt64] = [0, 0, 0, 0]
+        var otherLines = 0
+        var numbers: ClosedRange<UInt64>?
+        var times: ClosedRange<Int64>?
+        var runs: [UInt64: [LogPiece]] = [:]
+        var pieces = 0
+
+        /// A line whose end has not come.
+        private var rest: [UInt8] = []
+        private var stretchStored = 0
+        private var stretchRaw = 0
+        /// Of the present stretch, by segment.
+        private var open: [UInt64: LogPiece] = [:]
+
+        func take(_ bytes: UnsafeRawBufferPointer) {
+            digest.update(bufferPointer: bytes)
+            rawBytes += bytes.count
+            var start = 0
+            while start < bytes.count, let base = bytes.baseAddress,
+                let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start)
+            {
+                let end = base.distance(to: UnsafeRawPointer(found)) + 1
+                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+                if rest.isEmpty {
+                    line(part)
+                } else {
+                    rest.append(contentsOf: part)
+                    rest.withUnsafeBytes { line($0) }
+                    rest.removeAll(keepingCapacity: true)
+                }
+                start = end
+            }
+            if start < bytes.count { rest.append(contentsOf: bytes[start...]) }
+        }
+
+        func memberEnded(storedEnd: Int) {
+            guard rest.isEmpty, rawBytes - stretchRaw >= ChunkScan.leastStretchBytes else { return }
+            endStretch(storedEnd: storedEnd)
+        }
+
+        func end(storedEnd: Int) {
+            if !rest.isEmpty { rest.withUnsafeBytes { line($0) } }
+            endStretch(storedEnd: storedEnd)
+        }
+
+        private func endStretch(storedEnd: Int) {
+            for (segment, piece) in open where pieces <= ChunkScan.maximumPieces {
+                var piece = piece
+                piece.storedBytes = UInt32(clamping: storedEnd - stretchStored)
+                piece.rawBytes = UInt32(clamping: rawBytes - stretchRaw)
+                runs[segment, default: []].append(piece)
+                pieces += 1
+            }
+            open.removeAll(keepingCapacity: true)
+            (stretchStored, stretchRaw) = (storedEnd, rawBytes)
+        }
+
+        private func line(_ bytes: UnsafeRawBufferPointer) {
+            guard let line = LogLine(bytes), line.number.value <= UInt64(Int64.max) else {
+                otherLines += 1
+                return
+            }
+            levels[line.level.rawValue - 1] += 1
+            let number = line.number.value
+            numbers = numbers.map { min($0.lowerBound, number)...max($0.upperBound, number) } ?? number...number
+            times = times.map { min($0.lowerBound, line.time)...max($0.upperBound, line.time) } ?? line.time...line.time
+            if open[line.number.segment]?.add(line) == nil, open.count <= ChunkScan.maximumPieces {
+                var piece = LogPiece(storedOffset: UInt64(stretchStored), first: line)
+                piece.add(line)
+                open[line.number.segment] = piece
+            }
+        }
+    }
+}

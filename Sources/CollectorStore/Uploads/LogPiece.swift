@@ -1,0 +1,94 @@
+import FoundationEssentials
+import WireModel
+
+/// What is known of the lines of one segment in one stretch of a chunk's file: a stretch is a run of whole gzip members and of whole lines,
+/// which can be inflated by itself. A query that none of its lines can match leaves it unread.
+///
+/// On disk 64 bytes, little endian, in the order of the fields.
+struct LogPiece: Equatable, Sendable {
+    /// Of the stretch, in the chunk's file.
+    var storedOffset: UInt64
+    var storedBytes: UInt32
+    /// Text of the stretch.
+    var rawBytes: UInt32
+    /// Least and greatest.
+    var firstNumber: UInt64
+    var lastNumber: UInt64
+    var leastTime: Int64
+    var greatestTime: Int64
+    /// Lines per level, most severe first.
+    var levels: (UInt32, UInt32, UInt32, UInt32)
+
+    static let encodedBytes = 64
+
+    init(storedOffset: UInt64, first line: LogLine) {
+        self.storedOffset = storedOffset
+        storedBytes = 0
+        rawBytes = 0
+        firstNumber = line.number.value
+        lastNumber = line.number.value
+        leastTime = line.time
+        greatestTime = line.time
+        levels = (0, 0, 0, 0)
+    }
+
+    var times: ClosedRange<Int64> { leastTime...max(leastTime, greatestTime) }
+    var levelCounts: [UInt64] { [UInt64(levels.0), UInt64(levels.1), UInt64(levels.2), UInt64(levels.3)] }
+
+    mutating func add(_ line: LogLine) {
+        firstNumber = min(firstNumber, line.number.value)
+        lastNumber = max(lastNumber, line.number.value)
+        leastTime = min(leastTime, line.time)
+        greatestTime = max(greatestTime, line.time)
+        switch line.level {
+        case .error: levels.0 += 1
+        case .warning: levels.1 += 1
+        case .information: levels.2 += 1
+        case .verbose: levels.3 += 1
+        }
+    }
+
+    static func == (left: LogPiece, right: LogPiece) -> Bool { left.encoded == right.encoded }
+
+    // MARK: On disk
+
+    private var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.encodedBytes)
+        func append(_ value: some FixedWidthInteger) { withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) } }
+        append(storedOffset)
+        append(storedBytes)
+        append(rawBytes)
+        append(firstNumber)
+        append(lastNumber)
+        append(leastTime)
+        append(greatestTime)
+        append(levels.0)
+        append(levels.1)
+        append(levels.2)
+        append(levels.3)
+        return bytes
+    }
+
+    static func encode(_ pieces: [LogPiece]) -> Data { Data(pieces.flatMap(\.encoded)) }
+
+    /// `nil` where the bytes are no such list.
+    static func decode(_ bytes: UnsafeRawBufferPointer) -> [LogPiece]? {
+        guard bytes.count.isMultiple(of: encodedBytes) else { return nil }
+        return stride(from: 0, to: bytes.count, by: encodedBytes).map { LogPiece(bytes, at: $0) }
+    }
+
+    private init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        func number<Number: FixedWidthInteger>(_ place: Int) -> Number {
+            Number(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + place, as: Number.self))
+        }
+        storedOffset = number(0)
+        storedBytes = number(8)
+        rawBytes = number(12)
+        firstNumber = number(16)
+        lastNumber = number(24)
+        leastTime = number(32)
+        greatestTime = number(40)
+        levels = (number(48), number(52), number(56), number(60))
+    }
+}

@@ -1,0 +1,256 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// What devices do.
+extension UploadCatalog {
+    /// Uploads of one device that may be open at a time.
+    static let openPerDevice = 100
+
+    /// One chunk as the manifest tells of it, and where its file belongs.
+    struct Expected: Equatable, Sendable {
+        var rawBytes: Int
+        var rawDigest: Data
+        var path: ChunkPath
+    }
+
+    enum Admission: Sendable {
+        case take(Expected)
+        case already(UploadStanding)
+    }
+
+    /// Begins an upload; beginning it again with the same manifest changes nothing.
+    func begin(_ manifest: UploadManifest, from device: DeviceRow) throws(UploadError) -> UploadStanding {
+        try attempting { () throws(StoreError) in try age() }
+        let now = clock.now()
+        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+            if let known = try find(manifest.upload, of: device.id) {
+                guard known.manifestHash == manifest.digest else { return .failure(.manifestDiffers) }
+                guard known.phase != .expired else { return .failure(.expired) }
+                return .success(try standing(known))
+            }
+            guard try openUploads(of: device.id) < Self.openPerDevice else { return .failure(.tooMany(limit: Self.openPerDevice)) }
+            try insert(manifest, from: device, at: now)
+            guard let known = try find(manifest.upload, of: device.id) else { return .failure(.unknownUpload) }
+            return .success(try standing(known))
+        }
+    }
+
+    func standing(of upload: UploadID, from device: DeviceID) throws(UploadError) -> UploadStanding {
+        try attempting { () throws(StoreError) in try age() }
+        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+            guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            return .success(try standing(known))
+        }
+    }
+
+    /// Whether a chunk is to be taken, before its bytes are looked at.
+    func admit(_ number: Int, of upload: UploadID, from device: DeviceID) throws(UploadError) -> Admission {
+        let now = clock.now()
+        return try transact { () throws(SQLiteError) -> Result<Admission, UploadError> in
+            guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            let chunk = try chunk(number, of: known)
+            let usage = try usage(of: known.usageKey)
+            let decision = ChunkDecision.decide(
+                phase: known.phase, expires: known.expires, now: now, fate: chunk?.fate, rawBytes: chunk?.rawBytes ?? 0,
+                used: usage.rawBytes, quota: usage.quota)
+            switch (decision, chunk) {
+            case (.take, let chunk?):
+                return .success(
+                    .take(Expected(rawBytes: chunk.rawBytes, rawDigest: chunk.rawDigest, path: known.path(of: number))))
+            case (.already, _): return .success(.already(try standing(known)))
+            case (.refuse(let error), _):
+                if case .quotaExceeded = error { try raise(.logQuotaReached, known.usageKey, usage, at: now) }
+                return .failure(error)
+            case (.take, nil): return .failure(.unknownChunk)
+            }
+        }
+    }
+
+    /// Gives a chunk that was written its name and notes what it holds: on disk when it returns.
+    /// - Parameter partial: the file; removed where the chunk is not taken after all.
+    func commit(
+        _ number: Int, of upload: UploadID, from device: DeviceID, scan: ChunkScan, storedBytes: Int, partial: String
+    ) throws(UploadError) -> UploadStanding {
+        do throws(UploadError) {
+            guard case .take(let expected) = try admit(number, of: upload, from: device) else {
+                files.remove([partial])
+                return try standing(of: upload, from: device)
+            }
+            try attempting { () throws(StoreError) in try files.publish(partial, as: expected.path) }
+            do throws(UploadError) {
+                return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+                    guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+                    try note(number, of: known, scan: scan, storedBytes: storedBytes)
+                    return .success(try standing(known))
+                }
+            } catch {
+                // A commit that failed may have come to the disk after all.
+                if (try? isStored(number, of: upload, from: device)) == false { files.remove([files.path(expected.path)]) }
+                throw error
+            }
+        } catch {
+            files.remove([partial])
+            throw error
+        }
+    }
+
+    /// The device says that it has sent all it has; complete unless something is missing.
+    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) throws(UploadError) -> UploadStanding {
+        let now = clock.now()
+        return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
+            guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            if known.phase == .open, known.expires > now {
+                for chunk in gone {
+                    guard try self.chunk(chunk.number, of: known) != nil else { return .failure(.unknownChunk) }
+                    let statement = try connection.cached(
+                        "UPDATE chunk SET fate = 3, reason = ? WHERE upload = ? AND number = ? AND fate = 1")
+                    try statement.bind(chunk.reason.rawValue, known.row, chunk.number)
+                    try statement.run()
+                }
+                if try standing(known).missing.isEmpty { try end(known.row, as: .complete, at: now) }
+            }
+            guard let present = try find(upload, of: device) else { return .failure(.unknownUpload) }
+            return .success(try standing(present))
+        }
+    }
+
+    // MARK: Rows
+
+    struct Known {
+        var row: Int64
+        var upload: UploadID
+        var device: DeviceID
+        var usageKey: UsageKey
+        var manifestHash: Data
+        var phase: UploadPhase
+        var expires: Int64
+
+        func path(of number: Int) -> ChunkPath {
+            ChunkPath(
+                organization: usageKey.organization, application: usageKey.application, device: device, upload: upload, number: number)
+        }
+    }
+
+    private func find(_ upload: UploadID, of device: DeviceID) throws(SQLiteError) -> Known? {
+        let statement = try connection.cached(
+            "SELECT row, organization, application, test, manifest_hash, phase, expires FROM upload WHERE device = ? AND id = ?")
+        try statement.bind(device.data, upload.data)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        return Known(
+            row: statement.int64(0), upload: upload, device: device,
+            usageKey: UsageKey(organization: statement.string(1), application: statement.string(2), test: statement.bool(3)),
+            manifestHash: statement.data(4), phase: UploadPhase(rawValue: statement.int(5)) ?? .expired, expires: statement.int64(6))
+    }
+
+    private func chunk(_ number: Int, of upload: Known) throws(SQLiteError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
+        let statement = try connection.cached("SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?")
+        try statement.bind(upload.row, number)
+        defer { statement.reset() }
+        guard try statement.step(), let fate = ChunkFate(rawValue: statement.int(0)) else { return nil }
+        return (fate, statement.int(1), statement.data(2))
+    }
+
+    private func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
+        try read { () throws(SQLiteError) in
+            guard let known = try find(upload, of: device) else { return false }
+            return try chunk(number, of: known)?.fate == .stored
+        }
+    }
+
+    private func standing(_ known: Known) throws(SQLiteError) -> UploadStanding {
+        var standing = UploadStanding(upload: known.upload, phase: known.phase, expires: known.expires)
+        let statement = try connection.cached("SELECT number, fate, reason, raw_bytes FROM chunk WHERE upload = ? ORDER BY number")
+        try statement.bind(known.row)
+        defer { statement.reset() }
+        while try statement.step() {
+            let number = statement.int(0)
+            switch ChunkFate(rawValue: statement.int(1)) {
+            case .stored:
+                standing.storedChunks += 1
+                standing.storedRawBytes += statement.int(3)
+            case .gone: standing.gone.append(.init(number: number, reason: DropReason(rawValue: statement.int(2))))
+            case .deleted: standing.deleted.append(number)
+            case .missing, nil: standing.missing.append(number)
+            }
+        }
+        return standing
+    }
+
+    private func openUploads(of device: DeviceID) throws(SQLiteError) -> Int {
+        let statement = try connection.cached("SELECT count(*) FROM upload WHERE device = ? AND phase = 1")
+        try statement.bind(device.data)
+        defer { statement.reset() }
+        return try statement.step() ? statement.int(0) : 0
+    }
+
+    private func insert(_ manifest: UploadManifest, from device: DeviceRow, at now: Int64) throws(SQLiteError) {
+        let application = manifest.application.isEmpty ? device.application : manifest.application
+        let upload = try connection.cached(
+            """
+            INSERT INTO upload (device, id, organization, application, test, log_epoch, level, command, manifest_hash, begun, expires, phase)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+            """)
+        try upload.bind(
+            device.id.data, manifest.upload.data, device.organization, application, device.test, manifest.logEpoch.data,
+            manifest.level?.rawValue, manifest.command?.data, manifest.digest, now, now + Self.openSeconds * 1_000_000)
+        try upload.run()
+        let row = connection.lastInsertedRow
+        let chunk = try connection.cached(
+            """
+            INSERT INTO chunk (upload, number, organization, application, test, device, log_epoch, type, ring, file_name, raw_bytes,
+            raw_digest, fate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+            """)
+        for entry in manifest.chunks {
+            try chunk.bind(
+                row, entry.number, device.organization, application, device.test, device.id.data, manifest.logEpoch.data,
+                entry.type?.wire.rawValue ?? 0, entry.ring, entry.fileName, entry.rawBytes, entry.rawDigest)
+            try chunk.run()
+        }
+    }
+
+    private func note(_ number: Int, of known: Known, scan: ChunkScan, storedBytes: Int) throws(SQLiteError) {
+        let now = clock.now()
+        let chunk = try connection.cached(
+            """
+            UPDATE chunk SET fate = 2, received = ?1, path = ?2, stored_bytes = ?3, stored_digest = ?4, first_number = ?5, last_number = ?6,
+            first_time = ?7, last_time = ?8, errors = ?9, warnings = ?10, informations = ?11, verboses = ?12, others = ?13
+            WHERE upload = ?14 AND number = ?15 RETURNING row
+            """)
+        try chunk.bind(
+            now, known.path(of: number).text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound, scan.numbers?.upperBound,
+            scan.times?.lowerBound, scan.times?.upperBound, scan.levels[0], scan.levels[1], scan.levels[2], scan.levels[3], scan.otherLines,
+            known.row, number)
+        guard try chunk.step() else { return }
+        let row = chunk.int64(0)
+        chunk.reset()
+        let run = try connection.cached(
+            """
+            INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        for (segment, pieces) in scan.runs {
+            var total = LogRunSummary()
+            for piece in pieces { total.add(piece) }
+            try run.bind(
+                row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1], total.levels[2],
+                total.levels[3], LogPiece.encode(pieces))
+            try run.run()
+        }
+        try count(known.usageKey, chunks: 1, rawBytes: scan.rawBytes, at: now)
+    }
+
+    // MARK: Errors
+
+    /// A transaction whose refusals are values: they are committed with what it noted.
+    private func transact<T>(_ body: () throws(SQLiteError) -> Result<T, UploadError>) throws(UploadError) -> T {
+        let outcome: Result<T, UploadError>
+        do throws(StoreError) { outcome = try transaction(body) } catch { throw .store(error) }
+        return try outcome.get()
+    }
+
+    private func attempting<T>(_ body: () throws(StoreError) -> T) throws(UploadError) -> T {
+        do throws(StoreError) { return try body() } catch { throw .store(error) }
+    }
+}

@@ -1,0 +1,129 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// The log archive's side of `collector.sqlite`, one caller at a time, off the cooperative pool: which uploads there are, what has become of
+/// their chunks, and what those hold.
+///
+/// A chunk's file has its name before its row says that it is stored, and loses its row's word before it is removed. So a row that says
+/// stored has its file, and a file without such a row is nobody's: it is removed at the next start.
+actor UploadCatalog {
+    let connection: Connection
+    let files: ChunkFiles
+    let quotaBytes: Int
+    let clock: any StoreClock
+    let logger: Logger
+    let notices: NoticeTable
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.uploads")
+    private let identity: FileIdentity
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(connection: sending Connection, files: ChunkFiles, quotaBytes: Int, clock: any StoreClock, logger: Logger) {
+        identity = FileIdentity(path: connection.path)
+        notices = NoticeTable(connection: connection)
+        self.connection = connection
+        self.files = files
+        self.quotaBytes = quotaBytes
+        self.clock = clock
+        self.logger = logger
+    }
+
+    func transaction<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
+        try requireInPlace()
+        do { return try connection.transaction(.immediate, body) } catch { throw StoreError(error) }
+    }
+
+    func read<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
+        try requireInPlace()
+        return try StoreError.mapping(body)
+    }
+
+    private func requireInPlace() throws(StoreError) {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+    }
+
+    func close() {
+        do throws(SQLiteError) { try connection.close() } catch {
+            logger.warning("the catalog of uploads was not closed in order", metadata: ["store.error": "\(error)"])
+        }
+    }
+
+    // MARK: Start and age
+
+    /// What is not completed by then has expired; seven days.
+    static let openSeconds: Int64 = 7 * 86_400
+    /// An upload of which nothing is kept is remembered so long, so that what was deleted does not come again.
+    static let rememberedSeconds: Int64 = 60 * 86_400
+
+    /// Paths of all chunks that are kept.
+    static func keptPaths(_ connection: Connection) throws(StoreError) -> Set<String> {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.prepare("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)")
+            var paths: Set<String> = []
+            while try statement.step() { paths.insert(statement.string(0)) }
+            return paths
+        }
+    }
+
+    /// Ends what has expired, and forgets what has been over for long. Cheap where there is nothing to do.
+    func age() throws(StoreError) {
+        let now = clock.now()
+        try transaction { () throws(SQLiteError) in
+            let due = try connection.cached(
+                """
+                SELECT row, id, device, organization, (SELECT count(*) FROM chunk WHERE upload = upload.row AND fate = 1),
+                (SELECT count(*) FROM chunk WHERE upload = upload.row) FROM upload WHERE phase = 1 AND expires <= ?
+                """)
+            try due.bind(now)
+            struct Due {
+                var row: Int64
+                var upload: String
+                var device: String
+                var organization: String
+                var missing: Int
+                var chunks: Int
+            }
+            var found: [Due] = []
+            while try due.step() {
+                found.append(
+                    Due(
+                        row: due.int64(0), upload: UploadID(due.data(1))?.description ?? "",
+                        device: DeviceID(due.data(2))?.description ?? "",
+                        organization: due.string(3), missing: due.int(4), chunks: due.int(5)))
+            }
+            for upload in found {
+                // Only the device's last word is missing: all of it is here.
+                let phase = upload.missing == 0 ? UploadPhase.complete : .expired
+                try end(upload.row, as: phase, at: now)
+                guard phase == .expired else { continue }
+                try notices.raise(
+                    .uploadExpired, organization: upload.organization, subject: upload.device,
+                    detail:
+                        "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks have not come.",
+                    at: now)
+            }
+            let forget = try connection.cached(
+                """
+                DELETE FROM upload WHERE phase <> 1 AND ended <= ?1
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR received > ?1))
+                """)
+            try forget.bind(now - Self.rememberedSeconds * 1_000_000)
+            try forget.run()
+        }
+    }
+
+    func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
+        let statement = try connection.cached("UPDATE upload SET phase = ?, ended = ? WHERE row = ?")
+        try statement.bind(phase.rawValue, now, row)
+        try statement.run()
+    }
+
+    // MARK: Notices
+
+    func noticePage(organization: String?, below id: Int64?, limit: Int) throws(StoreError) -> NoticePage {
+        try age()
+        return try read { () throws(SQLiteError) in try notices.page(organization: organization, below: id, limit: limit) }
+    }
+}

@@ -1,0 +1,98 @@
+import Crypto
+import FoundationEssentials
+import WireModel
+
+/// What a device says an upload will be, checked. Fixed when the upload begins.
+package struct UploadManifest: Equatable, Sendable {
+    package struct Chunk: Equatable, Sendable {
+        /// 1, 2, 3 ...
+        package var number: Int
+        /// `nil`: lines of more than one.
+        package var type: LogType?
+        /// Of the verbose ring.
+        package var ring: Bool
+        package var firstLine: UInt64
+        package var lastLine: UInt64
+        /// 1 to 5,000,000.
+        package var rawBytes: Int
+        /// SHA-256 of the text, 32 bytes.
+        package var rawDigest: Data
+        package var fileName: String
+    }
+
+    package var upload: UploadID
+    /// Bundle id; empty: the one the device enrolled with.
+    package var application: String
+    package var level: LogLevel?
+    /// The request it answers.
+    package var command: CommandID?
+    package var logEpoch: LogEpochID
+    /// The device's clock.
+    package var created: Int64
+    package var chunks: [Chunk]
+    /// SHA-256 of the message in the form that is the same for every writer.
+    package var digest: Data
+
+    package static let maximumChunks = 1000
+    package static let textBytes = 255
+
+    /// - Throws: `.invalidField` naming what cannot be.
+    package init(_ wire: WireUploadManifest) throws(WireError) {
+        upload = try .required(wire.uploadID, "upload_id")
+        logEpoch = try .required(wire.logEpoch, "log_epoch")
+        command = wire.commandID.isEmpty ? nil : try .required(wire.commandID, "command_id")
+        try Self.check(wire.application, "application")
+        application = wire.application
+        level = LogLevel(wire.level)
+        created = wire.created
+        guard wire.chunks.count <= Self.maximumChunks else {
+            throw WireError(.invalidField, "chunks: \(wire.chunks.count) are more than \(Self.maximumChunks). Begin several uploads.")
+        }
+        chunks = []
+        chunks.reserveCapacity(wire.chunks.count)
+        for (position, chunk) in wire.chunks.enumerated() {
+            chunks.append(try Chunk(chunk, place: position, type: LogType(wire.type)))
+        }
+        digest = Data(SHA256.hash(data: wire.encoded))
+    }
+
+    package var rawBytes: Int { chunks.reduce(0) { $0 + $1.rawBytes } }
+
+    /// A text that people are shown: not too long, and nothing in it that a terminal acts on.
+    static func check(_ text: String, _ field: String) throws(WireError) {
+        guard text.utf8.count <= textBytes, !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
+        else {
+            throw WireError(.invalidField, "\(field) has more than \(textBytes) bytes, or control characters.")
+        }
+    }
+}
+
+extension UploadManifest.Chunk {
+    init(_ wire: WireUploadChunk, place: Int, type manifestType: LogType?) throws(WireError) {
+        let name = "chunks[\(place)]"
+        guard wire.number == place + 1 else {
+            throw WireError(.invalidField, "\(name).number is \(wire.number); expected \(place + 1): chunks are numbered 1, 2, 3 ...")
+        }
+        guard (1...UInt32(LogLimits.chunkBytes)).contains(wire.rawBytes) else {
+            throw WireError(.invalidField, "\(name).raw_bytes is \(wire.rawBytes); expected 1 to \(LogLimits.chunkBytes).")
+        }
+        guard wire.rawDigest.count == 32 else {
+            throw WireError(.invalidField, "\(name).raw_digest has \(wire.rawDigest.count) bytes; expected 32 (SHA-256).")
+        }
+        guard wire.firstLine <= wire.lastLine, wire.lastLine <= UInt64(Int64.max) else {
+            throw WireError(.invalidField, "\(name).first_line is above last_line, or out of range.")
+        }
+        try UploadManifest.check(wire.fileName, "\(name).file_name")
+        guard !wire.fileName.utf8.contains(UInt8(ascii: "/")), wire.fileName != ".", wire.fileName != ".." else {
+            throw WireError(.invalidField, "\(name).file_name is a path; expected the name of a file.")
+        }
+        number = place + 1
+        type = LogType(wire.type) ?? manifestType
+        ring = wire.ring
+        firstLine = wire.firstLine
+        lastLine = wire.lastLine
+        rawBytes = Int(wire.rawBytes)
+        rawDigest = wire.rawDigest
+        fileName = wire.fileName
+    }
+}

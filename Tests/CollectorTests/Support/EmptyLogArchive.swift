@@ -1,0 +1,23 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+/// No logs, for tests of everything else. What is done with logs is tested over the archive on disk.
+struct EmptyLogArchive: LogArchive {
+    func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
+    func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
+
+    func store(
+        _ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID
+    ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
+
+    func complete(
+        _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
+    ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
+
+    func notices(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage {
+        NoticePage(notices: [], next: nil)
+    }
+
+    func shutDown() async {}
+}
