@@ -1,3 +1,4 @@
+import Glibc
 import WireModel
 
 extension LogStore {
@@ -7,6 +8,8 @@ extension LogStore {
         public var directory: String
         /// The program's name; the first part of the names of chunks that are fetched.
         public var applicationName: String
+        /// The program's version, in its crash logs.
+        public var applicationVersion = ""
         /// The least severe level that is written; `nil`: nothing is. Default: information.
         public var level: LogLevel? = .information
         /// How long a line below error may wait in memory: the most that a crash of the process loses. Default 1 s, up to 60 s; zero: each
@@ -55,6 +58,13 @@ extension LogStore.Configuration {
             flushMilliseconds: flushInterval.milliseconds, segmentBytes: LogLimits.chunkBytes,
             ringSegmentBytes: min(LogLimits.chunkBytes, max(LogLimits.lineBytes, ringBytes / Self.ringSegments)),
             segmentAgeMilliseconds: segmentAge.milliseconds, waiting: WaitingLimits(bytes: Self.waitingBytes))
+    }
+
+    /// Of this process, from now on.
+    var session: SessionRecord {
+        SessionRecord(
+            application: applicationName, version: applicationVersion, process: getpid(), bootID: SystemClock.bootID(),
+            started: SystemClock.wallMicroseconds(), backtraces: Backtraces.path(from: getenv("SWIFT_BACKTRACE").map { String(cString: $0) }))
     }
 
     var keeper: StoreKeeper {

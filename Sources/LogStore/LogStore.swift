@@ -27,6 +27,7 @@ public final class LogStore: Sendable {
     package let directory: StoreDirectory
     let keeper: StoreKeeper
     let writer: LogWriter
+    private let session: SessionKeeper
     private let rules: Atomic<Int>
     private let scrubber: Mutex<LineScrubber?>
 
@@ -38,7 +39,9 @@ public final class LogStore: Sendable {
         applicationName = configuration.applicationName
         directory = StoreDirectory(path: configuration.directory)
         keeper = configuration.keeper
-        writer = LogWriter(configuration.writerSettings, keeper: keeper)
+        session = SessionKeeper(configuration.session, in: directory)
+        session.scrub(with: scrubber)
+        writer = LogWriter(configuration.writerSettings, keeper: keeper, session: session)
         self.scrubber = Mutex(scrubber)
         rules = Atomic(
             CaptureRules(level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil).word)
@@ -117,6 +120,7 @@ public final class LogStore: Sendable {
         if new != nil { scrubber.withLock { $0 = new } }
         change { $0.isScrubbing = new != nil }
         if new == nil { scrubber.withLock { $0 = nil } }
+        session.scrub(with: new)
     }
 
     private func change(_ body: (inout CaptureRules) -> Void) {
@@ -137,6 +141,9 @@ public final class LogStore: Sendable {
     public func close() async {
         await withCheckedContinuation { continuation in writer.stop(sealing: true) { continuation.resume() } }
     }
+
+    /// Returns when the crash logs of sessions that ended before this store was opened are written.
+    package func crashesReported() async { await session.crashesReported() }
 
     // MARK: - From call to line
 

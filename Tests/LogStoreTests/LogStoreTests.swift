@@ -30,7 +30,8 @@ import WireModel
         #expect(lines.map(\.category) == ["printer", "-"])
         #expect(lines.map(\.metadata) == ["level=a\\u{20}b\\u{3D}c tray=2", ""])
         #expect(lines.map(\.level) == [.warning, .information])
-        #expect(lines.map(\.number.value) == [1_000_001, 1_000_002])
+        // The first ordinal is the session's.
+        #expect(lines.map(\.number.value) == [2_000_001, 2_000_002])
         #expect(lines.allSatisfy { $0.time >= before - 1 && $0.time <= before + 600_000_000 })
         await store.close()
     }
@@ -105,7 +106,8 @@ import WireModel
         let log = try written()
         #expect(log.faults.isEmpty && log.sealed == 3)
         #expect(log.lines.map(\.message) == ["run 1", "run 2", "run 3"])
-        #expect(log.lines.map(\.number.value) == [1_000_001, 2_000_001, 3_000_001])
+        // Every other ordinal is a session's.
+        #expect(log.lines.map(\.number.value) == [2_000_001, 4_000_001, 6_000_001])
         #expect(try temporary.files.filter { $0.hasSuffix(".log") || $0.hasSuffix(".partial") }.isEmpty)
     }
 

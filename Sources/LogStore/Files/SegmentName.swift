@@ -33,9 +33,12 @@ package struct SegmentName: Hashable, Comparable, Sendable {
         self.kind = kind
     }
 
-    package func file(_ part: Part) -> String {
+    package func file(_ part: Part) -> String { "\(Self.digits(ordinal))-\(kind.rawValue)\(part.rawValue)" }
+
+    /// An ordinal as names have it.
+    package static func digits(_ ordinal: UInt64) -> String {
         let digits = String(ordinal)
-        return String(repeating: "0", count: max(0, Self.ordinalDigits - digits.utf8.count)) + digits + "-" + kind.rawValue + part.rawValue
+        return String(repeating: "0", count: max(0, ordinalDigits - digits.utf8.count)) + digits
     }
 
     /// Reads a file's name; `nil` for what is none of a segment's.

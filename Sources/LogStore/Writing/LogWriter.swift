@@ -40,6 +40,7 @@ final class LogWriter: Sendable {
     private let wakeUp = WakeUp()
     private let maintenance = Mutex(Maintenance.none)
     private let isStopping = Atomic(false)
+    private let session: SessionKeeper
     private let stopped = Mutex<[@Sendable () -> Void]?>([])
 
     /// Losses are told and saved at most so often.
@@ -48,13 +49,14 @@ final class LogWriter: Sendable {
     /// Age is looked at so often, and what others left behind.
     private static let maintenanceMilliseconds: Int64 = 3_600_000
 
-    init(_ settings: Settings, keeper: StoreKeeper) {
+    init(_ settings: Settings, keeper: StoreKeeper, session: SessionKeeper) {
         self.settings = settings
         self.keeper = keeper
+        self.session = session
         waiting = Mutex(WaitingLines(limits: settings.waiting))
         output = Mutex(
             Output(
-                application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper),
+                application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper) { session.began($0) },
                 ring: SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper)))
     }
 
@@ -63,6 +65,7 @@ final class LogWriter: Sendable {
         guard BackgroundThread.start("ws1-log", { self.run() }) else {
             throw LogStoreError(.io, "There is no room for the thread of the log store. Raise the limit of processes (ulimit -u).")
         }
+        session.begin()
         maintain()
     }
 
@@ -160,10 +163,11 @@ final class LogWriter: Sendable {
             return waiters ?? []
         }
         for waiter in waiters { waiter() }
+        session.end()
     }
 
     private func idleMilliseconds() -> Int64 {
-        let began = output.withLock { [$0.application.began, $0.ring.began].compactMap { $0 }.min() }
+        let began = output.withLock { [$0.application.oldestLine, $0.ring.oldestLine].compactMap { $0 }.min() }
         let due = began.map { $0 + settings.segmentAgeMilliseconds - SystemClock.bootMilliseconds() } ?? .max
         return min(max(due, 1), Self.maintenanceMilliseconds)
     }
@@ -248,6 +252,7 @@ final class LogWriter: Sendable {
     }
 
     private func sealAll() {
+        session.reportCrashes()
         // What fails stays as it is, readable, and is tried again with the next segment or in an hour.
         guard let sealer = try? SegmentSealer() else { return }
         try? keeper.sealAll(with: sealer)

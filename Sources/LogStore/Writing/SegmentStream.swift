@@ -8,6 +8,8 @@ final class SegmentStream {
     /// Of a segment's text.
     private let maximumBytes: Int
     private let keeper: StoreKeeper
+    /// Hears of each segment that is begun.
+    private let began: (SegmentName) -> Void
     private var active: ActiveSegment?
     private var text = LineText()
     /// Of the last line gathered, in its segment.
@@ -19,7 +21,8 @@ final class SegmentStream {
     /// Whether there is a segment to seal since this was last set.
     var hasRetired = false
 
-    init(_ kind: SegmentName.Kind, maximumBytes: Int, keeper: StoreKeeper) {
+    init(_ kind: SegmentName.Kind, maximumBytes: Int, keeper: StoreKeeper, began: @escaping (SegmentName) -> Void = { _ in }) {
+        self.began = began
         self.kind = kind
         self.maximumBytes = maximumBytes
         self.keeper = keeper
@@ -73,7 +76,7 @@ final class SegmentStream {
     }
 
     /// Milliseconds since boot, of the oldest line of the active segment.
-    var began: Int64? { active?.began }
+    var oldestLine: Int64? { active?.began }
 
     /// The next line's number, in a segment that has room for it.
     private func makeRoom(for body: Int, _ losses: inout LossLedger) -> LogNumber? {
@@ -89,6 +92,7 @@ final class SegmentStream {
             losses.saved()
             active = segment
             position = 0
+            began(segment.name)
             return LogNumber(segment: segment.name.ordinal, position: 1)
         } catch {
             fail(error, &losses)
