@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A program that is measured while it runs, with a directory of its own; ended with SIGTERM.
 final class MeasuredProcess {
@@ -15,10 +16,20 @@ final class MeasuredProcess {
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(forWritingAtPath: log)
         process.standardError = FileHandle(forWritingAtPath: log)
-        try process.run()
+        try Self.runHearingSignals(process)
     }
 
     deinit { stop() }
+
+    /// A child inherits what signals the thread that starts it blocks, and the runtime's threads block SIGTERM: collectd would never end.
+    private static func runHearingSignals(_ process: Process) throws {
+        var none = sigset_t()
+        var former = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        try process.run()
+    }
 
     /// What it has used so far.
     func figures() throws -> ProcessFigures {

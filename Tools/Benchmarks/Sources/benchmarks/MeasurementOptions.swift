@@ -10,7 +10,7 @@ struct MeasurementOptions: ParsableArguments {
     var records = 100_000
 
     @Option(help: "Where to write; give a directory on the disk that is meant. It is made, and emptied afterwards.")
-    var directory = ".build/benchmark-data"
+    var directory = "benchmark-data"
 
     @Flag(help: "Print JSON.")
     var json = false
