@@ -155,10 +155,8 @@ public final class LogStore: Sendable {
         {
             return
         }
-        let fields = metadata.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
-            LineFields.Field(key: $0.key, value: $0.value)
-        }
-        var parts = LineFields(category: category, message: message, fields: fields)
+        var parts = LineFields(
+            category: category, message: message, fields: metadata.map { LineFields.Field(key: $0.key, value: $0.value) })
         if CaptureRules.isScrubbing(word), let scrubber = scrubber.withLock({ $0 }) { scrubber.scrub(&parts) }
         parts.body.withUnsafeBufferPointer { body in
             writer.append(time: time, level: level, isRing: isRing, category: body, message: nil)

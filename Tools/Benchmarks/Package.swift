@@ -39,10 +39,12 @@ let package = Package(
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, crypto, logging]),
         target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        target("LogStore", ["WireModel", "Gzip", crypto, logging]),
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", argumentParser, logging,
+                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", "LogStore", argumentParser,
+                logging,
             ],
             swiftSettings: settings),
     ]

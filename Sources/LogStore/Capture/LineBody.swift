@@ -42,10 +42,13 @@ struct LineBody {
     }
 
     /// Cuts it if it is too long. Nothing may be added afterwards.
-    mutating func finish() {
-        guard total > limit, let cut else { return }
-        bytes.removeLast(bytes.count - cut)
-        bytes.append(contentsOf: "…[+\(total - cut)]".utf8)
+    /// - Parameter bytes: that were never added.
+    mutating func finish(leavingOut bytes: Int = 0) {
+        if bytes > 0, cut == nil { cut = total }
+        total += bytes
+        guard total > limit || bytes > 0, let cut else { return }
+        self.bytes.removeLast(self.bytes.count - cut)
+        self.bytes.append(contentsOf: "…[+\(total - cut)]".utf8)
     }
 
     private mutating func add(_ text: UnsafeBufferPointer<UInt8>, _ escape: Escape) {

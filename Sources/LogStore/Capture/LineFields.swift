@@ -7,8 +7,10 @@ struct LineFields: Equatable, Sendable {
 
     var category: String
     var message: String
-    /// In the order in which they are written.
+    /// In any order; they are written sorted by the bytes of their keys.
     var fields: [Field]
+    /// Of texts so long that not all of them is here.
+    var leftOutBytes = 0
 
     /// As it will be on disk, from the category on.
     var body: [UInt8] {
@@ -16,11 +18,11 @@ struct LineFields: Equatable, Sendable {
         var (category, message) = (category, message)
         category.withUTF8 { body.addCategory($0) }
         message.withUTF8 { body.addMessage($0) }
-        for (index, field) in fields.enumerated() {
+        for (index, field) in fields.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }).enumerated() {
             var field = field
             field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) } }
         }
-        body.finish()
+        body.finish(leavingOut: leftOutBytes)
         return body.bytes
     }
 }

@@ -1,10 +1,117 @@
+import WireModel
+
 /// Scrub rules made ready to be applied to many lines.
+///
+/// All values and all patterns are looked for in the text as it came, before anything is replaced; what they cover together is replaced, each
+/// stretch by one `[scrubbed]`. So nothing is left of a longer value because a shorter one in it, or one that overlaps it, was replaced first.
+/// In metadata a pattern may speak of the key, the value or `key=value`.
 final class LineScrubber: Sendable {
+    /// Of a text that is longer, so much is looked at; only the first half of that is kept, so that what is cut never shows the beginning of
+    /// something that would have been scrubbed, unless that has more bytes than the other half.
+    static let windowBytes = 256 << 10
+    static let replacement = "[scrubbed]"
+
+    private let values: ScrubValues
+    private let programs: [ScrubProgram]
+
     /// `nil` where there is nothing to scrub.
+    /// - Throws: `.invalid`
     init?(_ scrubbing: LogScrubbing) throws(LogStoreError) {
         if scrubbing.values.isEmpty, scrubbing.patterns.isEmpty { return nil }
-        throw LogStoreError(.invalid, "scrubbing is not offered yet")
+        try Self.check(scrubbing.values, "value")
+        try Self.check(scrubbing.patterns, "pattern")
+        values = ScrubValues(scrubbing.values)
+        var programs: [ScrubProgram] = []
+        for (place, pattern) in scrubbing.patterns.enumerated() {
+            do { programs.append(ScrubProgram(try ScrubPatternSyntax.parse(pattern))) } catch {
+                throw LogStoreError(.invalid, "scrub pattern \(place + 1): \(error.message) at character \(error.position + 1)")
+            }
+        }
+        self.programs = programs
     }
 
-    func scrub(_ line: inout LineFields) {}
+    /// Values are secrets: none is shown.
+    private static func check(_ texts: [String], _ what: String) throws(LogStoreError) {
+        guard texts.count <= ProfileLimits.scrubs else {
+            throw LogStoreError(.invalid, "there are \(texts.count) scrub \(what)s; at most \(ProfileLimits.scrubs) are taken")
+        }
+        for (place, text) in texts.enumerated() where !(1...ProfileLimits.scrubBytes).contains(text.utf8.count) {
+            throw LogStoreError(
+                .invalid, "scrub \(what) \(place + 1) has \(text.utf8.count) bytes; it must have 1 to \(ProfileLimits.scrubBytes)")
+        }
+    }
+
+    func scrub(_ line: inout LineFields) {
+        scrub(&line.category)
+        line.leftOutBytes += scrub(&line.message)
+        for place in line.fields.indices { line.leftOutBytes += scrub(&line.fields[place]) }
+    }
+
+    /// - Returns: bytes that were cut off because the text is longer than is looked at.
+    @discardableResult
+    private func scrub(_ text: inout String) -> Int {
+        let leftOut = cut(&text)
+        replace(covered(in: text), in: &text, keeping: leftOut > 0 ? Self.windowBytes / 2 : .max)
+        return leftOut
+    }
+
+    private func scrub(_ field: inout LineFields.Field) -> Int {
+        let (keyLeftOut, valueLeftOut) = (cut(&field.key), cut(&field.value))
+        let keyBytes = field.key.utf8.count
+        let whole = covered(in: "\(field.key)=\(field.value)")
+        var inKey = covered(in: field.key)
+        for range in whole.clipped(to: 0..<keyBytes).ranges { inKey.add(range) }
+        var inValue = covered(in: field.value)
+        for range in whole.clipped(to: (keyBytes + 1)..<(keyBytes + 1 + field.value.utf8.count)).ranges { inValue.add(range) }
+        replace(inKey, in: &field.key, keeping: keyLeftOut > 0 ? Self.windowBytes / 2 : .max)
+        replace(inValue, in: &field.value, keeping: valueLeftOut > 0 ? Self.windowBytes / 2 : .max)
+        return keyLeftOut + valueLeftOut
+    }
+
+    /// Cuts a text to what is looked at.
+    private func cut(_ text: inout String) -> Int {
+        let count = text.utf8.count
+        guard count > Self.windowBytes else { return 0 }
+        text = String(text.unicodeScalars[..<Self.scalarBorder(text, at: Self.windowBytes)])
+        return count - Self.windowBytes / 2
+    }
+
+    private static func scalarBorder(_ text: String, at bytes: Int) -> String.Index {
+        var index = text.utf8.index(text.startIndex, offsetBy: bytes)
+        while index < text.endIndex, UTF8.isContinuation(text.utf8[index]) { index = text.utf8.index(before: index) }
+        return index
+    }
+
+    private func covered(in text: String) -> CoveredRanges {
+        var text = text
+        return text.withUTF8 { text in
+            var covered = CoveredRanges()
+            if !values.isEmpty { values.search(text) { covered.add($0) } }
+            var machine = ScrubMachine(effort: ScrubMachine.effort(forBytes: text.count))
+            for program in programs { machine.search(program, in: text) { covered.add($0) } }
+            covered.settle()
+            return covered
+        }
+    }
+
+    private func replace(_ covered: CoveredRanges, in text: inout String, keeping limit: Int) {
+        var covered = covered
+        covered.settle()
+        guard !covered.isEmpty || limit < .max else { return }
+        let mark = Array(Self.replacement.utf8)
+        var result: [UInt8] = []
+        text.withUTF8 { text in
+            var end = min(text.count, limit)
+            while end < text.count, end > 0, UTF8.isContinuation(text[end]) { end -= 1 }
+            result.reserveCapacity(min(end, text.count) + mark.count * covered.ranges.count)
+            var position = 0
+            for range in covered.ranges where range.lowerBound < end {
+                result.append(contentsOf: text[position..<range.lowerBound])
+                result.append(contentsOf: mark)
+                position = range.upperBound
+            }
+            if position < end { result.append(contentsOf: text[position..<end]) }
+        }
+        text = String(decoding: result, as: UTF8.self)
+    }
 }

@@ -41,6 +41,8 @@ final class LogWriter: Sendable {
     private let maintenance = Mutex(Maintenance.none)
     private let isStopping = Atomic(false)
     private let session: SessionKeeper
+    /// One at a time: a stop that seals waits for what is being sealed.
+    private let sealing = Mutex(())
     private let stopped = Mutex<[@Sendable () -> Void]?>([])
 
     /// Losses are told and saved at most so often.
@@ -162,8 +164,9 @@ final class LogWriter: Sendable {
             defer { waiters = nil }
             return waiters ?? []
         }
-        for waiter in waiters { waiter() }
+        // Whoever waits for the end finds the session ended.
         session.end()
+        for waiter in waiters { waiter() }
     }
 
     private func idleMilliseconds() -> Int64 {
@@ -254,7 +257,9 @@ final class LogWriter: Sendable {
     private func sealAll() {
         session.reportCrashes()
         // What fails stays as it is, readable, and is tried again with the next segment or in an hour.
-        guard let sealer = try? SegmentSealer() else { return }
-        try? keeper.sealAll(with: sealer)
+        sealing.withLock { _ in
+            guard let sealer = try? SegmentSealer() else { return }
+            try? keeper.sealAll(with: sealer)
+        }
     }
 }

@@ -30,7 +30,7 @@ struct WaitingLines: Sendable {
     mutating func add(
         time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>, message: UnsafeBufferPointer<UInt8>?
     ) -> Admission {
-        let bytes = LineBuffer.bytes(ofBody: category.count + (message?.count ?? 0) + 1)
+        let bytes = LineBuffer.bytes(ofBody: category.count + (message.map { $0.count + 1 } ?? 0))
         guard !isClosed, limits.admits(level, used: buffer.count, adding: bytes) else {
             refused[level] += 1
             return .refused

@@ -26,8 +26,8 @@ package enum ProfileLimits {
     static let complianceRules = 256
     static let geofences = 256
     static let pins = 32
-    static let scrubs = 256
-    static let scrubBytes = 1024
+    package static let scrubs = 256
+    package static let scrubBytes = 1024
     /// Of an organization's, application's or action's name.
     static let nameBytes = 255
     static let idBytes = 64

@@ -3,7 +3,8 @@
 /// A pattern is a regular expression with literals, `.`, classes (`[a-z]`, `[^"]`), groups `( )` and `(?: )`, `|`, `^`, `$`, the
 /// quantifiers `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` (also lazy, with a `?` behind; up to 1,000), `\d \D \w \W \s \S \b \B \t \n \r`, and
 /// `\` before any punctuation. Back references and look-around are refused: what is left can be matched in a time that grows with the
-/// line alone, so that no profile can bring a device's logging to a stand.
+/// line alone, so that no profile can bring a device's logging to a stand. For the same reason a pattern has a size: the characters it has when
+/// its counts are written out, at most 2,000.
 package enum ScrubPatternSyntax {
     package struct Fault: Equatable, Sendable {
         package var message: String
@@ -13,13 +14,25 @@ package enum ScrubPatternSyntax {
 
     private static let greatestCount = 1000
     private static let greatestDepth = 32
+    private static let greatestSize = 2000
 
     /// What is wrong with it; `nil` for a good one.
     package static func fault(in pattern: String) -> Fault? {
+        do {
+            _ = try parse(pattern)
+            return nil
+        } catch { return error }
+    }
+
+    /// What it means.
+    package static func parse(_ pattern: String) throws(Fault) -> ScrubPattern {
         var reader = Reader(scalars: Array(pattern.unicodeScalars))
-        do { try reader.readAlternatives(depth: 0) } catch { return error }
-        guard reader.isAtEnd else { return Fault(message: "\")\" closes nothing", position: reader.position) }
-        return nil
+        let parsed = try reader.readAlternatives(depth: 0)
+        guard reader.isAtEnd else { throw Fault(message: "\")\" closes nothing", position: reader.position) }
+        guard parsed.size <= greatestSize else {
+            throw Fault(message: "with its counts written out it has more than \(greatestSize) characters", position: 0)
+        }
+        return parsed
     }
 
     private struct Reader {
@@ -38,101 +51,124 @@ package enum ScrubPatternSyntax {
         }
 
         /// Up to the end, or to the `)` that closes the group.
-        mutating func readAlternatives(depth: Int) throws(Fault) {
+        mutating func readAlternatives(depth: Int) throws(Fault) -> ScrubPattern {
             guard depth <= ScrubPatternSyntax.greatestDepth else {
                 throw fault("groups are nested more than \(ScrubPatternSyntax.greatestDepth) deep")
             }
+            var alternatives: [ScrubPattern] = []
+            var sequence: [ScrubPattern] = []
             while let scalar = next, scalar != ")" {
                 if scalar == "|" {
                     position += 1
+                    alternatives.append(.sequence(sequence))
+                    sequence = []
                     continue
                 }
-                if try readAtom(depth: depth) { try readQuantifier() }
+                let atom = try readAtom(depth: depth)
+                if case .border = atom { sequence.append(atom) } else { sequence.append(try readQuantifier(of: atom)) }
             }
+            return alternatives.isEmpty ? .sequence(sequence) : .alternatives(alternatives + [.sequence(sequence)])
         }
 
-        /// - Returns: whether it can be repeated.
-        private mutating func readAtom(depth: Int) throws(Fault) -> Bool {
+        private mutating func readAtom(depth: Int) throws(Fault) -> ScrubPattern {
             let start = position
             let scalar = scalars[position]
             position += 1
             switch scalar {
             case "*", "+", "?", "{": throw fault("\"\(scalar)\" repeats nothing", at: start)
-            case "^", "$": return false
-            case "[":
-                try readClass(from: start)
-                return true
+            case "^": return .border(.start)
+            case "$": return .border(.end)
+            case ".": return .character(.anyButNewline)
+            case "[": return .character(try readClass(from: start))
             case "(":
                 if take("?"), !take(":") { throw fault("\"(?\" is offered only as \"(?:\"", at: start) }
-                try readAlternatives(depth: depth + 1)
+                let group = try readAlternatives(depth: depth + 1)
                 guard take(")") else { throw fault("\"(\" is not closed", at: start) }
-                return true
+                return group
             case "\\": return try readEscape(from: start)
-            default: return true
+            default: return .character(ScrubCharacters(scalar))
             }
         }
 
-        private mutating func readEscape(from start: Int) throws(Fault) -> Bool {
+        private mutating func readEscape(from start: Int) throws(Fault) -> ScrubPattern {
             guard let escaped = next else { throw fault("\"\\\" has nothing behind it", at: start) }
             position += 1
             switch escaped {
-            case "b", "B": return false
-            case "d", "D", "w", "W", "s", "S", "t", "n", "r": return true
+            case "b": return .border(.word)
+            case "B": return .border(.noWord)
+            case "d": return .character(.digits)
+            case "D": return .character(.digits.inverted)
+            case "w": return .character(.wordCharacters)
+            case "W": return .character(.wordCharacters.inverted)
+            case "s": return .character(.spaces)
+            case "S": return .character(.spaces.inverted)
+            case "t": return .character(ScrubCharacters("\t"))
+            case "n": return .character(ScrubCharacters("\n"))
+            case "r": return .character(ScrubCharacters("\r"))
             case "0"..."9", "a"..."z", "A"..."Z": throw fault("\"\\\(escaped)\" is not offered", at: start)
-            default: return true
+            default: return .character(ScrubCharacters(escaped))
             }
         }
 
-        private mutating func readClass(from start: Int) throws(Fault) {
-            _ = take("^")
+        private mutating func readClass(from start: Int) throws(Fault) -> ScrubCharacters {
+            let isInverted = take("^")
+            var characters = ScrubCharacters()
             var isFirst = true
             while let scalar = next {
                 if scalar == "]", !isFirst {
                     position += 1
-                    return
+                    return isInverted ? characters.inverted : characters
                 }
                 let low = try readClassMember()
                 isFirst = false
-                guard next == "-", position + 1 < scalars.count, scalars[position + 1] != "]" else { continue }
+                guard next == "-", position + 1 < scalars.count, scalars[position + 1] != "]" else {
+                    characters.insert(low)
+                    continue
+                }
                 let dash = position
                 position += 1
                 let high = try readClassMember()
-                guard let low, let high, low.value <= high.value else { throw fault("the range runs backwards, or is none", at: dash) }
+                guard let low = low.single, let high = high.single, low <= high else {
+                    throw fault("the range runs backwards, or is none", at: dash)
+                }
+                characters.insert(low...high)
             }
             throw fault("\"[\" is not closed", at: start)
         }
 
-        /// - Returns: the character where it is one, `nil` for a class such as `\d`.
-        private mutating func readClassMember() throws(Fault) -> Unicode.Scalar? {
+        private mutating func readClassMember() throws(Fault) -> ScrubCharacters {
             guard let scalar = next else { throw fault("\"[\" is not closed") }
             let start = position
             position += 1
-            guard scalar == "\\" else { return scalar }
-            let escaped = next
-            guard try readEscape(from: start) else { throw fault("\"\\b\" has no meaning in a class", at: start) }
-            switch escaped {
-            case "d", "D", "w", "W", "s", "S": return nil
-            case "t": return "\t"
-            case "n": return "\n"
-            case "r": return "\r"
-            default: return escaped
+            guard scalar == "\\" else { return ScrubCharacters(scalar) }
+            guard case .character(let characters) = try readEscape(from: start) else {
+                throw fault("\"\\b\" has no meaning in a class", at: start)
             }
+            return characters
         }
 
-        private mutating func readQuantifier() throws(Fault) {
-            if take("*") || take("+") || take("?") {
-                _ = take("?")
+        private mutating func readQuantifier(of atom: ScrubPattern) throws(Fault) -> ScrubPattern {
+            var least = 0
+            var most: Int?
+            if take("*") {
+            } else if take("+") {
+                least = 1
+            } else if take("?") {
+                most = 1
             } else if take("{") {
                 let start = position - 1
-                guard let least = readCount() else { throw fault("\"{\" is not followed by a count", at: start) }
-                var most = least
-                if take(",") { most = readCount() ?? ScrubPatternSyntax.greatestCount }
-                guard take("}"), least <= most, most <= ScrubPatternSyntax.greatestCount else {
+                guard let count = readCount() else { throw fault("\"{\" is not followed by a count", at: start) }
+                (least, most) = (count, count)
+                if take(",") { most = readCount() }
+                guard take("}"), least <= most ?? least, max(least, most ?? 0) <= ScrubPatternSyntax.greatestCount else {
                     throw fault("the counts are not in order up to \(ScrubPatternSyntax.greatestCount), or \"}\" is missing", at: start)
                 }
-                _ = take("?")
+            } else {
+                return atom
             }
+            let isLazy = take("?")
             if let scalar = next, ["*", "+", "?", "{"].contains(scalar) { throw fault("\"\(scalar)\" repeats a repetition") }
+            return .repeated(atom, least: least, most: most, isLazy: isLazy)
         }
 
         private mutating func readCount() -> Int? {

@@ -33,8 +33,8 @@ import WireModel
 
     @Test func fieldsSplitAtSpaceAndEqualSign() {
         #expect(
-            body("m", fields: [("a b", "c=d"), ("", ""), ("n\n", "\t\\")])
-                == "c m\ta\\u{20}b=c\\u{3D}d = n\\n=\\t\\\\")
+            body("m", fields: [("n\n", "\t\\"), ("a b", "c=d"), ("", "")])
+                == "c m\t= a\\u{20}b=c\\u{3D}d n\\n=\\t\\\\")
     }
 
     @Test(arguments: 0..<32)
@@ -79,7 +79,7 @@ extension LineFields {
         var (category, message) = (category, message)
         category.withUTF8 { body.addCategory($0) }
         message.withUTF8 { body.addMessage($0) }
-        for (index, field) in fields.enumerated() {
+        for (index, field) in fields.sorted(by: { $0.key < $1.key }).enumerated() {
             var field = field
             field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) } }
         }

@@ -1,0 +1,135 @@
+import WireModel
+
+/// Finds the matches of programs in a text: the leftmost, of those the preferred one, then the next behind it. A match of no characters is none.
+///
+/// All ways through a program are followed at once, so a search looks at a character once however the pattern is made. Searches after a match
+/// may look at characters again, hence `effort`: what is spent on one text is bounded by its length, and the rest of a text on which it runs
+/// out counts as matched. So no pattern stops a program's logging, and none lets a secret pass.
+struct ScrubMachine {
+    /// What may be spent on a text.
+    static func effort(forBytes count: Int) -> Int { 1_000_000 + 200 * count }
+
+    private struct Way {
+        var place: Int
+        /// Offset of its first character.
+        var start: Int
+    }
+
+    private(set) var effort: Int
+    private var ways: [Way] = []
+    private var next: [Way] = []
+    /// The last turn in which a place was reached.
+    private var reached: [Int] = []
+    private var turn = 0
+    private var open: [Int] = []
+
+    init(effort: Int) { self.effort = effort }
+
+    /// - Parameters:
+    ///   - text: UTF-8.
+    ///   - found: is given each match.
+    mutating func search(_ program: ScrubProgram, in text: UnsafeBufferPointer<UInt8>, found: (Range<Int>) -> Void) {
+        if reached.count < program.steps.count { reached = [Int](repeating: 0, count: program.steps.count) }
+        var start = 0
+        while start < text.count, let match = firstMatch(program, text, from: start) {
+            found(match)
+            start = match.upperBound
+        }
+    }
+
+    private mutating func firstMatch(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from: Int) -> Range<Int>? {
+        var match: Range<Int>?
+        var position = from
+        ways.removeAll(keepingCapacity: true)
+        turn += 1
+        while true {
+            if match == nil {
+                if ways.isEmpty {
+                    guard let candidate = Self.nextStart(program, text, from: position) else { return nil }
+                    position = candidate
+                    turn += 1
+                }
+                reach(Way(place: 0, start: position), program, text, at: position, isNext: false)
+            }
+            guard effort > 0 else { return (match?.lowerBound ?? ways.first?.start ?? from)..<text.count }
+            let (scalar, length) = position < text.count ? Self.scalar(text, position) : (0, 0)
+            turn += 1
+            next.removeAll(keepingCapacity: true)
+            stepping: for way in ways {
+                switch program.steps[way.place] {
+                case .character(let set):
+                    if length > 0, program.sets[set].contains(scalar) {
+                        reach(Way(place: way.place + 1, start: way.start), program, text, at: position + length, isNext: true)
+                    }
+                case .match:
+                    guard position > way.start else { continue }
+                    match = way.start..<position
+                    // What is less preferred ends here.
+                    break stepping
+                default: break
+                }
+            }
+            if length == 0 { return match }
+            swap(&ways, &next)
+            position += length
+            if ways.isEmpty, match != nil { return match }
+        }
+    }
+
+    /// Adds the places that are reached from one without a character, in the order of preference.
+    private mutating func reach(
+        _ way: Way, _ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, at position: Int, isNext: Bool
+    ) {
+        open.removeAll(keepingCapacity: true)
+        open.append(way.place)
+        while let place = open.popLast() {
+            guard reached[place] != turn else { continue }
+            reached[place] = turn
+            effort -= 1
+            switch program.steps[place] {
+            case .character, .match:
+                let reached = Way(place: place, start: way.start)
+                if isNext { next.append(reached) } else { ways.append(reached) }
+            case .border(let border): if Self.isAt(border, text, position) { open.append(place + 1) }
+            case .jump(let target): open.append(target)
+            case .split(let preferred, let other):
+                open.append(other)
+                open.append(preferred)
+            }
+        }
+    }
+
+    /// Where a match may begin, from `start` on.
+    private static func nextStart(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        var position = start
+        while position < text.count {
+            let (scalar, length) = scalar(text, position)
+            if program.first.contains(scalar) { return position }
+            position += length
+        }
+        return nil
+    }
+
+    private static func isAt(_ border: ScrubPattern.Border, _ text: UnsafeBufferPointer<UInt8>, _ position: Int) -> Bool {
+        switch border {
+        case .start: return position == 0
+        case .end: return position == text.count
+        case .word, .noWord:
+            // Word characters are ASCII, so a byte tells.
+            let isBehindWord = position > 0 && ScrubCharacters.wordCharacters.contains(UInt32(text[position - 1]))
+            let isBeforeWord = position < text.count && ScrubCharacters.wordCharacters.contains(UInt32(text[position]))
+            return (isBehindWord != isBeforeWord) == (border == .word)
+        }
+    }
+
+    /// The character at an offset of valid UTF-8, and its bytes.
+    @inline(__always)
+    private static func scalar(_ text: UnsafeBufferPointer<UInt8>, _ position: Int) -> (UInt32, Int) {
+        let lead = UInt32(text[position])
+        if lead < 0x80 { return (lead, 1) }
+        let length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+        var scalar = lead & (0x7F >> UInt32(length))
+        for offset in 1..<length { scalar = scalar << 6 | UInt32(text[position + offset]) & 0x3F }
+        return (scalar, length)
+    }
+}
