@@ -74,6 +74,8 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // glibc's <malloc.h>, which the Glibc module leaves out.
         .systemLibrary(name: "CMalloc"),
+        // Linux's copy_file_range, likewise.
+        .systemLibrary(name: "CFileCopy"),
 
         // Both ends.
         target("WireModel", [swiftProtobuf, crypto]),
@@ -83,7 +85,7 @@ let package = Package(
         // Device, in flow order.
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", ["WireModel", "Gzip", crypto, logging]),
+        target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(

@@ -32,6 +32,13 @@ package struct StoreFile: ~Copyable {
 
     deinit { close(descriptor) }
 
+    /// The same file once more.
+    package func duplicate() throws(LogStoreError) -> StoreFile {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw .system("opening", path) }
+        return StoreFile(descriptor: copy, path: path)
+    }
+
     package func byteCount() throws(LogStoreError) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system("reading", path) }

@@ -6,14 +6,17 @@ package struct TextBlockReader: ~Copyable {
     /// Where the text ends for this reader, whatever is appended meanwhile.
     private let end: Int
     /// Of the next block; at the end, how many bytes of whole lines there are.
-    package private(set) var offset = 0
+    package private(set) var offset: Int
     private var buffer: UnsafeMutableRawBufferPointer
 
-    /// - Parameter end: bytes to read; `nil`: what is there now.
-    package init(_ file: consuming StoreFile, end: Int? = nil) throws(LogStoreError) {
+    /// - Parameters:
+    ///   - start: where a line begins.
+    ///   - end: where to stop; `nil`: where the file ends now.
+    package init(_ file: consuming StoreFile, from start: Int = 0, end: Int? = nil) throws(LogStoreError) {
         let size = try file.byteCount()
         self.end = min(end ?? size, size)
         self.file = file
+        offset = start
         buffer = .allocate(byteCount: LogLimits.blockBytes, alignment: 16)
     }
 

@@ -10,6 +10,14 @@ package struct LineTally: Equatable, Sendable {
 
     package init() {}
 
+    package init(_ stretch: SegmentIndex.Stretch) {
+        rawBytes = stretch.rawBytes
+        lines = stretch.lines
+        levelCounts = stretch.levelCounts
+        // Where no line is of the form, the times are of none.
+        if levelCounts.contains(where: { $0 > 0 }) { (earliest, latest) = (stretch.times.lowerBound, stretch.times.upperBound) }
+    }
+
     /// All lines of a text.
     package mutating func add(text: UnsafeRawBufferPointer) {
         for line in LineSlices(text) { add(LogLine(line), bytes: line.count) }
@@ -27,14 +35,15 @@ package struct LineTally: Equatable, Sendable {
         latest = max(latest, line.time)
     }
 
-    package mutating func add(_ stretch: SegmentIndex.Stretch) {
-        rawBytes += stretch.rawBytes
-        lines += stretch.lines
-        guard stretch.levelCounts.contains(where: { $0 > 0 }) else { return }
-        for level in levelCounts.indices { levelCounts[level] += stretch.levelCounts[level] }
-        earliest = min(earliest, stretch.times.lowerBound)
-        latest = max(latest, stretch.times.upperBound)
+    package mutating func add(_ other: LineTally) {
+        rawBytes += other.rawBytes
+        lines += other.lines
+        for level in levelCounts.indices { levelCounts[level] += other.levelCounts[level] }
+        earliest = min(earliest, other.earliest)
+        latest = max(latest, other.latest)
     }
+
+    package mutating func add(_ stretch: SegmentIndex.Stretch) { add(LineTally(stretch)) }
 
     /// 1970 where no line has a time.
     package var times: ClosedRange<Int64> { earliest <= latest ? earliest...latest : 0...0 }

@@ -1,5 +1,5 @@
 /// Which lines somebody wants: the same on the device, at the collector and on the command line. A line is wanted if all that is given agrees.
-package struct LogFilter: Equatable, Sendable {
+package struct LogFilter: Equatable, Codable, Sendable {
     /// This level and all that is more severe.
     package var level: LogLevel
     /// Microseconds since 1970: from this time on, to before that. `nil`: no border.

@@ -1,0 +1,102 @@
+import CFileCopy
+import Crypto
+import FoundationEssentials
+import Glibc
+
+/// Where the bytes of a chunk go.
+package protocol ChunkSink {
+    mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError)
+    /// A range of a file as it lies there.
+    mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError)
+}
+
+extension ChunkSink {
+    mutating func write(_ bytes: [UInt8]) throws(LogStoreError) {
+        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer)) }
+    }
+
+    mutating func write(range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
+            guard !bytes.isEmpty else {
+                throw LogStoreError(.damaged, "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
+            }
+            try write(bytes)
+            offset += bytes.count
+        }
+    }
+}
+
+/// Gathers a chunk in memory.
+package struct MemoryChunkSink: ChunkSink {
+    package private(set) var data = Data()
+
+    package init() {}
+
+    package mutating func write(_ bytes: UnsafeRawBufferPointer) { data.append(contentsOf: bytes) }
+
+    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+        try write(range: range, of: file)
+    }
+}
+
+/// Counts and hashes a chunk on its way.
+package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
+    package private(set) var target: Target
+    package private(set) var bytes = 0
+    private var hash = SHA256()
+
+    package init(_ target: Target) { self.target = target }
+
+    package var digest: Data { Data(hash.finalize()) }
+
+    package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
+        self.bytes += bytes.count
+        hash.update(bufferPointer: bytes)
+        try target.write(bytes)
+    }
+
+    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+        try write(range: range, of: file)
+    }
+}
+
+/// Lets everything go: for a digest alone.
+package struct DiscardingChunkSink: ChunkSink {
+    package init() {}
+    package mutating func write(_ bytes: UnsafeRawBufferPointer) {}
+    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) {}
+}
+
+/// Appends to an open file; ranges of files are copied inside the kernel, and shared where the file system can.
+package struct FileChunkSink: ChunkSink {
+    private let descriptor: Int32
+    private let path: String
+
+    /// The descriptor stays the caller's.
+    package init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .system("writing", path) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+        var offset = off_t(range.lowerBound)
+        while offset < off_t(range.upperBound) {
+            let count = copy_file_range(file.descriptor, &offset, descriptor, nil, range.upperBound - Int(offset), 0)
+            if count < 0, errno == EINTR { continue }
+            // Pipes, and file systems that cannot.
+            guard count > 0 else { return try write(range: Int(offset)..<range.upperBound, of: file) }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import WireModel
+
+/// Reads one segment, in whichever form it lies there when it is opened; it stays readable when it is sealed or removed meanwhile.
+package final class SegmentReader {
+    package let name: SegmentName
+    /// Of a sealed one; made anew in memory where the file is lost or damaged.
+    package let index: SegmentIndex?
+    private let file: StoreFile
+    private let inflater: BlockInflater
+
+    /// - Throws: `.notFound` where nothing is left of it; `.damaged`, `.newer`.
+    package static func open(
+        _ name: SegmentName, in directory: StoreDirectory, inflater: BlockInflater
+    ) throws(LogStoreError) -> SegmentReader {
+        for _ in 0..<3 {
+            do throws(LogStoreError) { return try SegmentReader(name, in: directory, inflater: inflater) } catch {
+                // It may be sealed at this moment: index there, text gone.
+                guard error.code == .notFound else { throw error }
+            }
+        }
+        return try SegmentReader(name, in: directory, inflater: inflater)
+    }
+
+    private init(_ name: SegmentName, in directory: StoreDirectory, inflater: BlockInflater) throws(LogStoreError) {
+        let index = try Self.index(name, in: directory)
+        file = try StoreFile(reading: directory.path(name, index == nil ? .text : .sealed))
+        self.index = index
+        self.name = name
+        self.inflater = inflater
+        guard let index else { return }
+        let size = try file.byteCount()
+        guard size != index.whole.storedBytes else { return }
+        throw LogStoreError(
+            .damaged, "\(file.path) has \(size) bytes, its index says \(index.whole.storedBytes). `ws1log verify` tells more.")
+    }
+
+    /// `nil`: the text is what there is to read.
+    private static func index(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex? {
+        let hasText = directory.has(name, .text)
+        guard directory.has(name, .sealed), directory.has(name, .index) || !hasText else { return nil }
+        do { return try SegmentIndex(name, in: directory) } catch {
+            switch error.code {
+            case .damaged, .notFound: break
+            default: throw error
+            }
+            // The lines themselves tell; the text does where it is still there.
+            return hasText ? nil : try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown)
+        }
+    }
+
+    package var isSealed: Bool { index != nil }
+
+    /// What is known of it as a whole and by block; of a text, of the lines that are whole now.
+    /// - Returns: `nil` where there is no whole line.
+    package func stretches(epoch: LogEpochID) throws(LogStoreError) -> SegmentIndex? {
+        if let index { return index }
+        var builder = SegmentIndexBuilder(name, epoch: epoch)
+        var reader = try TextBlockReader(try file.duplicate())
+        while let text = try reader.next() { builder.add(text: text, stored: text) }
+        return builder.index()
+    }
+
+    /// The text of one block. Valid until the next call.
+    package func text(of block: SegmentIndex.Block) throws(LogStoreError) -> UnsafeRawBufferPointer {
+        try inflater.text(of: block, in: file)
+    }
+
+    /// Whole lines of a range of the text, in pieces.
+    /// - Parameters:
+    ///   - range: begins and ends at lines; what lies beyond the last whole line is left out.
+    ///   - isWanted: of a block, by what is known of it as a whole; others are not read. Texts have no blocks: all of it is read.
+    ///   - body: gets a piece and where in the text it begins; the piece is valid during the call.
+    package func read(
+        _ range: Range<Int>, where isWanted: (SegmentIndex.Stretch) -> Bool,
+        _ body: (UnsafeRawBufferPointer, Int) throws(LogStoreError) -> Void
+    ) throws(LogStoreError) {
+        guard let index else {
+            var reader = try TextBlockReader(try file.duplicate(), from: range.lowerBound, end: range.upperBound)
+            while let text = try reader.next() { try body(text, reader.offset - text.count) }
+            return
+        }
+        for block in index.blocks[index.blocks(overlapping: range)] where isWanted(block.stretch) {
+            let text = try inflater.text(of: block, in: file)
+            let part = max(range.lowerBound - block.rawOffset, 0)..<min(range.upperBound - block.rawOffset, text.count)
+            try body(UnsafeRawBufferPointer(rebasing: text[part]), block.rawOffset + part.lowerBound)
+        }
+    }
+
+    /// The compressed bytes of a range of the text that begins and ends at blocks, and lies in one piece in the file.
+    /// - Throws: `.damaged` where it does not.
+    package func storedRange(of range: Range<Int>) throws(LogStoreError) -> Range<Int> {
+        guard let index, case let blocks = index.blocks[index.blocks(overlapping: range)], let first = blocks.first, let last = blocks.last,
+            first.rawOffset == range.lowerBound, last.rawOffset + last.stretch.rawBytes == range.upperBound
+        else {
+            throw LogStoreError(.damaged, "\(file.path) has other blocks than when the chunks were planned. Plan them again.")
+        }
+        return first.storedOffset..<(last.storedOffset + last.stretch.storedBytes)
+    }
+
+    func copy(_ range: Range<Int>, to sink: inout some ChunkSink) throws(LogStoreError) { try sink.copy(range, of: file) }
+}
+
+extension SegmentIndex {
+    /// Which blocks hold bytes of a range of the text.
+    func blocks(overlapping range: Range<Int>) -> Range<Int> {
+        let first = blocks.partitioningIndex { $0.rawOffset + $0.stretch.rawBytes > range.lowerBound }
+        let end = blocks.partitioningIndex { $0.rawOffset >= range.upperBound }
+        return first..<max(first, end)
+    }
+}
+
+extension Array {
+    /// The first position from which on it holds; it holds for all that follow.
+    fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if holds(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
+
+extension Identifier where Subject == LogEpoch {
+    /// Where a store has not said its epoch.
+    package static var unknown: Self { Self(high: 0, low: 0) }
+}
