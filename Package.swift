@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "LogStore", targets: ["LogStore"]),
         .library(name: "DataSamplerMetrics", targets: ["DataSamplerMetrics"]),
         .executable(name: "ws1agent", targets: ["ws1agent"]),
+        .executable(name: "ws1log", targets: ["ws1log"]),
         .executable(name: "ws1collector", targets: ["ws1collector"]),
     ],
     dependencies: [
@@ -95,6 +96,8 @@ let package = Package(
         target(
             "AgentCommands",
             ["DataSampler", "RecordQueue", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
+        target("LogCommands", ["LogStore", "WireModel", crypto, argumentParser]),
+        .executableTarget(name: "ws1log", dependencies: ["LogCommands"], swiftSettings: settings),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
         // Collector, in flow order.
@@ -126,6 +129,7 @@ let package = Package(
             "DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
+        tests("LogCommands", ["LogStore", "WireModel", "ws1log", argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests(
             "Collector",

@@ -30,8 +30,6 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
         /// Least and greatest, microseconds since 1970.
         package var earliest: Int64
         package var latest: Int64
-        /// The most verbose level of its lines; `nil` where none has one.
-        package var level: LogLevel?
         /// SHA-256 of the text and of the gzip, where they are known from sealing: the chunk is one whole segment.
         package var rawDigest: Data?
         package var storedDigest: Data?

@@ -32,7 +32,7 @@ package struct ChunkPlanner {
             chunks.append(
                 ChunkPlan.Chunk(
                     type: piece.type, parts: [], rawBytes: 0, lines: 0, first: piece.first, last: piece.last, earliest: 0, latest: 0,
-                    level: nil, rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored, storedBytes: piece.digests?.storedBytes))
+                    rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored, storedBytes: piece.digests?.storedBytes))
         } else {
             // More than one segment: nobody has seen these bytes as a whole.
             let chunk = chunks.count - 1
@@ -44,7 +44,6 @@ package struct ChunkPlanner {
         chunks[chunk].lines = tally.lines
         chunks[chunk].last = piece.last
         (chunks[chunk].earliest, chunks[chunk].latest) = (tally.times.lowerBound, tally.times.upperBound)
-        chunks[chunk].level = tally.levelCounts.lastIndex { $0 > 0 }.flatMap { LogLevel(rawValue: $0 + 1) }
         append(piece.part, to: chunk)
     }
 

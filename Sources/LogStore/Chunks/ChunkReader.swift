@@ -6,7 +6,7 @@ import WireModel
 /// Produces the bytes of planned chunks. Holds a few blocks in memory. Not `Sendable`: one thread at a time; chunks depend on nothing but their
 /// plan, so several readers can share the work.
 package final class ChunkReader {
-    package enum Form: String, Sendable {
+    package enum Form: String, Codable, Sendable {
         case plain, gzip
     }
 
@@ -93,7 +93,9 @@ package final class ChunkReader {
                 let text = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[start...])
                 let block = UnsafeRawBufferPointer(rebasing: text.prefix(LineSlices.blockBytes(text, limit: LogLimits.blockBytes)))
                 start += block.count
-                do throws(GzipError) { return try compressor.compress(block) } catch { throw LogStoreError(.io, error.message, cause: error) }
+                do throws(GzipError) { return try compressor.compress(block) } catch {
+                    throw LogStoreError(.io, error.message, cause: error)
+                }
             }
             try sink.write(member)
         }
@@ -125,12 +127,14 @@ package final class ChunkReader {
 
     private func open(_ part: ChunkPlan.Part) throws(LogStoreError) -> SegmentReader {
         guard let name = part.name else {
-            throw LogStoreError(.newer, "the chunks were planned by a newer version, which knows `\(part.kind)` segments: update the program")
+            throw LogStoreError(
+                .newer, "the chunks were planned by a newer version, which knows `\(part.kind)` segments: update the program")
         }
         do { return try SegmentReader.open(name, in: directory, inflater: inflater) } catch {
             guard error.code == .notFound else { throw error }
             throw LogStoreError(
-                .notFound, "segment \(part.ordinal) is gone from \(directory.path): the store's limits removed it. Fetch again what is there.",
+                .notFound,
+                "segment \(part.ordinal) is gone from \(directory.path): the store's limits removed it. Fetch again what is there.",
                 cause: error)
         }
     }

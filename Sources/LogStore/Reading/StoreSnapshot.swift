@@ -44,4 +44,11 @@ package struct StoreSnapshot: Sendable {
             }
         }
     }
+
+    /// One segment of it.
+    package func only(_ segment: Segment) -> StoreSnapshot {
+        var copy = self
+        (copy.segments, copy.problems, copy.gone) = ([segment], [], [])
+        return copy
+    }
 }

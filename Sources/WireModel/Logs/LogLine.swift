@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where the fields of one line of a log lie: nothing is copied, nothing unescaped. Schemas/logs/FORMAT.md has the form.
 ///
 /// Reading is strict: what is not of the form is `nil`, for a viewer to show as it is and for `verify` to report.
@@ -34,13 +36,18 @@ package struct LogLine: Equatable, Sendable {
         }
         guard position > Self.numberOffset, position < count else { return nil }
         let categoryStart = position + 1
-        guard let categoryEnd = line[categoryStart..<count].firstIndex(of: space), categoryEnd > categoryStart else { return nil }
-        let messageEnd = line[(categoryEnd + 1)..<count].firstIndex(of: UInt8(ascii: "\t")) ?? count
+        guard let categoryEnd = Self.first(space, in: line, from: categoryStart, to: count), categoryEnd > categoryStart else { return nil }
+        let messageEnd = Self.first(UInt8(ascii: "\t"), in: line, from: categoryEnd + 1, to: count) ?? count
         self.time = time
         self.level = level
         self.number = LogNumber(value: number)
         category = categoryStart..<categoryEnd
         message = (categoryEnd + 1)..<messageEnd
         metadata = min(messageEnd + 1, count)..<count
+    }
+
+    private static func first(_ byte: UInt8, in line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Int? {
+        guard let base = line.baseAddress, start < end else { return nil }
+        return memchr(base + start, Int32(byte), end - start).map { UnsafeRawPointer($0) - base }
     }
 }

@@ -86,10 +86,12 @@ import WireModel
     }
 
     private func expectDamaged(_ text: Data, sourceLocation: SourceLocation = #_sourceLocation) {
-        #expect(sourceLocation: sourceLocation) {
-            try SegmentIndex(text: text, path: "x")
-        } throws: {
-            ($0 as? LogStoreError)?.code == .damaged
+        // Thousands of times: the macro only where it says something.
+        do {
+            _ = try SegmentIndex(text: text, path: "x")
+            Issue.record("taken for whole", sourceLocation: sourceLocation)
+        } catch {
+            if error.code != .damaged { Issue.record(error, sourceLocation: sourceLocation) }
         }
     }
 

@@ -1,0 +1,127 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import LogStore
+import Synchronization
+import WireModel
+
+/// Fetches chunks into a folder, several at a time, and goes on where an earlier attempt stopped.
+struct ChunkFetch: ~Copyable {
+    /// What the workers share.
+    private struct Progress: ~Copyable {
+        var journal: FetchJournal
+        var next = 0
+        var finished = 0
+        var results: [Int: (bytes: Int, digest: Data)] = [:]
+        var missing: [FetchManifest.Missing] = []
+        var failure: (any Error)?
+    }
+
+    /// Inflating is bound by the processor, copying by the disk; more threads help neither.
+    private static let maximumWorkers = 4
+
+    private let folder: ChunkFolder
+    private let directory: StoreDirectory
+    private let head: FetchJournal.Head
+    private let progress: Mutex<Progress>
+    /// Chunks that were there already, and are what was written.
+    let resumed: Int
+
+    init(
+        _ request: FetchRequest, _ snapshot: StoreSnapshot, _ name: ChunkName, into folder: ChunkFolder, filter: LogFilter,
+        problems: inout [ChunkPlan.Problem]
+    ) throws {
+        try folder.make()
+        let journal: FetchJournal
+        if let former = folder.isForced ? nil : try FetchJournal(resuming: folder.journalPath) {
+            guard former.head.request == request else {
+                throw LogCommandError(
+                    .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
+            }
+            journal = former
+        } else {
+            let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
+            let names = plan.chunks.enumerated().map { position, chunk in
+                name.file(
+                    position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: request.form == .gzip)
+            }
+            try folder.requireFree(names)
+            journal = try FetchJournal(FetchJournal.Head(request: request, plan: plan, names: names), at: folder.journalPath)
+        }
+        let head = journal.head
+        var progress = Progress(journal: journal)
+        for (position, done) in progress.journal.done
+        where head.names.indices.contains(position) && folder.holds(head.names[position], done) {
+            progress.results[position] = (done.bytes, done.sha256)
+        }
+        progress.finished = progress.results.count
+        resumed = progress.finished
+        directory = StoreDirectory(path: request.store)
+        self.folder = folder
+        self.head = head
+        self.progress = Mutex(progress)
+    }
+
+    /// - Parameter report: how many chunks of how many are there.
+    /// - Throws: what stopped it; what was written stays, for the next attempt. A chunk whose lines are gone or damaged stops nothing: it is
+    ///   `missing`.
+    func run(_ report: (Int, Int) -> Void) throws -> FetchManifest {
+        let all = head.plan.chunks.count
+        // Only one worker at a time is told.
+        nonisolated(unsafe) let report = report
+        DispatchQueue.concurrentPerform(iterations: min(Self.maximumWorkers, sysconf(Int32(_SC_NPROCESSORS_ONLN)), max(1, all))) { _ in
+            do { try work(report) } catch { progress.withLock { $0.failure = $0.failure ?? error } }
+        }
+        let manifest = try progress.withLock { progress in
+            if let failure = progress.failure { throw failure }
+            return manifest(progress.results, progress.missing)
+        }
+        try folder.write(manifest)
+        guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }
+        return manifest
+    }
+
+    private func work(_ report: (Int, Int) -> Void) throws {
+        let reader = try ChunkReader(head.plan, in: directory)
+        while let position = takeNext() {
+            let chunk = head.plan.chunks[position]
+            do {
+                let result = try folder.write(chunk, as: head.request.form, reader, to: head.names[position])
+                try progress.withLock { progress in
+                    try progress.journal.append(FetchJournal.Done(position: position, bytes: result.bytes, sha256: result.digest))
+                    progress.results[position] = result
+                }
+            } catch let error as LogStoreError where error.code == .notFound || error.code == .damaged {
+                progress.withLock {
+                    $0.missing.append(
+                        FetchManifest.Missing(order: position + 1, firstLine: chunk.first, lastLine: chunk.last, reason: error.message))
+                }
+            }
+            progress.withLock {
+                $0.finished += 1
+                report($0.finished, head.plan.chunks.count)
+            }
+        }
+    }
+
+    /// `nil` where all are taken, or another worker failed.
+    private func takeNext() -> Int? {
+        progress.withLock { progress in
+            while progress.results[progress.next] != nil { progress.next += 1 }
+            guard progress.failure == nil, progress.next < head.plan.chunks.count else { return nil }
+            progress.next += 1
+            return progress.next - 1
+        }
+    }
+
+    private func manifest(_ results: [Int: (bytes: Int, digest: Data)], _ missing: [FetchManifest.Missing]) -> FetchManifest {
+        let chunks = results.sorted { $0.key < $1.key }.map { position, result in
+            let chunk = head.plan.chunks[position]
+            return FetchManifest.Chunk(
+                order: position + 1, name: head.names[position], bytes: result.bytes, sha256: result.digest.hexadecimal,
+                level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.first,
+                lastLine: chunk.last, from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
+        }
+        return FetchManifest(chunks: chunks, missing: missing.sorted { $0.order < $1.order })
+    }
+}

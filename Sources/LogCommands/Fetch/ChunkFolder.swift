@@ -1,0 +1,66 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import LogStore
+import WireModel
+
+/// The directory that chunk files go to.
+struct ChunkFolder: Sendable {
+    static let manifestName = "manifest.json"
+
+    let path: String
+    /// Overwrite what is there.
+    let isForced: Bool
+
+    var journalPath: String { file(Self.manifestName + SegmentName.partialSuffix) }
+
+    func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    func make() throws(LogStoreError) {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
+    }
+
+    /// - Throws: where one of these is there already.
+    func requireFree(_ names: [String]) throws(LogCommandError) {
+        guard !isForced else { return }
+        for name in [Self.manifestName] + names where access(file(name), F_OK) == 0 {
+            throw LogCommandError(.failed, "\(file(name)) is there already: give another --output, or --force to overwrite it")
+        }
+    }
+
+    /// Whether a file is still what was written.
+    func holds(_ name: String, _ done: FetchJournal.Done) -> Bool {
+        guard let file = try? StoreFile(reading: file(name)), (try? file.byteCount()) == done.bytes else { return false }
+        var hash = SHA256()
+        var offset = 0
+        while let bytes = try? file.read(1 << 20, at: offset), !bytes.isEmpty {
+            hash.update(data: bytes)
+            offset += bytes.count
+        }
+        return Data(hash.finalize()) == done.sha256
+    }
+
+    /// Writes one chunk whole or not at all.
+    func write(
+        _ chunk: ChunkPlan.Chunk, as form: ChunkReader.Form, _ reader: ChunkReader, to name: String
+    ) throws(LogStoreError) -> (bytes: Int, digest: Data) {
+        let partial = file(name + SegmentName.partialSuffix)
+        let target = try StoreFile(replacing: partial)
+        var sink = FileChunkSink(descriptor: target.descriptor, path: partial)
+        do {
+            let result = try reader.write(chunk, as: form, to: &sink)
+            guard rename(partial, file(name)) == 0 else { throw LogStoreError.system("renaming", partial) }
+            return result
+        } catch {
+            unlink(partial)
+            throw error
+        }
+    }
+
+    func write(_ manifest: FetchManifest) throws {
+        let partial = file(Self.manifestName + ".new")
+        let target = try StoreFile(replacing: partial)
+        try target.write([UInt8](try JSONText.of(manifest)))
+        guard rename(partial, file(Self.manifestName)) == 0 else { throw LogStoreError.system("renaming", partial) }
+    }
+}

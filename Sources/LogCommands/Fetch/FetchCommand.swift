@@ -1,0 +1,131 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import LogStore
+import WireModel
+
+struct FetchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch", abstract: "Copies lines out of the store, byte for byte, in the order of the disk.",
+        discussion: """
+            With --chunks: files of at most 5,000,000 bytes of text each, cut at line ends, and manifest.json with their names, sizes and SHA-256. \
+            One after the other (cat NAMES) they are exactly the lines asked for; no lines, no files but the manifest. A fetch that was \
+            interrupted goes on where it was when it is given again. Without --chunks: one file, or standard output.
+
+            Fetching deletes nothing in the store.
+            """)
+
+    @Flag(help: "Write chunk files and a manifest.")
+    var chunks = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --chunks a directory, made if missing; the current one by default. Otherwise a file; standard output by default.",
+            valueName: "path"))
+    var output: String?
+
+    @Flag(help: "Compress: what is sealed is copied as it is stored.")
+    var gzip = false
+
+    @Flag(help: "Overwrite what is there, also what an interrupted fetch left.")
+    var force = false
+
+    @Flag(help: "Print the manifest as JSON; needs --chunks.")
+    var json = false
+
+    @Option(help: ArgumentHelp("Names the program in file names; ws1agent for an agent's data directory.", valueName: "name"))
+    var application: String?
+
+    @Option(help: ArgumentHelp("Names the device in file names; the host name by default.", valueName: "name"))
+    var deviceName: String?
+
+    @OptionGroup var filter: FilterOptions
+    @OptionGroup var store: StoreOptions
+
+    func validate() throws {
+        if json, !chunks { throw ValidationError("--json prints the manifest: give --chunks too") }
+    }
+
+    func run() throws {
+        let snapshot = try store.snapshot(filter.kinds)
+        var shortfall = Shortfall()
+        shortfall.add(snapshot.problems)
+        if chunks {
+            try fetchChunks(snapshot, &shortfall)
+        } else {
+            try fetchWhole(snapshot, &shortfall)
+        }
+        try shortfall.throwIfAny()
+    }
+
+    private var form: ChunkReader.Form { gzip ? .gzip : .plain }
+
+    private func fetchChunks(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
+        let request = FetchRequest(
+            store: snapshot.directory.path, form: form, kinds: filter.kinds.map(\.rawValue).sorted(), level: filter.level,
+            since: filter.since, until: filter.until, categories: filter.category, text: filter.text)
+        let name = ChunkName(application: application ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
+        let folder = ChunkFolder(path: output ?? ".", isForced: force)
+        var progress = ProgressLine(isShown: !json)
+        var problems: [ChunkPlan.Problem] = []
+        let fetch = try ChunkFetch(request, snapshot, name, into: folder, filter: filter.filter(), problems: &problems)
+        shortfall.add(problems)
+        let manifest = try fetch.run { done, all in progress.show(done, of: all, "chunks") }
+        progress.clear()
+        for missing in manifest.missing { shortfall.add(missing.reason) }
+
+        var standard = StandardOutput()
+        if json {
+            try standard.json(manifest)
+        } else {
+            let (bytes, raw) = manifest.chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
+            let resumed = fetch.resumed == 0 ? "" : ", \(fetch.resumed) of them there already"
+            try standard.line(
+                "\(manifest.chunks.count) chunks\(resumed), \(ByteText.of(bytes))\(gzip ? " (\(ByteText.of(raw)) of text)" : "") in \(folder.path)"
+            )
+        }
+        try standard.flush()
+    }
+
+    private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
+        var problems: [ChunkPlan.Problem] = []
+        let plan = try ChunkPlan(snapshot, filter: filter.filter(), problems: &problems)
+        shortfall.add(problems)
+        let reader = try ChunkReader(plan, in: snapshot.directory)
+        guard let output else {
+            var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
+            return try write(plan, reader, to: &sink, &shortfall)
+        }
+        guard force || access(output, F_OK) != 0 else {
+            throw LogCommandError(.failed, "\(output) is there already: give another --output, or --force to overwrite it")
+        }
+        let partial = output + SegmentName.partialSuffix
+        let file = try StoreFile(replacing: partial)
+        var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
+        try write(plan, reader, to: &sink, &shortfall)
+        guard rename(partial, output) == 0 else { throw LogStoreError.system("renaming", partial) }
+    }
+
+    private func write(
+        _ plan: ChunkPlan, _ reader: ChunkReader, to sink: inout FileChunkSink, _ shortfall: inout Shortfall
+    ) throws {
+        for chunk in plan.chunks {
+            do { _ = try reader.write(chunk, as: form, to: &sink) } catch {
+                if (error.cause as? POSIXError)?.code == .EPIPE { throw LogCommandError(.readerGone, error.message) }
+                guard error.code == .notFound || error.code == .damaged else { throw error }
+                shortfall.add(error.message)
+            }
+        }
+    }
+
+    private func defaultApplication(_ directory: StoreDirectory) -> String {
+        let parts = directory.path.split(separator: "/")
+        return parts.last == "logs" ? "ws1agent" : parts.last.map(String.init) ?? "logs"
+    }
+
+    private static var hostName: String {
+        var name = [UInt8](repeating: 0, count: 256)
+        let isKnown = name.withUnsafeMutableBytes { gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1) } == 0
+        return isKnown ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "device"
+    }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import LogStore
+import WireModel
+
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the segments of the store: what lies where, and how large.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var view: ViewOptions
+    @OptionGroup var store: StoreOptions
+
+    /// As printed with --json.
+    struct Segment: Codable, Equatable {
+        var name: String
+        var kind: String
+        var isSealed: Bool
+        var lines: Int
+        var rawBytes: Int
+        var storedBytes: Int
+        var firstLine: UInt64
+        var lastLine: UInt64
+        var earliest: String
+        var latest: String
+        /// Lines per level, most severe first.
+        var levels: [UInt64]
+    }
+
+    func run() throws {
+        let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases))
+        var output = StandardOutput()
+        let segments = snapshot.segments.map(Self.segment)
+        if json {
+            try output.json(segments)
+        } else {
+            let style = view.style(isTerminal: output.isTerminal)
+            var table = TextTable(
+                ["segment", "state", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"], right: [2, 3, 4, 7, 8, 9, 10])
+            for (segment, shown) in zip(snapshot.segments, segments) {
+                let times = segment.index.whole.times
+                table.add(
+                    [
+                        shown.name, shown.isSealed ? "sealed" : "active", "\(shown.lines)", ByteText.of(shown.rawBytes),
+                        ByteText.of(shown.storedBytes), Self.time(times.lowerBound, style), Self.time(times.upperBound, style),
+                    ] + shown.levels.map(String.init))
+            }
+            try output.write(table.text.utf8)
+        }
+        try output.flush()
+        var shortfall = Shortfall()
+        shortfall.add(snapshot.problems)
+        try shortfall.throwIfAny()
+    }
+
+    private static func segment(_ segment: StoreSnapshot.Segment) -> Segment {
+        let whole = segment.index.whole
+        return Segment(
+            name: segment.name.file(segment.isSealed ? .sealed : .text), kind: segment.name.kind.rawValue, isSealed: segment.isSealed,
+            lines: whole.lines, rawBytes: whole.rawBytes, storedBytes: whole.storedBytes, firstLine: whole.first.value,
+            lastLine: segment.index.last.value, earliest: LogTime.text(whole.times.lowerBound),
+            latest: LogTime.text(whole.times.upperBound),
+            levels: whole.levelCounts)
+    }
+
+    private static func time(_ time: Int64, _ style: LineStyle) -> String {
+        style.isLocalTime ? LineStyle.localTime(time) : LogTime.text(time)
+    }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import LogStore
+import WireModel
+
+struct StatsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stats", abstract: "Counts lines and bytes by level, type and category, and what was dropped by reason.",
+        discussion: "Reads the lines that are asked for; what was dropped is of the whole store.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var filter: FilterOptions
+    @OptionGroup var store: StoreOptions
+
+    struct Count: Codable, Equatable {
+        var lines = 0
+        var bytes = 0
+
+        mutating func add(_ bytes: Int) {
+            lines += 1
+            self.bytes += bytes
+        }
+    }
+
+    /// As printed with --json.
+    struct Statistics: Codable, Equatable {
+        var all = Count()
+        var levels: [String: Count] = [:]
+        var types: [String: Count] = [:]
+        var categories: [String: Count] = [:]
+        var segments = 0
+        var storedBytes = 0
+        var dropped: [String: [UInt64]] = [:]
+        var epoch: String?
+
+        mutating func add(_ line: UnsafeRawBufferPointer, _ fields: LogLine?, kind: SegmentName.Kind) {
+            all.add(line.count)
+            types[kind.rawValue, default: Count()].add(line.count)
+            levels[fields?.level.name ?? "none", default: Count()].add(line.count)
+            let category = fields.map { String(decoding: line[$0.category], as: UTF8.self) } ?? "-"
+            categories[category, default: Count()].add(line.count)
+        }
+    }
+
+    func run() throws {
+        let snapshot = try store.snapshot(filter.kinds)
+        let state = try snapshot.directory.readState()
+        var statistics = Statistics()
+        statistics.epoch = state?.epoch.description
+        for (reason, counts) in state?.dropped ?? [:] { statistics.dropped[reason.rawValue] = counts.list }
+        var shortfall = Shortfall()
+        shortfall.add(snapshot.problems)
+        let wanted = filter.filter()
+        for segment in snapshot.segments {
+            statistics.segments += 1
+            statistics.storedBytes += segment.index.whole.storedBytes
+            let lines = try MergedLines(snapshot.only(segment), filter: wanted)
+            lines.forEach { line in statistics.add(line, LogLine(line), kind: segment.name.kind) }
+            shortfall.add(lines.problems)
+        }
+        var output = StandardOutput()
+        if json { try output.json(statistics) } else { try output.write(Self.text(statistics).utf8) }
+        try output.flush()
+        try shortfall.throwIfAny()
+    }
+
+    private static func text(_ statistics: Statistics) -> String {
+        var text =
+            "\(statistics.all.lines) lines, \(ByteText.of(statistics.all.bytes)) of text; \(statistics.segments) segments, "
+            + "\(ByteText.of(statistics.storedBytes)) on disk\n"
+        func section(_ title: String, _ counts: [String: Count], order: [String]? = nil) {
+            guard !counts.isEmpty else { return }
+            var table = TextTable([title, "lines", "text"], right: [1, 2])
+            let names = order?.filter { counts[$0] != nil } ?? counts.keys.sorted { (counts[$1]!.lines, $0) < (counts[$0]!.lines, $1) }
+            for name in names { table.add([name, "\(counts[name]!.lines)", ByteText.of(counts[name]!.bytes)]) }
+            text += "\n" + table.text
+        }
+        section("level", statistics.levels, order: LogLevel.allCases.map(\.name) + ["none"])
+        section("type", statistics.types)
+        section("category", statistics.categories)
+        if !statistics.dropped.isEmpty {
+            var table = TextTable(["dropped", "E", "W", "I", "V"], right: [1, 2, 3, 4])
+            for (reason, counts) in statistics.dropped.sorted(by: { $0.key < $1.key }) { table.add([reason] + counts.map(String.init)) }
+            text += "\n" + table.text
+        }
+        return text
+    }
+}

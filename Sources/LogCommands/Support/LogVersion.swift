@@ -1,0 +1,4 @@
+/// The version printed by `--version`.
+enum LogVersion {
+    static let text = "1.0.0"
+}

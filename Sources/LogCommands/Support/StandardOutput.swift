@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Glibc
+
+/// Standard output, in large writes. Errors are those of whoever reads.
+struct StandardOutput: ~Copyable {
+    private static let bufferBytes = 64 << 10
+
+    private var buffer: [UInt8] = []
+    /// Whether each line should be seen at once.
+    let isTerminal = isatty(STDOUT_FILENO) == 1
+
+    mutating func write(_ bytes: some Collection<UInt8>) throws(LogCommandError) {
+        buffer.append(contentsOf: bytes)
+        if buffer.count >= Self.bufferBytes { try flush() }
+    }
+
+    mutating func line(_ text: String) throws(LogCommandError) {
+        try write(text.utf8)
+        try write(CollectionOfOne(UInt8(ascii: "\n")))
+    }
+
+    mutating func json(_ value: some Encodable) throws(LogCommandError) {
+        try write(try JSONText.of(value))
+    }
+
+    mutating func flush() throws(LogCommandError) {
+        var start = 0
+        while start < buffer.count {
+            let count = buffer.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress! + start, $0.count - start) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                throw errno == EPIPE
+                    ? LogCommandError(.readerGone, "nobody reads the output")
+                    : LogCommandError(.failed, "writing the output failed: \(String(cString: strerror(errno)))")
+            }
+            start += count
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+}
+
+/// Standard error, a line at a time.
+enum StandardError {
+    static func write(_ text: String) {
+        _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    static func warn(_ text: String) { write("ws1log: \(text)\n") }
+}
+
+/// JSON for people and scripts: sorted, one value, a line's end.
+enum JSONText {
+    static func of(_ value: some Encodable) throws(LogCommandError) -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+        do { return try encoder.encode(value) + Data("\n".utf8) } catch {
+            throw LogCommandError(.failed, "the result cannot be written as JSON: \(error)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,3 @@
+import LogCommands
+
+LogCommand.runAndExit()
