@@ -129,7 +129,7 @@ let package = Package(
             "DataSampler", ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
-        tests("LogCommands", ["LogStore", "WireModel", "ws1log", argumentParser]),
+        tests("LogCommands", ["LogStore", "WireModel", "ws1log", crypto, argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", logging]),
         tests(
             "Collector",

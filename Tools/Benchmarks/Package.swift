@@ -33,13 +33,14 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CFileCopy"),
         target("WireModel", [swiftProtobuf, crypto]),
         target("Gzip", ["CZlib"]),
         target("SQLite", ["CSQLite"]),
+        target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("SampleModules", ["WireModel", logging]),
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, crypto, logging]),
         target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
-        target("LogStore", ["WireModel", "Gzip", crypto, logging]),
         .executableTarget(
             name: "benchmarks",
             dependencies: [

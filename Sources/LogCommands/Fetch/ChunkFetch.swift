@@ -6,10 +6,9 @@ import Synchronization
 import WireModel
 
 /// Fetches chunks into a folder, several at a time, and goes on where an earlier attempt stopped.
-struct ChunkFetch: ~Copyable {
+final class ChunkFetch: Sendable {
     /// What the workers share.
-    private struct Progress: ~Copyable {
-        var journal: FetchJournal
+    private struct Progress {
         var next = 0
         var finished = 0
         var results: [Int: (bytes: Int, digest: Data)] = [:]
@@ -23,6 +22,7 @@ struct ChunkFetch: ~Copyable {
     private let folder: ChunkFolder
     private let directory: StoreDirectory
     private let head: FetchJournal.Head
+    private let journal: FetchJournal
     private let progress: Mutex<Progress>
     /// Chunks that were there already, and are what was written.
     let resumed: Int
@@ -33,7 +33,7 @@ struct ChunkFetch: ~Copyable {
     ) throws {
         try folder.make()
         let journal: FetchJournal
-        if let former = folder.isForced ? nil : try FetchJournal(resuming: folder.journalPath) {
+        if let former = folder.isForced ? nil : try FetchJournal.resuming(folder.journalPath) {
             guard former.head.request == request else {
                 throw LogCommandError(
                     .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
@@ -49,8 +49,8 @@ struct ChunkFetch: ~Copyable {
             journal = try FetchJournal(FetchJournal.Head(request: request, plan: plan, names: names), at: folder.journalPath)
         }
         let head = journal.head
-        var progress = Progress(journal: journal)
-        for (position, done) in progress.journal.done
+        var progress = Progress()
+        for (position, done) in journal.done
         where head.names.indices.contains(position) && folder.holds(head.names[position], done) {
             progress.results[position] = (done.bytes, done.sha256)
         }
@@ -59,6 +59,7 @@ struct ChunkFetch: ~Copyable {
         directory = StoreDirectory(path: request.store)
         self.folder = folder
         self.head = head
+        self.journal = journal
         self.progress = Mutex(progress)
     }
 
@@ -74,7 +75,7 @@ struct ChunkFetch: ~Copyable {
         }
         let manifest = try progress.withLock { progress in
             if let failure = progress.failure { throw failure }
-            return manifest(progress.results, progress.missing)
+            return listed(progress.results, progress.missing)
         }
         try folder.write(manifest)
         guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }
@@ -88,7 +89,7 @@ struct ChunkFetch: ~Copyable {
             do {
                 let result = try folder.write(chunk, as: head.request.form, reader, to: head.names[position])
                 try progress.withLock { progress in
-                    try progress.journal.append(FetchJournal.Done(position: position, bytes: result.bytes, sha256: result.digest))
+                    try journal.append(FetchJournal.Done(position: position, bytes: result.bytes, sha256: result.digest))
                     progress.results[position] = result
                 }
             } catch let error as LogStoreError where error.code == .notFound || error.code == .damaged {
@@ -114,7 +115,7 @@ struct ChunkFetch: ~Copyable {
         }
     }
 
-    private func manifest(_ results: [Int: (bytes: Int, digest: Data)], _ missing: [FetchManifest.Missing]) -> FetchManifest {
+    private func listed(_ results: [Int: (bytes: Int, digest: Data)], _ missing: [FetchManifest.Missing]) -> FetchManifest {
         let chunks = results.sorted { $0.key < $1.key }.map { position, result in
             let chunk = head.plan.chunks[position]
             return FetchManifest.Chunk(

@@ -47,7 +47,7 @@ struct ChunkFolder: Sendable {
         let partial = file(name + SegmentName.partialSuffix)
         let target = try StoreFile(replacing: partial)
         var sink = FileChunkSink(descriptor: target.descriptor, path: partial)
-        do {
+        do throws(LogStoreError) {
             let result = try reader.write(chunk, as: form, to: &sink)
             guard rename(partial, file(name)) == 0 else { throw LogStoreError.system("renaming", partial) }
             return result

@@ -4,7 +4,7 @@ import LogStore
 
 /// `manifest.json.partial`: what a fetch is about to write, then each chunk it has written, one JSON value to a line; so that the fetch can go on
 /// after an interruption. Appended only; a last line without its end was never written.
-struct FetchJournal: ~Copyable {
+final class FetchJournal: Sendable {
     /// The first line.
     struct Head: Codable, Equatable {
         var request: FetchRequest
@@ -22,18 +22,22 @@ struct FetchJournal: ~Copyable {
     private static let maximumBytes = 64 << 20
 
     let head: Head
-    private(set) var done: [Int: Done] = [:]
+    /// Written by earlier attempts.
+    let done: [Int: Done]
     private let file: StoreFile
 
     /// Begins a new one.
-    init(_ head: Head, at path: String) throws {
+    /// - Parameter done: of an earlier one, for the same.
+    init(_ head: Head, done: [Int: Done] = [:], at path: String) throws {
         self.head = head
+        self.done = done
         file = try StoreFile(replacing: path)
         try append(head)
+        for entry in done.values { try append(entry) }
     }
 
     /// Goes on with one that is there; `nil` where there is none, or its head was never written whole.
-    init?(resuming path: String) throws {
+    static func resuming(_ path: String) throws -> FetchJournal? {
         guard access(path, F_OK) == 0 else { return nil }
         let lines = try StoreFile(reading: path).readWhole(maximumBytes: Self.maximumBytes).split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -44,9 +48,7 @@ struct FetchJournal: ~Copyable {
             if let entry = try? decoder.decode(Done.self, from: line) { done[entry.position] = entry }
         }
         // Written anew without what was torn.
-        try self.init(head, at: path)
-        for entry in done.values { try append(entry) }
-        self.done = done
+        return try FetchJournal(head, done: done, at: path)
     }
 
     func append(_ value: some Encodable) throws { try file.write([UInt8](try JSONEncoder().encode(value)) + [UInt8(ascii: "\n")]) }

@@ -20,7 +20,8 @@ extension ChunkSink {
         while offset < range.upperBound {
             let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
             guard !bytes.isEmpty else {
-                throw LogStoreError(.damaged, "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
+                throw LogStoreError(
+                    .damaged, "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
             }
             try write(bytes)
             offset += bytes.count

@@ -5,7 +5,9 @@ import WireModel
 ///
 /// A value; the plan is made once, so what is written meanwhile is not part of it.
 public struct LogChunks: AsyncSequence, Sendable {
+    /// A chunk, whole.
     public typealias Element = LogChunk
+    /// What reading a chunk can throw.
     public typealias Failure = LogStoreError
 
     package let plan: ChunkPlan

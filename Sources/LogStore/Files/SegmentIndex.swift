@@ -61,7 +61,3 @@ package struct SegmentIndex: Equatable, Sendable {
         self.blocks = blocks
     }
 }
-
-/// What identifies a log store's numbers.
-package enum LogEpoch {}
-package typealias LogEpochID = Identifier<LogEpoch>

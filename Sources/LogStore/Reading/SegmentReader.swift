@@ -121,7 +121,7 @@ extension Array {
     }
 }
 
-extension Identifier where Subject == LogEpoch {
+extension Identifier where Subject == LogEpochSubject {
     /// Where a store has not said its epoch.
     package static var unknown: Self { Self(high: 0, low: 0) }
 }

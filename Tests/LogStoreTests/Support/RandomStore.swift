@@ -37,8 +37,8 @@ struct RandomStore {
         }
         let categories: [[String]] = [[], [], ["app.network"], ["app.*"], ["sync", "-"], ["none"]]
         return LogFilter(
-            level: generator.chance(0.4) ? .verbose : LogLevel.allCases.randomElement(using: &generator)!, since: time(0.4), until: time(0.4),
-            categories: categories.randomElement(using: &generator)!,
+            level: generator.chance(0.4) ? .verbose : LogLevel.allCases.randomElement(using: &generator)!,
+            since: time(0.4), until: time(0.4), categories: categories.randomElement(using: &generator)!,
             text: ["", "", "", "CACHE hit", "größe", "status 200", "attempt=7"].randomElement(using: &generator)!)
     }
 
