@@ -64,7 +64,8 @@ extension LogStore.Configuration {
     var session: SessionRecord {
         SessionRecord(
             application: applicationName, version: applicationVersion, process: getpid(), bootID: SystemClock.bootID(),
-            started: SystemClock.wallMicroseconds(), backtraces: Backtraces.path(from: getenv("SWIFT_BACKTRACE").map { String(cString: $0) }))
+            started: SystemClock.wallMicroseconds(),
+            backtraces: Backtraces.path(from: getenv("SWIFT_BACKTRACE").map { String(cString: $0) }))
     }
 
     var keeper: StoreKeeper {
