@@ -130,7 +130,7 @@ let package = Package(
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("LogCommands", ["LogStore", "WireModel", "ws1log", crypto, argumentParser]),
-        tests("CollectorStore", ["WireModel", "SQLite", logging]),
+        tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [

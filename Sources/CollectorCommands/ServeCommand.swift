@@ -33,7 +33,9 @@ struct ServeCommand: AsyncParsableCommand {
             let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
             let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
-            let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, logger: logger)
+            var logs = SQLiteLogArchive.Configuration()
+            logs.quotaBytes = settings.logQuotaBytes
+            let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let server = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, archive: archive,
                 settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })

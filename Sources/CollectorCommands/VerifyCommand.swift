@@ -7,8 +7,8 @@ struct VerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Prove from what is stored that every device's history is whole and unaltered.",
         discussion: """
-            Recomputes the chain over every stored record and compares it with links and marks; works beside a running collector. Exits 1
-            when anything is wrong, naming file, device, epoch, stream and numbers.
+            Recomputes the chain over every stored record and compares it with links and marks, and every chunk of a log with its digest;
+            works beside a running collector. Exits 1 when anything is wrong, naming file, device, epoch, stream and numbers.
 
             Examples:
               ws1collector verify --data /var/lib/ws1collector
@@ -30,6 +30,7 @@ struct VerifyCommand: AsyncParsableCommand {
                 print(
                     "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
                         + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
+                if report.chunks > 0 { print("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
             }
             let count = report.findings.count + Int(report.furtherFindings)
             guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }

@@ -21,6 +21,33 @@ package protocol LogArchive: Sendable {
 
     // MARK: What people ask
 
+    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not looked at.
+    /// - Parameters:
+    ///   - id: those below it; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage
+
+    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told or not.
+    /// - Parameter gzip: as one gzip member.
+    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent
+
+    /// What a deletion would take: every chunk that `chunks` tells of.
+    func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion
+
+    /// Deletes it. A chunk that was deleted is not taken again.
+    /// - Parameter confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any more.
+    func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion?
+
+    /// By organization and application.
+    /// - Parameter organization: `nil` for all.
+    func usage(organization: String?) async throws(StoreError) -> [LogUsageRow]
+
+    /// Newest first.
+    /// - Parameters:
+    ///   - command: those that answer it; `nil` for all.
+    ///   - limit: 1 to 1,000.
+    func uploads(of device: DeviceID, command: CommandID?, limit: Int) async throws(StoreError) -> [UploadRow]
+
     /// Newest first.
     /// - Parameters:
     ///   - organization: `nil` for all.
@@ -30,4 +57,10 @@ package protocol LogArchive: Sendable {
 
     /// Closes every file. Later calls throw `.shuttingDown`.
     func shutDown() async
+}
+
+/// Text on its way to somebody. One caller at a time; letting go of it ends it.
+package protocol LogContent: Sendable {
+    /// The next piece, about 128 KiB; `nil` at the end.
+    func next() async throws(StoreError) -> Data?
 }

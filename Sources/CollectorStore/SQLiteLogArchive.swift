@@ -79,6 +79,30 @@ package final class SQLiteLogArchive: LogArchive {
         try await catalog.complete(upload, gone: gone, from: device)
     }
 
+    package func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage {
+        try await catalog.chunks(query, below: id, limit: limit)
+    }
+
+    package func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent {
+        try LogReader(try await catalog.segments(query), of: query, order: order, gzip: gzip, catalog: catalog)
+    }
+
+    package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
+        try await catalog.deletion(query)
+    }
+
+    package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
+        try await catalog.delete(query, confirmation: confirmation)
+    }
+
+    package func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] {
+        try await catalog.usage(organization: organization)
+    }
+
+    package func uploads(of device: DeviceID, command: CommandID?, limit: Int) async throws(StoreError) -> [UploadRow] {
+        try await catalog.uploads(of: device, command: command, limit: limit)
+    }
+
     package func notices(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage {
         try await catalog.noticePage(organization: organization, below: id, limit: limit)
     }

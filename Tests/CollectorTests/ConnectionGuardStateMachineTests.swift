@@ -46,6 +46,18 @@ struct ConnectionGuardStateMachineTests {
         }
     }
 
+    @Test func aLongAnswerHasTimeForEachOfItsPartsWhileItIsRead() {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        _ = machine.requestEndArrived(now: Self.at(1))
+        #expect(machine.answerBodyWritten(now: Self.at(1)) == false, "before its head")
+        _ = machine.answerHeadWritten()
+        for second in [Int64(50), 100, 150] { #expect(machine.answerBodyWritten(now: Self.at(second)) == true) }
+        #expect(machine.deadlineReached(now: Self.at(209)) == .waitUntil(Self.at(210)))
+        #expect(machine.deadlineReached(now: Self.at(210)) == .close)
+        #expect(machine.answerBodyWritten(now: Self.at(211)) == false)
+    }
+
     @Test func lateHeadsIdleClientsAndUnreadAnswersEndTheConnection() {
         var silent = Self.machine()
         #expect(silent.deadlineReached(now: Self.at(14)) == .waitUntil(Self.at(15)))

@@ -73,8 +73,12 @@ struct CommandDocument {
         request.captureSeconds = seconds ?? 0
         request.maximumBytes = try fields?.integer("maximumBytes", 0...UInt64(Int64.max)) ?? 0
         request.categories = try fields?.texts("categories") ?? []
-        guard request.categories.count <= maximumCategories, request.categories.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
-            throw .invalidField("arguments.categories", "has more than \(maximumCategories) names, or one that is empty or over 255 bytes.")
+        guard request.categories.count <= maximumCategories,
+            request.categories.allSatisfy({ (1...LogLimits.categoryBytes).contains($0.utf8.count) })
+        else {
+            throw .invalidField(
+                "arguments.categories",
+                "has more than \(maximumCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes.")
         }
         request.text = try bounded(&fields, "text") ?? ""
         request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? false

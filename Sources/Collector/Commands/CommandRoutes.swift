@@ -9,9 +9,12 @@ import WireModel
 struct CommandRoutes: Sendable {
     static let bodyBytes = 64 * 1024
     static let keyBytes = 1...255
+    /// Of one request for logs; a device needs one.
+    static let maximumUploads = 100
 
     let registry: any DeviceRegistry
     let commands: any CommandRegistry
+    let archive: any LogArchive
     let reader: BodyReader
     let logger: Logger
 
@@ -33,8 +36,10 @@ struct CommandRoutes: Sendable {
             guard cursor.device == device.id, position != nil else { throw Problem.invalidParameter("cursor", "is of another list.") }
         }
         let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
+        var items: [CommandView] = []
+        for row in page.commands { items.append(try await view(row, now: exchange.now)) }
         return try Page(
-            items: try page.commands.map { try CommandView($0, now: exchange.now) },
+            items: items,
             next: page.next.map { PageCursor(device: device.id, before: $0.text).text }
         ).response()
     }
@@ -45,7 +50,16 @@ struct CommandRoutes: Sendable {
         guard let id = CommandID(exchange.parameters["command"] ?? ""), let row = try await commands.command(id, of: device.id) else {
             throw Problem.notFound("The device has no such command.")
         }
-        return try CommandView(row, now: exchange.now).response()
+        return try await view(row, now: exchange.now).response()
+    }
+
+    /// With what has come of it, where it asks for logs.
+    private func view(_ row: CommandRow, now: Int64) async throws -> CommandView {
+        var view = try CommandView(row, now: now)
+        if case .requestLogs = row.command.action {
+            view.uploads = try await archive.uploads(of: row.device, command: row.id, limit: Self.maximumUploads).map(UploadView.init)
+        }
+        return view
     }
 
     private func issue(_ exchange: Exchange) async throws -> Response {
@@ -68,7 +82,7 @@ struct CommandRoutes: Sendable {
             do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
                 throw Problem.ofCommand(error)
             }
-            let view = try CommandView(issued.row, now: exchange.now)
+            let view = try await view(issued.row, now: exchange.now)
             if issued.isNew {
                 logger.notice(
                     "command issued",

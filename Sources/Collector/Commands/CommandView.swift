@@ -19,6 +19,8 @@ struct CommandView: Encodable {
     var detail: String?
     var updatedAt: String?
     var deviceInformation: JSONValue?
+    /// Of a request for logs: what has come.
+    var uploads: [UploadView]?
 
     init(_ row: CommandRow, now: Int64) throws {
         id = row.id?.description ?? ""

@@ -82,7 +82,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             if action == .writeAsLast { head.headerFields[.connection] = "close" }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
-            guard state.writesAnswer else { return discard(promise) }
+            guard state.answerBodyWritten(now: .now()) else { return discard(promise) }
             context.write(data, promise: promise)
         case .end:
             let action = state.answerEndWritten(now: .now())

@@ -114,6 +114,14 @@ struct ConnectionGuardStateMachine {
     /// Whether parts of the answer that has begun still go out.
     var writesAnswer: Bool { phase == .open && answersBegun > answersEnded }
 
+    /// A part of an answer goes out. A long one may take as long as its reader goes on reading: each part has the time that a short answer has.
+    /// - Returns: whether it still goes out.
+    mutating func answerBodyWritten(now: NIODeadline) -> Bool {
+        guard writesAnswer else { return false }
+        if !answerIsLast { deadline = now + .seconds(limits.answerSeconds) }
+        return true
+    }
+
     mutating func answerEndWritten(now: NIODeadline) -> EndAction {
         guard writesAnswer else { return .discard }
         answersEnded += 1

@@ -6,7 +6,8 @@ package struct ConnectionLimits: Sendable, Equatable {
     package var idleSeconds: Int64
     /// From a request's header to its last byte, seconds: a body that trickles is refused with 408.
     package var bodySeconds: Int64
-    /// From a request's last byte to the last byte of its answer, seconds: a client that does not read is cut off.
+    /// From a request's last byte to its answer's, or from one part of a long answer to the next, seconds: a client that does not read is
+    /// cut off.
     package var answerSeconds: Int64
     /// How long a connection stays half open after a refusal, so that the answer is not lost to a reset, seconds.
     package var lingerSeconds: Int64

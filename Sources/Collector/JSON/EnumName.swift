@@ -28,9 +28,11 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
 
 extension EnumName<WireLogLevel> {
     static var logLevel: Self {
+        // The words that `LogLevel(name:)` takes, its names first.
         Self(
             prefix: "LOG_LEVEL_",
-            [("error", .error), ("warning", .warning), ("information", .information), ("verbose", .verbose)])
+            LogLevel.allCases.map { ($0.name, $0.wire) }
+                + ["info", "debug"].compactMap { word in LogLevel(name: word).map { (word, $0.wire) } })
     }
 }
 

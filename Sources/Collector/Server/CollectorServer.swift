@@ -19,10 +19,13 @@ package struct CollectorServer: Sendable {
         package var inflatedBytes: Int
         /// Bodies in memory at a time, and their bytes.
         package var budget: IngestBudget
+        /// Answers that stream logs at a time; each holds up to about 40 MiB.
+        package var logStreams: Int
 
         package init(
             host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
-            bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes, budget: IngestBudget = IngestBudget()
+            bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes, budget: IngestBudget = IngestBudget(),
+            logStreams: Int = 8
         ) {
             self.host = host
             self.port = port
@@ -30,6 +33,7 @@ package struct CollectorServer: Sendable {
             self.bodyBytes = bodyBytes
             self.inflatedBytes = inflatedBytes
             self.budget = budget
+            self.logStreams = logStreams
         }
     }
 
@@ -53,7 +57,8 @@ package struct CollectorServer: Sendable {
                 store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader, logger: logger
             ).routes
             + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
-            + CommandRoutes(registry: registry, commands: commands, reader: reader, logger: logger).routes
+            + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
+            + LogRoutes(archive: archive, registry: registry, streams: StreamLimit(settings.logStreams), logger: logger).routes
             + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes
             + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store, registry: registry).routes
         responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)

@@ -36,6 +36,11 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Connections at a time (default: 2048).", valueName: "count"))
     var maximumConnections: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Logs kept per organization and application, bytes of text; more are refused (default: 200000000).", valueName: "bytes"))
+    var logQuotaBytes: String?
+
     func settings() throws(CommandError) -> Settings {
         var flags: [Setting: String] = [:]
         flags[.data] = data
@@ -48,6 +53,7 @@ struct ServerOptions: ParsableArguments {
         flags[.maximumBodyBytes] = maximumBodyBytes
         flags[.maximumInflatedBytes] = maximumInflatedBytes
         flags[.maximumConnections] = maximumConnections
+        flags[.logQuotaBytes] = logQuotaBytes
         let environment = ProcessInfo.processInfo.environment
         var path = config
         if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }

@@ -1,4 +1,5 @@
 import Collector
+import CollectorStore
 import Configuration
 import Foundation
 import Logging
@@ -14,6 +15,7 @@ struct Settings: Equatable, Sendable {
     var maximumBodyBytes: Int
     var maximumInflatedBytes: Int
     var maximumConnections: Int
+    var logQuotaBytes: Int
 
     static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
 
@@ -63,6 +65,9 @@ struct Settings: Equatable, Sendable {
         maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
         maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
+        logQuotaBytes =
+            try given.number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000)
+            ?? SQLiteLogArchive.Configuration().quotaBytes
     }
 
     /// What `serve` listens with.

@@ -82,7 +82,7 @@ enum CollectorDatabase {
             row INTEGER PRIMARY KEY, upload INTEGER NOT NULL REFERENCES upload (row) ON DELETE CASCADE, number INTEGER NOT NULL,
             organization TEXT NOT NULL, application TEXT NOT NULL, test INTEGER NOT NULL, device BLOB NOT NULL, log_epoch BLOB NOT NULL,
             type INTEGER NOT NULL, ring INTEGER NOT NULL, file_name TEXT NOT NULL, raw_bytes INTEGER NOT NULL, raw_digest BLOB NOT NULL,
-            fate INTEGER NOT NULL, reason INTEGER, received INTEGER, path TEXT, stored_bytes INTEGER, stored_digest BLOB,
+            fate INTEGER NOT NULL, reason INTEGER, received INTEGER, deleted INTEGER, path TEXT, stored_bytes INTEGER, stored_digest BLOB,
             first_number INTEGER, last_number INTEGER, first_time INTEGER, last_time INTEGER, errors INTEGER, warnings INTEGER,
             informations INTEGER, verboses INTEGER, others INTEGER, UNIQUE (upload, number));
         CREATE INDEX chunk_list ON chunk (organization, row) WHERE fate = 2;

@@ -67,9 +67,15 @@ actor UploadCatalog {
         }
     }
 
+    /// How often it is looked for what may be forgotten.
+    private static let forgetSeconds: Int64 = 3600
+    private var nextForget: Int64 = 0
+
     /// Ends what has expired, and forgets what has been over for long. Cheap where there is nothing to do.
     func age() throws(StoreError) {
         let now = clock.now()
+        let forgets = now >= nextForget
+        if forgets { nextForget = now + Self.forgetSeconds * 1_000_000 }
         try transaction { () throws(SQLiteError) in
             let due = try connection.cached(
                 """
@@ -104,10 +110,11 @@ actor UploadCatalog {
                         "Upload \(upload.upload) was not completed in 7 days: \(upload.missing) of \(upload.chunks) chunks have not come.",
                     at: now)
             }
+            guard forgets else { return }
             let forget = try connection.cached(
                 """
                 DELETE FROM upload WHERE phase <> 1 AND ended <= ?1
-                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR received > ?1))
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1))
                 """)
             try forget.bind(now - Self.rememberedSeconds * 1_000_000)
             try forget.run()

@@ -12,8 +12,17 @@ package struct StoreVerifier {
 
     /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what retention left in the
     /// baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and that rows and counts agree.
+    /// Then every chunk of a log against the digest of what came.
     /// - Throws: where the directory or its `collector.sqlite` cannot be read at all; what is wrong with a record file is a finding.
     package func verify() throws(StoreError) -> VerifyReport {
+        var report = try verifyRecords()
+        if let connection = try CollectorDatabase.openReading(directory) {
+            try ChunkVerification(directory: directory, connection: connection).check(&report)
+        }
+        return report
+    }
+
+    private func verifyRecords() throws(StoreError) -> VerifyReport {
         try retryingWhenFilesGo { listing throws(StoreError) in
             var report = VerifyReport()
             for stream in StreamName.allCases {

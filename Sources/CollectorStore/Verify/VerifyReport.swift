@@ -9,6 +9,9 @@ package struct VerifyReport: Equatable, Sendable, Codable {
     package var recordBytes: UInt64 = 0
     package var rejected: UInt64 = 0
     package var lostAtCollector: UInt64 = 0
+    /// Of logs.
+    package var chunks = 0
+    package var chunkBytes: UInt64 = 0
     package var findings: [Finding] = []
     /// Findings beyond the limit, counted and not listed.
     package var furtherFindings = 0

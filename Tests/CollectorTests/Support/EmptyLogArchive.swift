@@ -15,6 +15,14 @@ struct EmptyLogArchive: LogArchive {
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
 
+    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { throw Self.none }
+    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent { throw Self.none }
+    func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { throw Self.none }
+    func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? { throw Self.none }
+    func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] { [] }
+    func uploads(of device: DeviceID, command: CommandID?, limit: Int) async throws(StoreError) -> [UploadRow] { [] }
+    private static let none = StoreError(.notFound, "no logs")
+
     func notices(organization: String?, below id: Int64?, limit: Int) async throws(StoreError) -> NoticePage {
         NoticePage(notices: [], next: nil)
     }

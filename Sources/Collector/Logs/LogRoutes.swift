@@ -1,0 +1,125 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import WireModel
+
+/// Logs as people see them: which chunks there are, the lines in them, and their end. Viewers read, operators delete.
+struct LogRoutes: Sendable {
+    private static let microsecondsPerDay: Int64 = 86_400_000_000
+
+    let archive: any LogArchive
+    let registry: any DeviceRegistry
+    let streams: StreamLimit
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/logs", .person(.viewer), handle: list),
+            Route(.get, "/api/v1/logs/content", .person(.viewer), handle: content),
+            Route(.get, "/api/v1/logs/usage", .person(.viewer), handle: usage),
+            Route(.delete, "/api/v1/logs", .person(.operator), handle: delete),
+            Route(.get, "/api/v1/devices/{device}/uploads", .person(.viewer), handle: uploads),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["limit", "cursor"]))
+        let page = try await archive.chunks(
+            try LogQuery(query, organization: exchange.person.organization), below: try query.numberCursor(), limit: try query.limit())
+        return try Page(items: page.chunks.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
+    }
+
+    private func usage(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        return try Page(items: try await archive.usage(organization: exchange.person.organization).map(LogUsageView.init), next: nil)
+            .response()
+    }
+
+    private func uploads(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["limit"])
+        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
+            let device = try await registry.device(id, organization: exchange.person.organization)
+        else { throw Problem.noDevice }
+        let rows = try await archive.uploads(of: device.id, command: nil, limit: try query.limit())
+        return try Page(items: rows.map(UploadView.init), next: nil).response()
+    }
+
+    // MARK: Content
+
+    private func content(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["order"]))
+        let logs = try LogQuery(query, organization: exchange.person.organization)
+        let order: LogOrder
+        switch query.text("order") {
+        case nil, "time": order = .time
+        case "number": order = .number
+        case .some(let text): throw Problem.invalidParameter("order", "is \(text); expected time or number.")
+        }
+        let gzip = Self.acceptsGzip(exchange.request)
+        guard let place = streams.take() else {
+            throw Problem.busy("As many logs are being read as the collector reads at a time (\(streams.limit)).")
+        }
+        let lines = try await archive.content(logs, order: order, gzip: gzip)
+        // What cannot be read is said while it still can be.
+        let first = try await lines.next()
+        var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store", .vary: "Accept-Encoding"]
+        if gzip { headers[.contentEncoding] = "gzip" }
+        let logger = logger
+        let body = ResponseBody { writer in
+            defer { place.giveBack() }
+            var piece = first
+            while let bytes = piece {
+                try await writer.write(ByteBuffer(bytes: bytes))
+                do throws(StoreError) { piece = try await lines.next() } catch {
+                    // The answer breaks off, which its reader sees.
+                    logger.error("logs cannot be read", metadata: ["error": "\(error)"])
+                    throw error
+                }
+            }
+            try await writer.finish(nil)
+        }
+        return Response(status: .ok, headers: headers, body: body)
+    }
+
+    static func acceptsGzip(_ request: Request) -> Bool {
+        (request.headers[.acceptEncoding] ?? "").split(separator: ",").contains { part in
+            let words = part.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+            guard words.first == "gzip" || words.first == "*" else { return false }
+            return !words.dropFirst().contains { $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0 }
+        }
+    }
+
+    // MARK: Deleting
+
+    private func delete(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
+        let person = try exchange.person
+        var logs = try LogQuery(query, organization: person.organization)
+        if let text = query.text("olderThanDays") {
+            guard let days = Int64(text), (1...36_500).contains(days) else {
+                throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
+            }
+            // From midnight, so that a confirmation holds for more than an instant.
+            logs.receivedBefore = (exchange.now / Self.microsecondsPerDay - days) * Self.microsecondsPerDay
+        }
+        guard let confirmation = query.text("confirm") else {
+            return try LogDeletionView(try await archive.deletion(logs), isDone: false).response()
+        }
+        guard let deleted = try await archive.delete(logs, confirmation: confirmation) else {
+            throw Problem(
+                status: 409, code: "confirmation-outdated", title: "Confirmation outdated",
+                detail: "This is not what would be deleted now. Ask again without `confirm`, and confirm what that tells.", retryable: false
+            )
+        }
+        logger.notice(
+            "logs deleted",
+            metadata: [
+                "person": "\(person.name)", "organization": "\(person.organization ?? "")", "chunks": "\(deleted.chunks)",
+                "raw.bytes": "\(deleted.rawBytes)",
+            ])
+        return try LogDeletionView(deleted, isDone: true).response()
+    }
+}

@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Gzip
+import WireModel
+
+/// Tells the lines a query matches, each once, in the order asked for, piece by piece.
+///
+/// By time the segments are merged: a segment is opened when the merge has come to its first line, so that only those are open that overlap in
+/// time. What they hold together is bounded: beyond that, those whose next line is furthest away give their text back.
+package actor LogReader: LogContent {
+    private let catalog: UploadCatalog
+    private let filter: LogFilter
+    private let matcher: LogLineMatcher
+    private let order: LogOrder
+    private let heldBytes: Int
+    private let held = HeldText()
+    private let compressor: GzipCompressor?
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.log-reader")
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// In the order in which they are opened, the next one last.
+    private var waiting: [LogSegment]
+    /// A heap by the present line.
+    private var open: [SegmentCursor] = []
+    private var isCompressed = false
+
+    /// One piece of the answer, about, bytes.
+    static let pieceBytes = 128 << 10
+    /// Text held for all open segments, bytes.
+    package static let standardHeldBytes = 32 << 20
+
+    init(
+        _ segments: [LogSegment], of query: LogQuery, order: LogOrder, gzip: Bool, catalog: UploadCatalog,
+        heldBytes: Int = LogReader.standardHeldBytes
+    ) throws(StoreError) {
+        self.catalog = catalog
+        self.order = order
+        self.heldBytes = heldBytes
+        filter = query.lines
+        matcher = LogLineMatcher(query.lines)
+        do throws(GzipError) { compressor = gzip ? try GzipCompressor() : nil } catch { throw StoreError(.overloaded, error.message) }
+        switch order {
+        case .time: waiting = segments.sorted { ($1.start, $1.key) < ($0.start, $0.key) }
+        case .number: waiting = segments.sorted { $1.key < $0.key }
+        }
+    }
+
+    /// The most bytes of text that were held at a time.
+    private(set) var mostHeldBytes = 0
+
+    package func next() async throws(StoreError) -> Data? {
+        if isCompressed { return nil }
+        var output: [UInt8] = []
+        output.reserveCapacity(Self.pieceBytes + 4096)
+        while output.count < Self.pieceBytes {
+            while let segment = waiting.last, isDue(segment) {
+                waiting.removeLast()
+                try await openSegment(segment)
+            }
+            guard let cursor = open.first else { break }
+            try cursor.write(to: &output)
+            if cursor.head == nil {
+                open.swapAt(0, open.count - 1)
+                open.removeLast()
+            }
+            sink(0)
+            bound()
+        }
+        guard let compressor else { return output.isEmpty ? nil : Data(output) }
+        return try compress(output, compressor)
+    }
+
+    /// A stream that has ended still has its trailer to come.
+    private func compress(_ output: [UInt8], _ compressor: GzipCompressor) throws(StoreError) -> Data {
+        var compressed = Data()
+        do throws(GzipError) {
+            try Data(output).withContiguousBytes { (bytes) throws(GzipError) in
+                try compressor.update(bytes) { compressed.append(contentsOf: $0) }
+            }
+            if output.isEmpty {
+                isCompressed = true
+                try compressor.finish { compressed.append(contentsOf: $0) }
+            } else {
+                // So that what there is can be read as it comes.
+                try compressor.flush { compressed.append(contentsOf: $0) }
+            }
+        } catch { throw StoreError(.internalFault, error.message) }
+        return compressed
+    }
+
+    private func isDue(_ segment: LogSegment) -> Bool {
+        guard let head = open.first?.head else { return true }
+        return order == .time && segment.start <= head.time
+    }
+
+    private func openSegment(_ segment: LogSegment) async throws(StoreError) {
+        let runs = try await catalog.runs(segment.runs)
+        let cursor = try SegmentCursor(segment.key, runs.map { RunCursor($0, filter, matcher, held) })
+        guard cursor.head != nil else { return }
+        open.append(cursor)
+        rise(open.count - 1)
+        bound()
+    }
+
+    private func bound() {
+        mostHeldBytes = max(mostHeldBytes, held.bytes)
+        guard held.bytes > heldBytes else { return }
+        for cursor in open.sorted(by: { Self.isBefore($1, $0) }) where held.bytes > heldBytes / 2 { cursor.release() }
+    }
+
+    // MARK: Heap
+
+    private static func isBefore(_ left: SegmentCursor, _ right: SegmentCursor) -> Bool {
+        guard let first = left.head, let second = right.head else { return left.head != nil }
+        return first.time == second.time ? left.key < right.key : first.time < second.time
+    }
+
+    private func rise(_ start: Int) {
+        var place = start
+        while place > 0, Self.isBefore(open[place], open[(place - 1) / 2]) {
+            open.swapAt(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    private func sink(_ start: Int) {
+        var place = start
+        while true {
+            let children = [2 * place + 1, 2 * place + 2].filter { $0 < open.count }
+            guard let least = children.min(by: { Self.isBefore(open[$0], open[$1]) }), Self.isBefore(open[least], open[place]) else {
+                return
+            }
+            open.swapAt(place, least)
+            place = least
+        }
+    }
+}

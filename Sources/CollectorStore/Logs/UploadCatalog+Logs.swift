@@ -1,0 +1,198 @@
+import Crypto
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// What people ask of logs.
+extension UploadCatalog {
+    /// Newest first.
+    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) throws(StoreError) -> ChunkPage {
+        var condition = ChunkCondition(query)
+        if let id { condition.add("c.row < ?", id) }
+        var rows = try read { () throws(SQLiteError) in
+            let statement = try connection.prepare(
+                """
+                SELECT c.row, u.id, c.number, c.device, c.organization, c.application, c.type, c.ring, c.test, u.command, c.log_epoch,
+                c.file_name, c.raw_bytes, c.stored_bytes, c.received, c.first_time, c.last_time, c.first_number, c.last_number, c.errors,
+                c.warnings, c.informations, c.verboses, c.others FROM chunk AS c JOIN upload AS u ON u.row = c.upload
+                WHERE \(condition.text) ORDER BY c.row DESC LIMIT \(limit + 1)
+                """)
+            try condition.bind(to: statement)
+            var rows: [ChunkRow] = []
+            while try statement.step() { rows.append(try Self.chunk(statement, path: connection.path)) }
+            return rows
+        }
+        guard rows.count > limit else { return ChunkPage(chunks: rows, next: nil) }
+        rows.removeLast()
+        return ChunkPage(chunks: rows, next: rows.last?.id)
+    }
+
+    private static func chunk(_ row: Statement, path: String) throws(SQLiteError) -> ChunkRow {
+        guard let upload = UploadID(row.data(1)), let device = DeviceID(row.data(3)), let epoch = LogEpochID(row.data(10)) else {
+            throw SQLiteError(code: .corrupt, message: "\(path): a chunk has ids that cannot be.", operation: "read chunk")
+        }
+        var times: ClosedRange<Int64>?
+        var numbers: ClosedRange<UInt64>?
+        if !row.isNull(15), row.int64(15) <= row.int64(16) { times = row.int64(15)...row.int64(16) }
+        if !row.isNull(17), row.int64(17) <= row.int64(18) { numbers = try row.uint64(17)...row.uint64(18) }
+        return ChunkRow(
+            id: row.int64(0), upload: upload, number: row.int(2), device: device, organization: row.string(4), application: row.string(5),
+            type: WireLogType(rawValue: row.int(6)).flatMap { LogType($0) }, ring: row.bool(7), test: row.bool(8),
+            command: row.optionalData(9).flatMap { CommandID($0) }, logEpoch: epoch, fileName: row.string(11), rawBytes: row.int(12),
+            storedBytes: row.int(13), received: row.int64(14), times: times, numbers: numbers,
+            levels: try [row.uint64(19), row.uint64(20), row.uint64(21), row.uint64(22)], otherLines: try row.uint64(23))
+    }
+
+    /// Runs of lines that a query may match, by segment, at one moment.
+    func segments(_ query: LogQuery) throws(StoreError) -> [LogSegment] {
+        let condition = ChunkCondition(query, runs: true)
+        let segments: [LogSegment.Key: LogSegment]? = try read { () throws(SQLiteError) in
+            let statement = try connection.prepare(
+                """
+                SELECT r.row, c.device, c.log_epoch, r.segment, r.first_time FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk
+                WHERE \(condition.text)
+                """)
+            try condition.bind(to: statement)
+            var segments: [LogSegment.Key: LogSegment] = [:]
+            var count = 0
+            while try statement.step() {
+                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else { continue }
+                count += 1
+                guard count <= LogSegment.maximumRuns else { return nil }
+                let key = LogSegment.Key(device: device, epoch: epoch, segment: try statement.uint64(3))
+                segments[key, default: LogSegment(key: key, start: .max)].add(run: statement.int64(0), from: statement.int64(4))
+            }
+            return segments
+        }
+        guard let segments else {
+            throw StoreError(.invalid, "more than \(LogSegment.maximumRuns) pieces of logs may match. Name a device, or a shorter time.")
+        }
+        return Array(segments.values)
+    }
+
+    /// What was there when it was asked for and has been deleted since is left out.
+    func runs(_ rows: [Int64]) throws(StoreError) -> [LogRun] {
+        try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2")
+            var runs: [LogRun] = []
+            for row in rows {
+                try statement.bind(row)
+                defer { statement.reset() }
+                guard try statement.step(), let pieces = statement.withBlob(2, { LogPiece.decode($0) }) else { continue }
+                runs.append(LogRun(path: files.path(statement.string(0)), segment: try statement.uint64(1), pieces: pieces))
+            }
+            return runs
+        }
+    }
+
+    func usage(organization: String?) throws(StoreError) -> [LogUsageRow] {
+        try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT organization, application, test, chunks, raw_bytes FROM log_usage WHERE (?1 IS NULL OR organization = ?1)
+                ORDER BY organization, application, test
+                """)
+            try statement.bind(organization)
+            var rows: [LogUsageRow] = []
+            while try statement.step() {
+                rows.append(
+                    LogUsageRow(
+                        organization: statement.string(0), application: statement.string(1), test: statement.bool(2),
+                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quotaBytes))
+            }
+            return rows
+        }
+    }
+
+    /// Newest first.
+    /// - Parameter command: those that answer it; `nil`: all.
+    func uploads(of device: DeviceID, command: CommandID?, limit: Int) throws(StoreError) -> [UploadRow] {
+        try age()
+        return try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT u.id, u.application, u.command, u.phase, u.begun, u.expires, u.ended, count(c.row), coalesce(sum(c.fate = 2), 0),
+                coalesce(sum(c.fate = 3), 0), coalesce(sum(c.fate = 4), 0), coalesce(sum(c.raw_bytes), 0),
+                coalesce(sum(c.raw_bytes) FILTER (WHERE c.fate = 2), 0) FROM upload AS u LEFT JOIN chunk AS c ON c.upload = u.row
+                WHERE u.device = ?1 AND (?2 IS NULL OR u.command = ?2) GROUP BY u.row ORDER BY u.row DESC LIMIT ?3
+                """)
+            try statement.bind(device.data, command?.data, limit)
+            var rows: [UploadRow] = []
+            while try statement.step() {
+                guard let upload = UploadID(statement.data(0)) else { continue }
+                rows.append(
+                    UploadRow(
+                        upload: upload, device: device, application: statement.string(1),
+                        command: statement.optionalData(2).flatMap { CommandID($0) },
+                        phase: UploadPhase(rawValue: statement.int(3)) ?? .expired, begun: statement.int64(4), expires: statement.int64(5),
+                        ended: statement.optionalInt64(6), chunks: statement.int(7), storedChunks: statement.int(8),
+                        goneChunks: statement.int(9), deletedChunks: statement.int(10), rawBytes: statement.int(11),
+                        storedRawBytes: statement.int(12)))
+            }
+            return rows
+        }
+    }
+
+    // MARK: Deleting
+
+    func deletion(_ query: LogQuery) throws(StoreError) -> LogDeletion {
+        try read { () throws(SQLiteError) in try countDeletion(query) }
+    }
+
+    /// Deletes what the confirmation tells of, and remembers that it was here.
+    /// - Returns: `nil` where that is not what there is any more; nothing is deleted then.
+    func delete(_ query: LogQuery, confirmation: String) throws(StoreError) -> LogDeletion? {
+        let now = clock.now()
+        let condition = ChunkCondition(query)
+        let deleted: (plan: LogDeletion, paths: [String])? = try transaction { () throws(SQLiteError) in
+            let plan = try countDeletion(query)
+            guard plan.confirmation == confirmation else { return nil }
+            let select = try connection.prepare(
+                "SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path FROM chunk AS c WHERE \(condition.text)")
+            try condition.bind(to: select)
+            var rows: [Int64] = []
+            var paths: [String] = []
+            var freed: [UsageKey: (chunks: Int, rawBytes: Int)] = [:]
+            while try select.step() {
+                rows.append(select.int64(0))
+                paths.append(files.path(select.string(5)))
+                let key = UsageKey(organization: select.string(1), application: select.string(2), test: select.bool(3))
+                let former = freed[key] ?? (0, 0)
+                freed[key] = (former.chunks + 1, former.rawBytes + select.int(4))
+            }
+            let mark = try connection.cached(
+                "UPDATE chunk SET fate = \(ChunkFate.deleted.rawValue), deleted = ?, path = NULL WHERE row = ?")
+            let forget = try connection.cached("DELETE FROM log_run WHERE chunk = ?")
+            for row in rows {
+                try mark.bind(now, row)
+                try mark.run()
+                try forget.bind(row)
+                try forget.run()
+            }
+            for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
+            return (plan, paths)
+        }
+        guard let deleted else { return nil }
+        files.remove(deleted.paths)
+        return deleted.plan
+    }
+
+    private func countDeletion(_ query: LogQuery) throws(SQLiteError) -> LogDeletion {
+        let condition = ChunkCondition(query)
+        let statement = try connection.prepare(
+            """
+            SELECT count(*), count(DISTINCT c.device), coalesce(sum(c.raw_bytes), 0),
+            coalesce(sum(c.errors + c.warnings + c.informations + c.verboses + c.others), 0), coalesce(sum(c.row), 0),
+            coalesce(max(c.row), 0), coalesce(sum(c.row % 65521 * c.row % 2147483647), 0) FROM chunk AS c WHERE \(condition.text)
+            """)
+        try condition.bind(to: statement)
+        guard try statement.step() else { return LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "") }
+        defer { statement.reset() }
+        let facts = (0..<7).map { String(statement.int64($0)) }.joined(separator: " ")
+        let digest = SHA256.hash(data: Data("\(query)\n\(facts)".utf8))
+        return LogDeletion(
+            chunks: statement.int(0), devices: statement.int(1), rawBytes: statement.int(2), lines: try statement.uint64(3),
+            confirmation: Data(digest.prefix(16)).hexadecimal)
+    }
+}

@@ -1,0 +1,121 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import SQLite
+import WireModel
+
+/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against quotas is what is kept.
+struct ChunkVerification {
+    let directory: DataDirectory
+    let connection: Connection
+
+    private struct Entry {
+        var row: Int64
+        var path: String
+        var bytes: Int
+        var digest: Data
+        var device: String
+    }
+
+    func check(_ report: inout VerifyReport) throws(StoreError) {
+        guard try StoreError.mapping({ () throws(SQLiteError) in try connection.userVersion }) >= 3 else { return }
+        try checkUsage(&report)
+        var last: Int64 = 0
+        while true {
+            let entries = try entries(after: last)
+            guard let newest = entries.last else { return }
+            for entry in entries { try check(entry, &report) }
+            last = newest.row
+        }
+    }
+
+    private func entries(after row: Int64) throws(StoreError) -> [Entry] {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
+                """)
+            try statement.bind(row)
+            var entries: [Entry] = []
+            while try statement.step() {
+                entries.append(
+                    Entry(
+                        row: statement.int64(0), path: statement.string(1), bytes: statement.int(2), digest: statement.data(3),
+                        device: DeviceID(statement.data(4))?.description ?? ""))
+            }
+            return entries
+        }
+    }
+
+    private func check(_ entry: Entry, _ report: inout VerifyReport) throws(StoreError) {
+        let file = "chunks/\(entry.path)"
+        func finding(_ code: VerifyReport.Finding.Code, _ message: String) {
+            report.add(.init(code: code, file: file, device: entry.device, message: message))
+        }
+        guard let found = try digest(of: "\(directory.chunksPath)/\(entry.path)", finding) else {
+            // People may have deleted it beside us.
+            if try isKept(entry.row), !DataDirectory.exists("\(directory.chunksPath)/\(entry.path)") {
+                finding(.missing, "the file of a chunk that is kept is not there.")
+            }
+            return
+        }
+        report.chunks += 1
+        report.chunkBytes += UInt64(found.bytes)
+        guard found.bytes != entry.bytes || found.digest != entry.digest else { return }
+        finding(.altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
+    }
+
+    /// `nil` where the file is not there, or cannot be read, which is a finding.
+    private func digest(
+        of path: String, _ finding: (VerifyReport.Finding.Code, String) -> Void
+    ) throws(StoreError) -> (digest: Data, bytes: Int)? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            if errno != ENOENT { finding(.unreadable, DataDirectory.failure("open", path).message) }
+            return nil
+        }
+        defer { close(descriptor) }
+        var hash = SHA256()
+        var total = 0
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                finding(.unreadable, DataDirectory.failure("read", path).message)
+                return nil
+            }
+            if count == 0 { return (Data(hash.finalize()), total) }
+            buffer.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            total += count
+        }
+    }
+
+    private func isKept(_ row: Int64) throws(StoreError) -> Bool {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached("SELECT 1 FROM chunk WHERE row = ? AND fate = 2")
+            try statement.bind(row)
+            defer { statement.reset() }
+            return try statement.step()
+        }
+    }
+
+    private func checkUsage(_ report: inout VerifyReport) throws(StoreError) {
+        let wrong = try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.prepare(
+                """
+                SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), coalesce(sum(c.raw_bytes), 0) FROM log_usage AS u
+                LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
+                GROUP BY u.organization, u.application, u.test HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
+                """)
+            var wrong: [String] = []
+            while try statement.step() {
+                wrong.append(
+                    "logs of \(statement.string(1)) in \(statement.string(0)): \(statement.int(2)) chunks and \(statement.int(3)) bytes are "
+                        + "counted, \(statement.int(4)) and \(statement.int(5)) are kept.")
+            }
+            return wrong
+        }
+        for message in wrong { report.add(.init(code: .miscounted, file: "collector.sqlite", message: message)) }
+    }
+}

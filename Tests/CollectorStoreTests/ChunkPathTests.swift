@@ -1,0 +1,28 @@
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct ChunkPathTests {
+    @Test(arguments: [
+        ("com.example.kiosk", "com.example.kiosk"), ("", "%"), ("..", "%2e."), (".", "%2e"), ("../x", "%2e.%2fx"), ("a/b", "a%2fb"),
+        ("a b", "a%20b"), ("ü", "%c3%bc"), ("%2e", "%252e"), ("a\0b", "a%00b"), ("A_b-9", "A_b-9"),
+    ])
+    func everyNameIsOneComponent(_ name: String, _ expected: String) {
+        #expect(ChunkPath.component(name) == expected)
+    }
+
+    @Test func longNamesStayApartAndFitEveryFileSystem() {
+        let names = [String(repeating: "x", count: 255), String(repeating: "x", count: 254), String(repeating: "/", count: 255)]
+        let components = names.map(ChunkPath.component)
+        #expect(Set(components).count == 3 && components.allSatisfy { $0.utf8.count <= 120 })
+        // No other name gives the same.
+        #expect(ChunkPath.component(components[0]) != components[0])
+    }
+
+    @Test func theFileIsNamedByUploadAndNumber() {
+        let (device, upload) = (DeviceID(high: 1, low: 2), UploadID(high: 3, low: 4))
+        let path = ChunkPath(organization: "default", application: "", device: device, upload: upload, number: 7)
+        #expect(path.text == "default/%/\(device)/\(upload)-0007.log.gz")
+    }
+}

@@ -1,0 +1,84 @@
+import Crypto
+import Foundation
+import Gzip
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct ChunkScanTests {
+    private static func scan(_ gzip: Data, of text: Data) throws -> ChunkScan {
+        try ChunkScan(gzip, rawBytes: text.count, rawDigest: Data(SHA256.hash(data: text)))
+    }
+
+    @Test func stretchesTileTheFileAndEachIsGzipOfWholeLines() throws {
+        let (text, gzip) = try LogDevice.chunk(segment: 3, 1...5000, padding: 80)
+        let scan = try Self.scan(gzip, of: text)
+        let pieces = try #require(scan.runs[3])
+        #expect(scan.runs.count == 1 && pieces.count > 5)
+        var (offset, inflated, lines) = (UInt64(0), Data(), UInt64(0))
+        for piece in pieces {
+            #expect(piece.storedOffset == offset)
+            offset += UInt64(piece.storedBytes)
+            let part = try GzipCodec.decompress(gzip[Int(piece.storedOffset)..<Int(offset)])
+            #expect(part.count == piece.rawBytes && part.last == UInt8(ascii: "\n"))
+            inflated += part
+            lines += piece.levelCounts.reduce(0, +)
+        }
+        #expect(offset == gzip.count && inflated == text && lines == 5000)
+        #expect(scan.levels == [500, 0, 4500, 0] && scan.otherLines == 0)
+        #expect(scan.numbers == 3_000_001...3_005_000)
+        #expect(scan.storedDigest == Data(SHA256.hash(data: gzip)))
+    }
+
+    @Test func oneMemberOfEverythingIsOneStretch() throws {
+        let (text, _) = try LogDevice.chunk(segment: 1, 1...3000)
+        let scan = try Self.scan(try GzipCodec.compress(text), of: text)
+        #expect(scan.runs[1]?.count == 1)
+    }
+
+    @Test func aMemberThatEndsInsideALineEndsNoStretch() throws {
+        let (text, _) = try LogDevice.chunk(segment: 1, 1...3000)
+        let middle = text.count / 2 + 1
+        let gzip = try GzipCodec.compress(text[..<middle]) + GzipCodec.compress(text[middle...])
+        let pieces = try #require(try Self.scan(gzip, of: text).runs[1])
+        #expect(pieces.count == (text[middle - 1] == UInt8(ascii: "\n") ? 2 : 1))
+        #expect(pieces.reduce(0) { $0 + Int($1.rawBytes) } == text.count)
+    }
+
+    @Test func linesOfSeveralSegmentsAreRunsOfTheirOwnOverTheSameStretches() throws {
+        let (first, second) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
+        let text = first.text + second.text
+        let scan = try Self.scan(try GzipCodec.compress(text), of: text)
+        #expect(scan.runs.count == 2 && scan.runs[1]?.first?.storedOffset == scan.runs[2]?.first?.storedOffset)
+        #expect(scan.runs[1]?.first?.lastNumber == 1_000_050 && scan.runs[2]?.first?.firstNumber == 2_000_001)
+    }
+
+    @Test func linesOfNoFormAreCountedAndTheLastNeedsNoEnd() throws {
+        let text = Data("what is this\n2026-03-01T12:00:00.000000Z E 1000001 app x".utf8)
+        let scan = try Self.scan(try GzipCodec.compress(text), of: text)
+        #expect(scan.otherLines == 1 && scan.levels == [1, 0, 0, 0])
+    }
+
+    @Test func aLineForEverySegmentIsRefusedBeforeTheIndexIsLargerThanTheLog() throws {
+        let text = Data(
+            (1...40_000).map { "2026-03-01T12:00:00.000000Z E \($0)000001 a x\n" }.joined().utf8)
+        #expect(throws: UploadError.self) { try Self.scan(try GzipCodec.compress(text), of: text) }
+    }
+
+    @Test func truncatedAtAnyByteItIsDamaged() throws {
+        let (text, gzip) = try LogDevice.chunk(segment: 1, 1...5)
+        for length in 0..<gzip.count {
+            #expect(throws: UploadError.self) { try Self.scan(gzip.prefix(length), of: text) }
+        }
+    }
+
+    @Test func piecesAreReadAsTheyWereWritten() throws {
+        let (text, gzip) = try LogDevice.chunk(segment: 3, 1...5000, padding: 80)
+        let pieces = try #require(try Self.scan(gzip, of: text).runs[3])
+        let bytes = LogPiece.encode(pieces)
+        #expect(bytes.count == 64 * pieces.count)
+        #expect(bytes.withUnsafeBytes { LogPiece.decode($0) } == pieces)
+        #expect(bytes.dropLast().withUnsafeBytes { LogPiece.decode($0) } == nil)
+    }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import Glibc
+import Gzip
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct LogArchiveTests {
+    @Test func whatWasAnsweredIsThereAfterEveryEnd() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        let chunk = try LogDevice.chunk(segment: 1, 1...500)
+        let upload = try await device.upload([chunk], to: archive)
+        // As kill -9 leaves it at this moment.
+        let copy = try directory.copy()
+        let reopened = try SQLiteLogArchive.open(copy)
+        let standing = try await reopened.standing(of: upload, from: device.row.id)
+        #expect(standing.storedChunks == 1 && standing.missing.isEmpty && standing.storedRawBytes == chunk.text.count)
+        #expect(try await reopened.text() == chunk.text)
+        #expect(try copy.verify().isWhole && copy.verify().chunks == 1)
+        await reopened.shutDown()
+        await archive.shutDown()
+    }
+
+    @Test func aCrashBeforeTheRowLeavesAFileThatIsRemovedAtTheNextStart() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        let (kept, lost) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
+        let upload = UploadID.random()
+        _ = try await archive.begin(try device.manifest(upload, [kept.text, lost.text]), from: device.row)
+        _ = try await archive.store(kept.gzip, chunk: 1, of: upload, from: device.row.id)
+        // The points a kill can come at: while the file is written, when it is written, when it has its name.
+        let files = ChunkFiles(directory: DataDirectory(path: directory.path))
+        let path = ChunkPath(
+            organization: "default", application: device.row.application, device: device.row.id, upload: upload, number: 2)
+        _ = try files.write(lost.gzip.prefix(10), for: path)
+        _ = try files.write(lost.gzip, for: path)
+        try files.publish(try files.write(lost.gzip, for: path), as: path)
+        #expect(directory.chunkFiles.count == 4)
+        #expect(try await archive.text() == kept.text)
+        await archive.shutDown()
+        let reopened = try SQLiteLogArchive.open(directory)
+        #expect(directory.chunkFiles.count == 1)
+        #expect(try await reopened.standing(of: upload, from: device.row.id).missing == [2])
+        _ = try await reopened.store(lost.gzip, chunk: 2, of: upload, from: device.row.id)
+        #expect(try await reopened.text() == kept.text + lost.text)
+        await reopened.shutDown()
+    }
+
+    @Test func aCrashBetweenDeletingAndRemovingLeavesNoFile() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
+        await archive.shutDown()
+        try directory.execute("UPDATE chunk SET fate = 4, deleted = 1, path = NULL", on: directory.path + "/collector.sqlite")
+        #expect(directory.chunkFiles.count == 1)
+        await (try SQLiteLogArchive.open(directory)).shutDown()
+        #expect(directory.chunkFiles.isEmpty)
+    }
+
+    @Test func whatWasDeletedIsRememberedForSixtyDaysAndWhatIsKeptForAsLong() async throws {
+        let (directory, device, clock) = (try TemporaryDirectory(), LogDevice(), ManualStoreClock())
+        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let chunk = try LogDevice.chunk(segment: 1, 1...50)
+        var uploads: [UploadID] = []
+        for _ in 0..<2 {
+            uploads.append(try await device.upload([chunk], to: archive))
+            _ = try await archive.complete(try #require(uploads.last), gone: [], from: device.row.id)
+        }
+        let newest = try #require(try await archive.chunks(LogQuery(), below: nil, limit: 1).chunks.first)
+        #expect(newest.upload == uploads[1])
+        let query = LogQuery(chunks: [newest.id])
+        let plan = try await archive.deletion(query)
+        #expect(try await archive.delete(query, confirmation: plan.confirmation) == plan)
+        clock.advance(days: 59)
+        for upload in uploads { #expect(try await archive.standing(of: upload, from: device.row.id).phase == .complete) }
+        clock.advance(days: 2)
+        #expect(try await archive.standing(of: uploads[0], from: device.row.id).storedChunks == 1)
+        await #expect(throws: UploadError.unknownUpload) { try await archive.standing(of: uploads[1], from: device.row.id) }
+        #expect(try await archive.text() == chunk.text)
+        await archive.shutDown()
+    }
+
+    @Test func anotherProcessCannotHoldTheSameChunks() async throws {
+        let directory = try TemporaryDirectory()
+        let archive = try SQLiteLogArchive.open(directory)
+        #expect(throws: StoreError.self) { try SQLiteLogArchive.open(directory) }
+        await archive.shutDown()
+        await (try SQLiteLogArchive.open(directory)).shutDown()
+    }
+
+    @Test func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        for segment in 1...3 { try await device.upload([try LogDevice.chunk(segment: UInt64(segment), 1...50)], to: archive) }
+        await archive.shutDown()
+        #expect(try directory.verify().isWhole)
+        let files = directory.chunkFiles
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/chunks/\(files[0])"))
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: "\(directory.path)/chunks/\(files[0])"))
+        try FileManager.default.removeItem(atPath: "\(directory.path)/chunks/\(files[1])")
+        try directory.execute("UPDATE log_usage SET raw_bytes = raw_bytes + 1", on: directory.path + "/collector.sqlite")
+        let report = try directory.verify()
+        #expect(Set(report.findings.map(\.code)) == [.altered, .missing, .miscounted] && report.findings.count == 3)
+        #expect(report.findings.first { $0.code == .altered }?.file == "chunks/\(files[0])")
+        #expect(report.findings.first { $0.code == .missing }?.device == device.row.id.description)
+        #expect(report.chunks == 2)
+    }
+
+    @Test func aChunkThatWasAlteredOnDiskBreaksTheAnswerOff() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
+        let file = "\(directory.path)/chunks/\(directory.chunkFiles[0])"
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+        bytes[bytes.count / 2] ^= 0x10
+        try bytes.write(to: URL(fileURLWithPath: file))
+        await #expect(throws: StoreError.self) { try await archive.text() }
+        // What was deleted behind the archive's back is left out.
+        try FileManager.default.removeItem(atPath: file)
+        #expect(try await archive.text().isEmpty)
+        await archive.shutDown()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs to mount a file system"))
+    func aFullDiskRefusesTheChunkAndLeavesNothingHalf() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        guard mount("tmpfs", directory.path, "tmpfs", 0, "size=2m") == 0 else { return }
+        defer { umount2(directory.path, Int32(MNT_DETACH)) }
+        let archive = try SQLiteLogArchive.open(directory)
+        let noise = try Self.noise(segment: 1, bytes: 3_000_000)
+        let upload = UploadID.random()
+        _ = try await archive.begin(try device.manifest(upload, [noise.text]), from: device.row)
+        do {
+            _ = try await archive.store(noise.gzip, chunk: 1, of: upload, from: device.row.id)
+            Issue.record("it was taken")
+        } catch .store(let error) {
+            #expect(error.code == .diskFull)
+        }
+        #expect(directory.chunkFiles.isEmpty)
+        #expect(try await archive.standing(of: upload, from: device.row.id).missing == [1])
+        #expect(mount("tmpfs", directory.path, "tmpfs", UInt(MS_REMOUNT), "size=16m") == 0)
+        #expect(try await archive.store(noise.gzip, chunk: 1, of: upload, from: device.row.id).storedChunks == 1)
+        #expect(try await archive.text() == noise.text)
+        await archive.shutDown()
+    }
+
+    @Test func chunksAreRefusedBeforeTheDiskIsFull() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        var configuration = SQLiteLogArchive.Configuration()
+        configuration.leastFreeBytes = .max
+        let archive = try SQLiteLogArchive.open(
+            directory: directory.path, clock: ManualStoreClock(), configuration: configuration, logger: quietLogger)
+        await #expect(throws: UploadError.self) { try await device.upload([try LogDevice.chunk(segment: 1, 1...5)], to: archive) }
+        #expect(directory.chunkFiles.isEmpty)
+        await archive.shutDown()
+    }
+
+    /// Lines that cannot be compressed well.
+    private static func noise(segment: UInt64, bytes: Int) throws -> (text: Data, gzip: Data) {
+        var generator = SystemRandomNumberGenerator()
+        var text = ""
+        var position: UInt64 = 0
+        while text.utf8.count < bytes {
+            position += 1
+            let noise = Data((0..<100).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }).base64EncodedString()
+            text +=
+                "\(LogTime.text(ManualStoreClock.start + Int64(position))) I \(LogNumber(segment: segment, position: position).value) app \(noise)\n"
+        }
+        return (Data(text.utf8), try GzipCodec.compress(Data(text.utf8)))
+    }
+
+    // MARK: Reading
+
+    @Test func manySegmentsAtTheSameTimeAreMergedInBoundedMemory() async throws {
+        let directory = try TemporaryDirectory()
+        let archive = try SQLiteLogArchive.open(directory)
+        // 40 devices that say 60 KB each in the same hour: 2.4 MB together, of which 200 KB may be held.
+        for _ in 0..<40 { try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300, padding: 150)], to: archive) }
+        let query = LogQuery()
+        let reader = try LogReader(
+            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog, heldBytes: 200_000)
+        var last: Int64 = 0
+        var lines = 0
+        while let piece = try await reader.next() {
+            piece.withUnsafeBytes { bytes in
+                for line in bytes.split(separator: UInt8(ascii: "\n")) {
+                    guard let time = LogLine(UnsafeRawBufferPointer(rebasing: line))?.time else { continue }
+                    #expect(time >= last)
+                    last = time
+                    lines += 1
+                }
+            }
+        }
+        #expect(lines == 40 * 300)
+        // What is opened last comes on top.
+        #expect(await reader.mostHeldBytes < 400_000)
+        await archive.shutDown()
+    }
+
+    @Test func whatCannotMatchIsNotInflated() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        try await device.upload([try LogDevice.chunk(segment: 1, 1...20_000, padding: 100)], to: archive)
+        let start = ManualStoreClock.start
+        var query = LogQuery()
+        query.lines = LogFilter(level: .error, since: start + 9_000_000_000, until: start + 9_100_000_000)
+        let reader = try LogReader(
+            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog)
+        var text = Data()
+        while let piece = try await reader.next() { text += piece }
+        #expect(String(decoding: text, as: UTF8.self).split(separator: "\n").count == 10)
+        #expect(await reader.mostHeldBytes <= 3 * LogLimits.blockBytes)
+        await archive.shutDown()
+    }
+
+    @Test func aLogOf200MegabytesIsToldInBoundedMemory() async throws {
+        let (directory, device) = (try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        // 40 chunks of 5 MB, the same lines at numbers and times of their own: little to compute, all of it to be told.
+        var total = 0
+        for segment in 1...40 {
+            let chunk = try LogDevice.chunk(
+                segment: UInt64(segment), 1...78, from: ManualStoreClock.start + Int64(segment) * 100_000_000, padding: 63_890)
+            total += chunk.text.count
+            try await device.upload([chunk], to: archive)
+        }
+        #expect(total > 190_000_000)
+        let query = LogQuery()
+        let reader = try LogReader(
+            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog)
+        var (told, most) = (0, 0)
+        while let piece = try await reader.next() {
+            told += piece.count
+            most = max(most, piece.count)
+        }
+        #expect(told == total)
+        #expect(most <= LogReader.pieceBytes + LogLimits.lineBytes)
+        #expect(await reader.mostHeldBytes <= 2 * LogLimits.chunkBytes)
+        await archive.shutDown()
+    }
+}
+
+extension SQLiteLogArchive {
+    /// All lines, in the order of their numbers.
+    func text() async throws -> Data {
+        let content = try await content(LogQuery(), order: .number, gzip: false)
+        var text = Data()
+        while let piece = try await content.next() { text += piece }
+        return text
+    }
+}

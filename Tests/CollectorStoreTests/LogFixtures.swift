@@ -1,0 +1,76 @@
+import Crypto
+import Foundation
+import Gzip
+import WireModel
+
+@testable import CollectorStore
+
+/// A device and its log, and what tests do with them at an archive.
+struct LogDevice: Sendable {
+    let row: DeviceRow
+    let epoch = LogEpochID.random()
+
+    init(_ organization: String = "default", application: String = "com.example.kiosk") {
+        row = DeviceRow(
+            id: .random(), organization: organization, name: "kiosk", operatingSystem: WireOperatingSystem(), agentVersion: "1",
+            application: application, machineHash: "m", test: false, created: 0, enrolled: 0)
+    }
+
+    /// Lines of one segment, a second apart, as one chunk: its text, and gzip members of 100 lines each.
+    static func chunk(
+        segment: UInt64, _ positions: ClosedRange<UInt64>, from time: Int64 = ManualStoreClock.start, padding: Int = 0
+    ) throws -> (text: Data, gzip: Data) {
+        let filler = padding == 0 ? "" : "\tpad=" + String(repeating: "x", count: padding)
+        let lines = positions.map { position in
+            "\(LogTime.text(time + Int64(position) * 1_000_000)) \(position.isMultiple(of: 10) ? "E" : "I") "
+                + "\(LogNumber(segment: segment, position: position).value) app line \(segment).\(position)\(filler)\n"
+        }
+        var gzip = Data()
+        for start in stride(from: 0, to: lines.count, by: 100) {
+            gzip += try GzipCodec.compress(Data(lines[start..<min(start + 100, lines.count)].joined().utf8))
+        }
+        return (Data(lines.joined().utf8), gzip)
+    }
+
+    func manifest(_ upload: UploadID, _ chunks: [Data]) throws -> UploadManifest {
+        var manifest = WireUploadManifest()
+        manifest.uploadID = upload.data
+        manifest.type = .application
+        manifest.logEpoch = epoch.data
+        manifest.chunks = chunks.enumerated().map { position, text in
+            var chunk = WireUploadChunk()
+            chunk.number = UInt32(position + 1)
+            (chunk.firstLine, chunk.lastLine) = (1, 1)
+            chunk.rawBytes = UInt32(text.count)
+            chunk.rawDigest = Data(SHA256.hash(data: text))
+            return chunk
+        }
+        return try UploadManifest(manifest)
+    }
+
+    @discardableResult
+    func upload(_ chunks: [(text: Data, gzip: Data)], to archive: SQLiteLogArchive) async throws -> UploadID {
+        let upload = UploadID.random()
+        _ = try await archive.begin(try manifest(upload, chunks.map(\.text)), from: row)
+        for (position, chunk) in chunks.enumerated() {
+            _ = try await archive.store(chunk.gzip, chunk: position + 1, of: upload, from: row.id)
+        }
+        return upload
+    }
+}
+
+extension SQLiteLogArchive {
+    static func open(_ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock()) throws -> SQLiteLogArchive {
+        var configuration = Configuration()
+        configuration.leastFreeBytes = 0
+        return try open(directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
+    }
+}
+
+extension TemporaryDirectory {
+    /// Chunk files and what is to become of them, below `<data>/chunks`.
+    var chunkFiles: [String] {
+        let found = FileManager.default.enumerator(atPath: path + "/chunks")?.compactMap { $0 as? String } ?? []
+        return found.filter { $0.contains(".log.gz") }.sorted()
+    }
+}

@@ -1,0 +1,286 @@
+import CollectorStore
+import Foundation
+import Gzip
+import HTTPTypes
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+@Suite("Logs over HTTP")
+struct LogRoutesTests {
+    private static let second: Int64 = 1_000_000
+    private static func time(_ seconds: Int64) -> String { LogTime.text(Harness.now + seconds * second) }
+
+    private static func content(_ scene: UploadScene, _ query: String = "", as person: String? = nil) async throws -> [String] {
+        let response = try await scene.client.send(.get, "/api/v1/logs/content?\(query)", bearer: person ?? scene.person)
+        #expect(response.status == .ok, "\(String(buffer: response.body))")
+        return String(buffer: response.body).split(separator: "\n").map(String.init)
+    }
+
+    private static func list(_ scene: UploadScene, _ query: String = "") async throws -> [JSONObject] {
+        try await scene.client.json("/api/v1/logs?\(query)", bearer: scene.person).objects("items")
+    }
+
+    @Test func aChunkIsListedWithWhatItHolds() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook(application: "com.example.kiosk")
+            try book.add(segment: 4, positions: 1...20, from: Harness.now)
+            let upload = try await scene.upload(book)
+            let chunk = try #require(try await Self.list(scene).first)
+            #expect(chunk.text("device") == "\(scene.device.deviceID)" && chunk.text("upload") == "\(upload)")
+            #expect(chunk.text("application") == "com.example.kiosk" && chunk.text("type") == "application")
+            #expect(chunk.number("firstLine") == 4_000_001 && chunk.number("lastLine") == 4_000_020)
+            #expect(chunk.text("firstTime") == Self.time(1) && chunk.text("lastTime") == Self.time(20))
+            #expect(chunk.object("levels")?.number("error") == 2 && chunk.object("levels")?.number("information") == 18)
+            #expect(chunk.number("rawBytes") == book.chunks[0].text.count && chunk.number("storedBytes") == book.chunks[0].gzip.count)
+        }
+    }
+
+    @Test func theListIsCutByEveryFilterAndPaged() async throws {
+        try await UploadScene.play { scene in
+            for segment in 1...3 {
+                var book = LogBook(application: segment == 3 ? "com.example.b" : "com.example.a")
+                try book.add(
+                    segment: UInt64(segment), positions: 1...(segment == 2 ? 5 : 20), from: Harness.now + Int64(segment) * 100 * Self.second
+                )
+                try await scene.upload(book, type: segment == 1 ? .crash : .application)
+            }
+            let cases: [(String, [Int])] = [
+                ("", [3, 2, 1]), ("app=com.example.a", [2, 1]), ("type=crash", [1]), ("type=all", [3, 2, 1]), ("level=error", [3, 1]),
+                ("level=debug", [3, 2, 1]), ("from=\(Self.time(210))", [3]), ("to=\(Self.time(150))", [1]),
+                ("from=\(Self.time(205))&to=\(Self.time(206))", [2]), ("device=\(scene.device.deviceID)&level=WARNING", [3, 1]),
+                ("device=\(DeviceID.random())", []),
+            ]
+            for (query, expected) in cases {
+                let found = try await Self.list(scene, query).compactMap { $0.number("firstLine") }.map { $0 / 1_000_000 }
+                #expect(found == expected, "\(query)")
+            }
+            let first = try await scene.client.json("/api/v1/logs?limit=2", bearer: scene.person)
+            let cursor = try #require(first.text("next"))
+            let second = try await scene.client.json("/api/v1/logs?limit=2&cursor=\(cursor)", bearer: scene.person)
+            #expect(first.objects("items").count == 2 && second.objects("items").count == 1 && second.text("next") == nil)
+        }
+    }
+
+    @Test(arguments: [
+        "level=loud", "type=other", "from=yesterday", "ids=1,x", "ids=0", "to=2020-01-01&from=2021-01-01", "what=1", "order=size",
+        "device=x",
+    ])
+    func aFilterThatCannotBeIsRefused(_ query: String) async throws {
+        try await UploadScene.play { scene in
+            let response = try await scene.client.send(.get, "/api/v1/logs/content?\(query)", bearer: scene.person)
+            try response.expect(400, "invalid-parameter")
+        }
+    }
+
+    @Test func linesThatWereSentInSeveralChunksAreToldOnce() async throws {
+        try await UploadScene.play { scene in
+            let epoch = LogEpochID.random()
+            for positions in [1...30, 20...60, 5...10, 1...60] as [ClosedRange<UInt64>] {
+                var book = LogBook(epoch: epoch)
+                try book.add(segment: 1, positions: positions, from: Harness.now)
+                try await scene.upload(book)
+            }
+            for order in ["time", "number"] {
+                let lines = try await Self.content(scene, "order=\(order)")
+                #expect(lines.map { $0.split(separator: " ").last.map(String.init) } == (1...60).map { "1.\($0)" }, "\(order)")
+            }
+            // Another life of the store has numbers of its own.
+            var other = LogBook()
+            try other.add(segment: 1, positions: 1...60, from: Harness.now)
+            try await scene.upload(other)
+            #expect(try await Self.content(scene).count == 120)
+        }
+    }
+
+    @Test func devicesAndProcessesAreMergedByTimeOrToldOneAfterTheOther() async throws {
+        try await UploadScene.play { scene in
+            let other = try await scene.harness.device()
+            var book = LogBook()
+            // Two processes of one device at the same time, in one chunk as a fetch puts them.
+            let lines =
+                (1...10).map { LogBook.line(1_000_000 + $0, at: Harness.now + Int64($0) * 4, "a") }
+                + (1...10).map { LogBook.line(2_000_000 + $0, at: Harness.now + Int64($0) * 4 + 2, "b") }
+            try book.add(lines, first: 1_000_001, last: 2_000_010, linesPerMember: 7)
+            try await scene.upload(book)
+            var theirs = LogBook()
+            try theirs.add(
+                (1...10).map { LogBook.line(1_000_000 + $0, at: Harness.now + Int64($0) * 4 + 1, "c") }, first: 1_000_001, last: 1_000_010)
+            try await scene.upload(theirs, as: other.credential)
+            let merged = try await Self.content(scene).map { $0.suffix(1) }.joined()
+            #expect(merged == String(repeating: "acb", count: 10))
+            let numbered = try await Self.content(scene, "order=number").map { $0.suffix(1) }.joined()
+            let (first, second) = (String(repeating: "a", count: 10) + String(repeating: "b", count: 10), String(repeating: "c", count: 10))
+            #expect(numbered == first + second || numbered == second + first)
+            #expect(try await Self.content(scene, "device=\(other.deviceID)").count == 10)
+        }
+    }
+
+    @Test func everyFilterCutsLinesAsItDoesOnTheDevice() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook()
+            let lines = [
+                LogBook.line(1_000_001, .error, at: Harness.now, category: "app.network", "Refused by peer"),
+                LogBook.line(1_000_002, .warning, at: Harness.now + 1, category: "app.disk", "slow"),
+                "  a line of no form, which goes with the one before it\n",
+                LogBook.line(1_000_003, .information, at: Harness.now + 2, category: "app.network", "connected"),
+                LogBook.line(1_000_004, .verbose, at: Harness.now + 3, category: "other", "refused?"),
+            ]
+            try book.add(lines, first: 1_000_001, last: 1_000_004)
+            try await scene.upload(book)
+            let cases: [(String, [Int])] = [
+                ("", [0, 1, 2, 3, 4]), ("level=error", [0]), ("level=warning", [0, 1, 2]), ("level=info", [0, 1, 2, 3]),
+                ("category=app.network", [0, 3]), ("category=app.*", [0, 1, 2, 3]), ("category=app.disk,other", [1, 2, 4]),
+                ("text=REFUSED", [0, 4]),
+                ("text=refused&level=error", [0]),
+                ("from=\(LogTime.text(Harness.now + 1))&to=\(LogTime.text(Harness.now + 3))", [1, 2, 3]),
+                ("text=nowhere", []),
+            ]
+            for (query, expected) in cases {
+                let found = try await Self.content(scene, query)
+                #expect(found == expected.map { String(lines[$0].dropLast()) }, "\(query)")
+            }
+            let id = try #require(try await Self.list(scene).first?.text("id"))
+            #expect(try await Self.content(scene, "ids=\(id)").count == 5)
+            #expect(try await Self.content(scene, "ids=\(id)9").isEmpty)
+        }
+    }
+
+    @Test func theAnswerIsCompressedForWhoTakesIt() async throws {
+        try await UploadScene.play(live: true) { scene in
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...5000, from: Harness.now)
+            try await scene.upload(book)
+            let plain = try await scene.client.send(.get, "/api/v1/logs/content", bearer: scene.person)
+            #expect(Data(plain.body.readableBytesView) == book.chunks[0].text && plain.headers[.contentEncoding] == nil)
+            let small = try await scene.client.send(
+                .get, "/api/v1/logs/content", bearer: scene.person, headers: [.acceptEncoding: "br, gzip;q=0.5"])
+            #expect(small.headers[.contentEncoding] == "gzip")
+            #expect(try GzipCodec.decompress(Data(small.body.readableBytesView)) == book.chunks[0].text)
+            let none = try await scene.client.send(
+                .get, "/api/v1/logs/content?text=nowhere", bearer: scene.person, headers: [.acceptEncoding: "gzip"])
+            #expect(try GzipCodec.decompress(Data(none.body.readableBytesView)).isEmpty)
+        }
+    }
+
+    @Test func deletingAsksFirstAndTakesWhatItSaid() async throws {
+        try await UploadScene.play { scene in
+            func delete(_ query: String) async throws -> TestResponse {
+                try await scene.client.send(.delete, "/api/v1/logs?\(query)", bearer: scene.person)
+            }
+            var books: [LogBook] = []
+            var uploads: [UploadID] = []
+            for segment in 1...2 {
+                var book = LogBook(application: "com.example.\(segment)")
+                try book.add(segment: UInt64(segment), positions: 1...20, from: Harness.now)
+                uploads.append(try await scene.upload(book))
+                books.append(book)
+            }
+            let asked = try await delete("app=com.example.1").json
+            #expect(asked.flag("deleted") == false && asked.number("chunks") == 1 && asked.number("lines") == 20)
+            let word = try #require(asked.text("confirm"))
+            #expect(try await Self.list(scene).count == 2)
+            try await delete("app=com.example.2&confirm=\(word)").expect(409, "confirmation-outdated")
+            let done = try await delete("app=com.example.1&confirm=\(word)").json
+            #expect(done.flag("deleted") == true && done.number("rawBytes") == books[0].chunks[0].text.count)
+            #expect(try await Self.list(scene).compactMap { $0.text("application") } == ["com.example.2"])
+            #expect(try await Self.content(scene).count == 20 && scene.files.count == 1)
+            // The device sends it once more: it is told, and nothing comes back.
+            let again = try await scene.send(uploads[0], 1, books[0].chunks[0].gzip).message(WireUploadStatus.self)
+            #expect(again.deleted == [1] && again.missing.isEmpty && again.storedChunks == 0)
+            #expect(try await scene.complete(uploads[0]).message(WireUploadStatus.self).complete)
+            #expect(try await Self.list(scene).count == 1 && scene.files.count == 1)
+            try await delete("app=com.example.1&confirm=\(word)").expect(409, "confirmation-outdated")
+            try await delete("text=x").expect(400, "invalid-parameter")
+            let usage = try await scene.client.json("/api/v1/logs/usage", bearer: scene.person).objects("items")
+            #expect(usage.compactMap { $0.number("chunks") } == [0, 1] && usage[0].number("rawBytes") == 0)
+            #expect(usage[1].number("rawBytes") == books[1].chunks[0].text.count && usage[1].number("quotaBytes") == 200_000_000)
+        }
+    }
+
+    @Test func whatIsOlderThanTwoWeeksIsPurgedOnRequest() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...20, from: Harness.now)
+            try await scene.upload(book)
+            scene.harness.clock.advance(seconds: 10 * 86_400)
+            try await scene.upload(book)
+            scene.harness.clock.advance(seconds: 6 * 86_400)
+            let path = "/api/v1/logs?olderThanDays=14"
+            let asked = try await scene.client.send(.delete, path, bearer: scene.person).json
+            #expect(asked.number("chunks") == 1)
+            scene.harness.clock.advance(seconds: 60)
+            let word = try #require(asked.text("confirm"))
+            #expect(try await scene.client.send(.delete, "\(path)&confirm=\(word)", bearer: scene.person).json.flag("deleted") == true)
+            #expect(try await Self.list(scene).count == 1)
+        }
+    }
+
+    @Test func viewersReadOperatorsDeleteAndOtherOrganizationsSeeNothing() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...20, from: Harness.now)
+            try await scene.upload(book)
+            let id = try #require(try await Self.list(scene).first?.text("id"))
+            let viewer = try await scene.harness.person(.viewer)
+            #expect(try await Self.content(scene, as: viewer).count == 20)
+            try await scene.client.send(.delete, "/api/v1/logs", bearer: viewer).expect(403, "forbidden")
+            try await scene.harness.registry.createOrganization("west")
+            let stranger = try await scene.harness.person(.administrator, "west")
+            for path in ["/api/v1/logs", "/api/v1/logs?ids=\(id)", "/api/v1/logs?device=\(scene.device.deviceID)", "/api/v1/logs/usage"] {
+                #expect(try await scene.client.json(path, bearer: stranger).objects("items").isEmpty, "\(path)")
+            }
+            #expect(try await Self.content(scene, "ids=\(id)", as: stranger).isEmpty)
+            let asked = try await scene.client.send(.delete, "/api/v1/logs?ids=\(id)", bearer: stranger).json
+            #expect(asked.number("chunks") == 0)
+            try await scene.client.send(.get, "/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: stranger).expect(404, "not-found")
+            // The administrator of all sees it.
+            #expect(try await Self.content(scene, as: scene.harness.administrator).count == 20)
+        }
+    }
+
+    @Test func aRequestForLogsShowsWhatHasComeOfIt() async throws {
+        try await UploadScene.play { scene in
+            let path = "/api/v1/devices/\(scene.device.deviceID)/commands"
+            let body = #"{"kind": "request-logs", "arguments": {"level": "debug", "categories": ["app.*"], "maximumBytes": 1000000}}"#
+            let issued = try await scene.client.send(
+                .post, path, bearer: scene.person, headers: [.contentType: WireNames.json], body: Data(body.utf8))
+            #expect(issued.status == .created)
+            let id = try #require(try issued.json.text("id"))
+            #expect(try issued.json.objects("uploads").isEmpty && issued.json.object("arguments")?.text("level") == "verbose")
+            let command = try #require(CommandID(id))
+            var book = LogBook()
+            for segment in 1...3 { try book.add(segment: UInt64(segment), positions: 1...20, from: Harness.now) }
+            let upload = UploadID.random()
+            _ = try await scene.begin(upload, book.manifest(upload, command: command.data))
+            for number in 1...2 { _ = try await scene.send(upload, number, book.chunks[number - 1].gzip) }
+            _ = try await scene.complete(upload, gone: [(3, .ageCap)])
+            let shown = try await scene.client.json("\(path)/\(id)", bearer: scene.person).objects("uploads")
+            #expect(shown.count == 1 && shown[0].text("upload") == "\(upload)" && shown[0].text("state") == "complete")
+            #expect(shown[0].number("chunks") == 3 && shown[0].number("storedChunks") == 2 && shown[0].number("goneChunks") == 1)
+            #expect(shown[0].number("missingChunks") == 0)
+            #expect(shown[0].number("storedRawBytes") == book.chunks[0].text.count + book.chunks[1].text.count)
+            let listed = try await scene.client.json(path, bearer: scene.person).objects("items")
+            #expect(listed.first?.objects("uploads").count == 1)
+            #expect(try await Self.list(scene).first?.text("command") == id)
+            let uploads = try await scene.client.json("/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: scene.person)
+            #expect(uploads.objects("items").first?.text("command") == id)
+        }
+    }
+
+    @Test func whatTestDevicesSendIsShownWhenAskedForAndHasItsOwnQuota() async throws {
+        try await UploadScene.play { scene in
+            var request = WireEnrollRequest()
+            request.test = true
+            let test = try await scene.harness.registry.enroll(token: scene.harness.enrollmentToken, request: request)
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...20, from: Harness.now)
+            try await scene.upload(book, as: test.credential)
+            #expect(try await Self.list(scene).isEmpty)
+            #expect(try await Self.list(scene, "test=true").count == 1)
+            let usage = try await scene.client.json("/api/v1/logs/usage", bearer: scene.person).objects("items")
+            #expect(usage.count == 1 && usage[0].flag("test") == true)
+        }
+    }
+}
