@@ -14,7 +14,8 @@ package protocol RecordStore: Sendable {
     /// - Parameter receivedAt: the collector's clock, microseconds since 1970; it chooses no partition (the writer does, at commit).
     func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer]
 
-    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history. May be repeated with finer points.
+    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history. May be repeated with
+    /// finer points: last number and reason of the first close stand, totals are taken over as `StreamTotals.told(also:)` says.
     func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream]
 
     /// Counts rows and marks of one device.
@@ -40,19 +41,23 @@ package enum StoreReadiness: Equatable, Sendable {
     case notReady(String)
 }
 
-/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, and points of the device's chain.
+/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, the device's last totals,
+/// and points of its chain.
 package struct EpochClose: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
         package var stream: StreamName
         package var last: UInt64
         package var reason: DropReason
         package var points: [Point]
+        /// `nil`: the device does not tell them; what its parts told stands.
+        package var totals: StreamTotals?
 
-        package init(stream: StreamName, last: UInt64, reason: DropReason, points: [Point]) {
+        package init(stream: StreamName, last: UInt64, reason: DropReason, points: [Point], totals: StreamTotals? = nil) {
             self.stream = stream
             self.last = last
             self.reason = reason
             self.points = points
+            self.totals = totals
         }
     }
 

@@ -118,6 +118,7 @@ package final class InMemoryRecordStore: RecordStore {
                 let key = Key(device: device, epoch: request.epoch, stream: stream.stream)
                 var entry = entries[key] ?? Entry()
                 entry.closed = entry.closed ?? stream
+                if let last = stream.totals { entry.totals = entry.totals.told(also: last) }
                 entries[key] = entry
                 let links = Dictionary(uniqueKeysWithValues: Self.links(of: entry))
                 let matched = stream.points.filter { links[$0.number] == $0.link }.max { $0.number < $1.number }

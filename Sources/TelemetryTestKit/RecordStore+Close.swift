@@ -25,7 +25,10 @@ extension EpochClose {
             let points = close.points.compactMap { point in
                 ChainLink(point.link).map { EpochClose.Point(number: point.number, link: $0) }
             }
-            streams.append(Stream(stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue), points: points))
+            streams.append(
+                Stream(
+                    stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue), points: points,
+                    totals: close.hasTotals ? StreamTotals(close.totals) : nil))
         }
         self.init(epoch: epoch, streams: streams)
     }

@@ -200,6 +200,29 @@ struct RecordStoreConformance {
         }
     }
 
+    /// What a device dropped after its last part, without a number: only the close tells, and what was told is never taken back.
+    func aCloseTellsTheLastTotals() async throws {
+        var device = ScriptedDevice()
+        device.produce(4)
+        var part = try #require(device.part(2))
+        part.totals.droppedUnnumbered = [.tooLarge: 2, .consent: 1]
+        device.apply(await store.append(part, from: device.device))
+        func dropped(after counts: [DropReason: UInt64]?) async throws -> [String: UInt64] {
+            let totals = counts.map { StreamTotals(produced: 4 + $0.values.reduce(0, +), droppedUnnumbered: $0) }
+            _ = try await store.close(
+                EpochClose(
+                    epoch: device.epoch,
+                    streams: StreamName.allCases.map { .init(stream: $0, last: 4, reason: .moved, points: [], totals: totals) }),
+                from: device.device)
+            let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample }).balance
+            #expect(balance.closes && balance.waiting == 0 && balance.stored == 2)
+            return balance.dropped
+        }
+        #expect(try await dropped(after: nil) == ["moved": 2, "too-large": 2, "consent": 1])
+        #expect(try await dropped(after: [.tooLarge: 5, .wiped: 7]) == ["moved": 2, "too-large": 5, "consent": 1, "wiped": 7])
+        #expect(try await dropped(after: [.tooLarge: 3]) == ["moved": 2, "too-large": 5, "consent": 1, "wiped": 7])
+    }
+
     func pagesNewestFirstByKindAndModule() async throws {
         var device = ScriptedDevice()
         for round in 0..<6 {

@@ -22,6 +22,7 @@ import Testing
         try await run { $0.finerPointsFindWhereAnOldImageAndTheHistoryPart }
     }
     @Test func aRepeatedCloseChangesNoCount() async throws { try await run { $0.aRepeatedCloseChangesNoCount } }
+    @Test func aCloseTellsTheLastTotals() async throws { try await run { $0.aCloseTellsTheLastTotals } }
     @Test func pagesNewestFirstByKindAndModule() async throws { try await run { $0.pagesNewestFirstByKindAndModule } }
     @Test func manyDevicesAtOnceAllArrive() async throws { try await run { $0.manyDevicesAtOnceAllArrive } }
     @Test func answersUnavailableAfterShutDown() async throws { try await run { $0.answersUnavailableAfterShutDown } }

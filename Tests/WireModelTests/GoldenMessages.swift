@@ -10,6 +10,7 @@ enum GoldenMessages {
         ("record-sample-system", record(1_000_000, .sampleSystem, stream: .sample, module: "system", body: systemSample.encoded)),
         ("batch-request", batchRequest), ("batch-answer", batchAnswer),
         ("close-request", closeRequest), ("close-answer", closeAnswer),
+        ("close-request-totals", closeRequestWithTotals),
         ("enroll-request", enrollRequest), ("enroll-answer", enrollAnswer),
         ("profile", profile), ("command", command), ("command-result", commandResult),
         ("upload-manifest", uploadManifest), ("upload-manifest-selected", selectedManifest), ("upload-status", uploadStatus),
@@ -185,6 +186,15 @@ enum GoldenMessages {
                     }
                 ]
             }
+        }
+    }
+
+    /// What devices send that know the field.
+    static let closeRequestWithTotals = WireCloseRequest.with {
+        $0 = closeRequest
+        for index in $0.streams.indices {
+            $0.streams[index].totals =
+                StreamTotals(produced: 12, waiting: 2, dropped: [.byteCap: 2], droppedUnnumbered: [.bufferFull: 3]).wire
         }
     }
 

@@ -15,7 +15,8 @@ extension EpochClose {
                 streams.append(
                     Stream(
                         stream: try StreamName(wire.stream, in: "streams"), last: wire.last,
-                        reason: DropReason(rawValue: wire.reason.rawValue), points: points))
+                        reason: DropReason(rawValue: wire.reason.rawValue), points: points,
+                        totals: wire.hasTotals ? StreamTotals(wire.totals) : nil))
             }
             self.init(epoch: try .required(wire.epoch, "epoch"), streams: streams)
         } catch { throw .malformed(error.message) }

@@ -15,10 +15,17 @@ struct ChainState: Equatable, Sendable {
         var at: Int64
     }
 
-    /// The greater of two words on one chain; a closure in either stands.
+    /// The epoch is closed, or asked about once more: the first closure stands.
+    mutating func close(_ request: EpochClose.Stream, at time: Int64) {
+        if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
+        if let last = request.totals { totals.sent = totals.sent.told(also: last) }
+    }
+
+    /// The greater of two words on one chain; a closure in either stands, and with it the totals that came along.
     func merged(with other: ChainState) -> ChainState {
         var state = other.mark.number > mark.number ? other : self
         state.closed = closed ?? other.closed
+        if state.closed != nil { state.totals.sent = totals.sent.told(also: other.totals.sent) }
         return state
     }
 

@@ -186,9 +186,11 @@ actor StreamWriter {
         } catch {
             return .failure(error)
         }
-        if entry.state.closed == nil {
+        var closed = entry.state
+        closed.close(request, at: job.receivedAt)
+        if closed != entry.state {
             try enter(key, &entry, on: file)
-            entry.state.closed = ChainState.Closure(last: request.last, reason: request.reason, at: job.receivedAt)
+            entry.state = closed
             changes.record(entry, key)
         }
         return .success(ClosedStream(stream: stream, mark: entry.state.mark, match: match))

@@ -1190,7 +1190,7 @@ package nonisolated struct WireRejectCount: Sendable {
   package init() {}
 }
 
-/// The device's running totals of one stream in this epoch, for the balance
+/// The device's running totals of one stream in this epoch, with each part and with the close, for the balance
 ///   produced = stored + rejected + dropped + lostAtCollector + waiting.
 package nonisolated struct WireStreamTotals: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -1384,15 +1384,28 @@ package nonisolated struct WireCloseStream: Sendable {
   /// last number the epoch produced
   package var last: UInt64 = 0
 
-  /// what counts between the mark and last: moved, wiped
+  /// what counts between the mark and last: moved, wiped; the first one given stands
   package var reason: WireDropReason = .unspecified
 
   /// descending or ascending, at most 1024
   package var points: [WireChainPoint] = []
 
+  /// The stream's last totals: no part tells what the device dropped after the last one. Of dropped_unnumbered the collector keeps,
+  /// reason by reason, the greater of this and what it was told before. Absent from a device that does not know the field.
+  package var totals: WireStreamTotals {
+    get {_totals ?? WireStreamTotals()}
+    set {_totals = newValue}
+  }
+  /// Returns true if `totals` has been explicitly set.
+  package var hasTotals: Bool {self._totals != nil}
+  /// Clears the value of `totals`. Subsequent reads from it will return its default value.
+  package mutating func clearTotals() {self._totals = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _totals: WireStreamTotals? = nil
 }
 
 package nonisolated struct WireCloseRequest: Sendable {
@@ -5362,7 +5375,7 @@ nonisolated extension WireChainPoint: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension WireCloseStream: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CloseStream"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}stream\0\u{1}last\0\u{1}reason\0\u{1}points\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}stream\0\u{1}last\0\u{1}reason\0\u{1}points\0\u{1}totals\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5374,12 +5387,17 @@ nonisolated extension WireCloseStream: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.last) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.reason) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.points) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._totals) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.stream != .unspecified {
       try visitor.visitSingularEnumField(value: self.stream, fieldNumber: 1)
     }
@@ -5392,6 +5410,9 @@ nonisolated extension WireCloseStream: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.points.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.points, fieldNumber: 4)
     }
+    try { if let v = self._totals {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5400,6 +5421,7 @@ nonisolated extension WireCloseStream: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.last != rhs.last {return false}
     if lhs.reason != rhs.reason {return false}
     if lhs.points != rhs.points {return false}
+    if lhs._totals != rhs._totals {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

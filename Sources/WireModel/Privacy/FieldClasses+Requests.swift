@@ -53,7 +53,10 @@ extension FieldClasses {
 
     private static let closeStream = MessageFields(
         "CloseStream",
-        [.technical(1, "stream"), .technical(2, "last"), .technical(3, "reason"), .message(4, "points", chainPoint)])
+        [
+            .technical(1, "stream"), .technical(2, "last"), .technical(3, "reason"), .message(4, "points", chainPoint),
+            .message(5, "totals", streamTotals),
+        ])
 
     static let closeRequest = MessageFields("CloseRequest", [.technical(1, "epoch"), .message(2, "streams", closeStream)])
 
