@@ -19,15 +19,21 @@ import WireModel
 ///
 /// **The story of an epoch.** The file's epochs are numbered 1, 2, 3 ... (`epoch.ordinal`). Ledger, tally, gap and every record's row carry
 /// a `chain`: ordinal x 4 + stream. When an epoch ends, its three tables are renamed to `ended_<ordinal>_<stream>` and empty ones take their
-/// place: one small transaction, however much waits. Its ledger stays as it was, and its rows are counted as waiting (where it was wiped,
-/// cloned, unenrolled or bound elsewhere: dropped, and only to be erased). It is *closing* until the collector has answered `streams/close`
-/// and the greatest common number is found; how far that search has come lies in `ledger.close_*`. Then, in one transaction, its final
+/// place: one small transaction, however much waits. Its ledger stays as it was, and its rows are counted as waiting. Where it was wiped,
+/// cloned, unenrolled or bound elsewhere, they are *given up*: dropped, by one more gap behind the others, and emptied at once, in bounded
+/// transactions; number and link stay, because only they can tell which records the collector has, and which numbers it has from another branch
+/// of the history. So are the rows of a kept epoch that is not settled when the next one ends that way.
+///
+/// The epoch is *closing* until the collector has answered `streams/close` and the greatest common number is found; how far that search has
+/// come lies in `ledger.close_*`. The close says the epoch's last totals, and by its end how the collector counts what it has between its mark
+/// and `last`; that never changes, whatever becomes of the rows: an answer may have been lost. Then, in one transaction, the epoch's final
 /// balance - the collector's mark, and what lies between that and `last` under the reason - is added to the ledger of ordinal 0 (`past`), what
-/// the device had dropped or lost above the common number is counted in the current epoch as never numbered, and the epoch is *moving*:
-/// the rows above the common number are from now on records apart of the current epoch. Each bounded transaction deletes some of them and
-/// inserts them anew, numbered and chained, in the current epoch: a record is in one place or the other at every commit. The rows at or
-/// below the common number are erased. In the end the tables are dropped and the epoch is *settled*: a note for `status`, the last
-/// `keptSettledEpochs` of them. Records that wait for consent lie in `consent_<stream>` as envelopes without a number (ordinal -1).
+/// the device had dropped, given up or lost above the common number, and the close does not count, is counted in the current epoch as never
+/// numbered (CloseSettlement.swift), and the epoch is *moving*: the rows above the common number, unless they were given up, are from now on
+/// records apart of the current epoch. Each bounded transaction deletes some of them and inserts them anew, numbered and chained, in the
+/// current epoch: a record is in one place or the other at every commit. The rows at or below the common number are erased. In the end the
+/// tables are dropped and the epoch is *settled*: a note for `status`, the last `keptSettledEpochs` of them. Records that wait for consent lie in
+/// `consent_<stream>` as envelopes without a number (ordinal -1).
 ///
 /// *Against renaming:* the schema grows by three tables an epoch, and every cached statement is prepared again. One table with the epoch in its
 /// key would need neither; but then a cap that drops the oldest, and every walk over a stream, would carry the epoch along, ended epochs
@@ -50,8 +56,19 @@ import WireModel
 /// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it, and at the front it
 ///   is dropped once, as `unreadable`, over the first link behind it that its successor confirms. The ledger is checked when
 ///   opening. What cannot be true is corrupt: the file is moved aside and salvaged (Salvage/Salvage.swift has that story).
+/// - *A wipe*: when it returns, nothing is left in the file but accounts, numbers and links; free pages, ends of pages and the WAL are scrubbed.
 /// - *A newer file*: `user_version` above ours is refused before anything is changed. *An older one* is taken over in one transaction
 ///   (QueueStore+Migration.swift).
+///
+/// **What an image of the disk that is brought back may still count wrongly**, because nothing on either side could tell:
+/// - *Records that waited for consent* in the image, and were released on both branches of the history: without a number in the image, they are
+///   other records to the collector, and stored twice.
+/// - *An image taken while a close is outstanding* (an earlier restore, wipe or hand-over is not settled yet): what it is to move, the other
+///   branch may have moved and sent in an epoch that this one knows nothing of. It is stored twice.
+/// - *A gap* hides the links of what was dropped in it. Where the collector's mark lies in one, and no other link shows that histories have
+///   parted, what lies before the mark is taken for stored; where they have parted, for dropped. Each may be wrong for the records of that gap. So
+///   may be links that gave way to new records, because the file had no page left.
+/// - *What a branch that is gone had told* of records without a number stays in the collector's balance, not in the device's. Both close.
 enum QueueFile {
     static let lockName = "lock"
     static let databaseName = "queue.sqlite"

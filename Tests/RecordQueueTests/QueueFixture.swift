@@ -71,6 +71,8 @@ struct ModelCollector {
         /// Where a number has a link.
         var links: [UInt64: ChainLink] = [:]
         var closed: (last: UInt64, reason: DropReason)?
+        /// Of the newest close.
+        var lastTotals = StreamTotals()
     }
 
     var histories: [Key: History] = [:]
@@ -119,6 +121,7 @@ struct ModelCollector {
             let key = Key(epoch: epoch, stream: stream)
             var history = histories[key] ?? History()
             history.closed = history.closed ?? (wire.last, DropReason(rawValue: wire.reason.rawValue))
+            history.lastTotals = StreamTotals(wire.totals)
             histories[key] = history
             var closed = WireClosedStream()
             closed.stream = wire.stream

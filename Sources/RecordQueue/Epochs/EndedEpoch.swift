@@ -20,6 +20,9 @@ struct EndedEpoch: Equatable, Sendable {
     var salvage: SalvageNote?
     /// While moving: how far it has come, and the rows on their way.
     var streams: StreamLedgers
+
+    /// Whether it ended by a wipe, or one gave up what it had kept.
+    var isWiped: Bool { end == .wiped || StreamName.allCases.contains { streams[$0].forfeited?.reason == .wiped } }
 }
 
 /// What came of a corrupt file.

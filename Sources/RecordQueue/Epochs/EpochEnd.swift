@@ -29,6 +29,9 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
     /// Whether what waits is kept, to be queued anew.
     var keepsRecords: Bool { reason == .moved }
 
+    /// Reasons under which an epoch's end gives up what waits. No record is dropped under one of them otherwise.
+    static let forfeiting = Set(allCases.filter { !$0.keepsRecords }.map(\.reason))
+
     /// For numbers that have no row any more.
     var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }
 }

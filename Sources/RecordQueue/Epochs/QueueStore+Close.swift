@@ -18,6 +18,7 @@ extension QueueStore {
             close.stream = stream.wire
             close.last = epoch.streams[stream].last
             close.reason = WireDropReason(rawValue: epoch.end.reason.rawValue) ?? .unspecified
+            close.totals = epoch.streams[stream].lastTotals.wire
             close.points = try points(of: epoch, stream).map { number, link in
                 var point = WireChainPoint()
                 point.number = number
@@ -40,20 +41,22 @@ extension QueueStore {
             guard let wire = answer.streams.first(where: { $0.stream == stream.wire }) else {
                 throw QueueError(.invalid, "the answer to a close says nothing of stream \(stream); not taken over")
             }
-            let answer = try Self.answer(wire)
+            var answer = try Self.answer(wire)
             let offered = try points(of: epoch, stream)
             if let matched = answer.matched {
                 guard offered.contains(where: { $0.number == matched && $0.link.data == wire.matched.link }) else {
                     throw QueueError(.invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
                 }
             }
+            // The collector's mark is a point of its history as well. Where nobody's histories have parted it settles the search at once.
+            if try isOwn(answer.mark, of: epoch, stream) { answer.matched = answer.mark.number }
             answers[stream] = answer
             searches[stream] = ClosePlan.next(epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
         }
         var searched = epoch
         for (stream, search) in searches { searched.streams[stream].closing = search }
         let areExact = try StreamName.allCases.allSatisfy { stream in
-            try !epoch.end.keepsRecords || isExact(searched, stream, former: epoch.streams[stream].closing)
+            try isExact(searched, stream, former: epoch.streams[stream].closing)
         }
         guard areExact else {
             let notes = searches
@@ -75,6 +78,11 @@ extension QueueStore {
         }
     }
 
+    private func isOwn(_ mark: StreamMark, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {
+        guard mark.number > 0, mark.number <= epoch.streams[stream].last else { return false }
+        return try link(at: mark.number, of: epoch, stream) == mark.link
+    }
+
     /// Whether no number is left that could be the greatest match. Where the collector cannot tell, the newest numbers up to its mark are
     /// asked once more before that is believed.
     private func isExact(_ epoch: EndedEpoch, _ stream: StreamName, former: CloseSearch) throws -> Bool {
@@ -86,8 +94,8 @@ extension QueueStore {
     private func hasCandidate(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {
         let ledger = epoch.streams[stream]
         if fixedPoints(ledger).contains(where: { range.contains($0.number) }) { return true }
-        guard range.upperBound > ledger.front + 1, !range.isEmpty else { return false }
-        return try candidate(from: max(range.lowerBound, ledger.front + 1), below: range.upperBound, of: epoch, stream) != nil
+        guard range.upperBound > ledger.frontOfRows + 1, !range.isEmpty else { return false }
+        return try candidate(from: max(range.lowerBound, ledger.frontOfRows + 1), below: range.upperBound, of: epoch, stream) != nil
     }
 
     // MARK: - Points
@@ -96,7 +104,6 @@ extension QueueStore {
 
     /// The numbers to ask for, ascending: the greatest known to match, and some of those that may.
     private func points(of epoch: EndedEpoch, _ stream: StreamName) throws -> [Point] {
-        guard epoch.end.keepsRecords else { return [] }
         let ledger = epoch.streams[stream]
         let range = ClosePlan.open(ledger)
         var points: [Point]
@@ -119,7 +126,7 @@ extension QueueStore {
         let fixed = fixedPoints(ledger).filter { range.contains($0.number) }
         // Half of the places at least are for rows, where there are many gaps.
         let places = max(limit / 2, limit - fixed.count) - 1
-        let rows = max(range.lowerBound, ledger.front + 1)..<max(range.upperBound, ledger.front + 1)
+        let rows = max(range.lowerBound, ledger.frontOfRows + 1)..<max(range.upperBound, ledger.frontOfRows + 1)
         for target in ClosePlan.targets(rows, points: places) where points[target] == nil {
             guard let point = try candidate(from: target, below: rows.upperBound, of: epoch, stream) else { break }
             points[point.number] = point.link
@@ -157,7 +164,7 @@ extension QueueStore {
         let ledger = epoch.streams[stream]
         if number == ledger.mark.number { return ledger.mark.link }
         if number == ledger.last { return ledger.lastLink }
-        if number <= ledger.front { return ledger.gaps.first { $0.last == number }?.link }
+        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
         let row = try connection.cached("SELECT link FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number = ?")
         try row.bind(number, at: 1)
         defer { row.reset() }
@@ -168,17 +175,17 @@ extension QueueStore {
 
     /// The common numbers are known: the final balance is taken, and what the collector lacks is on its way. One transaction.
     private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
+        let comparisons = try StreamName.allCases.compactMap { stream in
+            try answers[stream].map { answer in
+                try CloseComparison(epoch.streams[stream], mark: answer.mark) { try self.countRows(of: epoch, stream, above: $0) }
+            }
+        }
+        let hasParted = CloseComparison.haveParted(comparisons, end: epoch.end)
         var settlements: [(StreamName, CloseSettlement, UInt64, ChainLink)] = []
-        for stream in StreamName.allCases {
-            guard let answer = answers[stream] else { continue }
-            let ledger = epoch.streams[stream]
-            let rows = { (number: UInt64) throws -> UInt64 in try self.countRows(of: epoch, stream, above: number) }
-            let settlement = try CloseSettlement(
-                ledger, end: epoch.end, mark: answer.mark, matched: ledger.closing.matched,
-                isUnknown: ledger.closing.isUnknown && ledger.closing.matched == nil, rowsAbove: rows)
-            let kept = epoch.end.keepsRecords ? try rows(settlement.keptAbove) : 0
-            let link = try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero
-            settlements.append((stream, settlement, kept, link))
+        for (stream, comparison) in zip(StreamName.allCases, comparisons) {
+            let settlement = try CloseSettlement(comparison, end: epoch.end, hasParted: hasParted)
+            let kept = try comparison.rowsAbove(settlement.keptAbove)
+            settlements.append((stream, settlement, kept, try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero))
         }
         try change { next in
             guard let index = next.ended.firstIndex(where: { $0.ordinal == epoch.ordinal }) else { return }
@@ -200,8 +207,15 @@ extension QueueStore {
 
     private func countRows(of epoch: EndedEpoch, _ stream: StreamName, above number: UInt64) throws -> UInt64 {
         let statement = try connection.cached("SELECT count(*) FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number > ?")
-        try statement.bind(max(number, epoch.streams[stream].front), at: 1)
+        try statement.bind(max(number, epoch.streams[stream].frontOfRows), at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
+    }
+}
+
+extension StreamLedger {
+    /// What the collector is told with the close.
+    fileprivate var lastTotals: StreamTotals {
+        StreamTotals(produced: produced, waiting: rowCount, dropped: droppedAboveMark, droppedUnnumbered: unnumbered)
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Logging
 import SQLite
 import WireModel
@@ -46,30 +47,94 @@ extension QueueStore {
         return try settleFinished()
     }
 
-    /// Erases rows that are done with: those of ended and consent shelves at or below their front.
+    /// Erases rows that are done with: those of ended and consent shelves at or below their front. Where an epoch's end gave them up and its
+    /// close is not settled, their content goes at once, and number and link stay.
     /// - Returns: `false` where there are none.
     func eraseSome() throws -> Bool {
         for shelf in state.shelves where shelf.table != Shelf.current(shelf.stream).table {
+            // The sizes of all rows include those that only wait to be erased; emptied ones have none.
             let ledger = state[shelf]
-            // The sizes of all rows include those that only wait to be erased.
-            guard ledger.bytes > 0, let last = try lastErasable(of: shelf, front: ledger.front) else { continue }
-            let isWiped = hasWipedEpoch
-            if isWiped { try connection.setPragma("secure_delete", to: 1) }
-            defer { if isWiped { try? connection.setPragma("secure_delete", to: 0) } }
-            try change { next in
-                let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number <= ?")
-                try delete.bind(last.number, at: 1)
-                try delete.run()
-                next[shelf].bytes -= min(next[shelf].bytes, last.bytes)
+            if state.isChained(shelf), ledger.forfeited != nil {
+                guard ledger.bytes > 0 else { continue }
+                try erasing { try emptySome(of: shelf) }
+                return true
             }
-            checkpointIfDue()
+            guard ledger.bytes > 0 || state.isMoving(shelf) else { continue }
+            guard let last = try lastErasable(of: shelf, front: ledger.front) else { continue }
+            try erasing { try erase(through: last, of: shelf) }
             return true
         }
         return false
     }
 
+    /// Where the file needs pages: rows that were given up lose number and link as well, the oldest epoch's first. How far the collector had
+    /// come along with them is then known less exactly.
+    /// - Returns: `false` where there are none.
+    func eraseLinks() throws -> Bool {
+        for shelf in state.shelves where state.isChained(shelf) && state[shelf].forfeited != nil {
+            guard let last = try lastErasable(of: shelf, front: state[shelf].front) else { continue }
+            try erasing { try erase(through: last, of: shelf) }
+            return true
+        }
+        return false
+    }
+
+    /// Content of what was wiped is written over, so long as some of it may be there.
+    private func erasing(_ body: () throws -> Void) throws {
+        let isWiped = hasWipedEpoch
+        if isWiped { try connection.setPragma("secure_delete", to: 1) }
+        defer { if isWiped { try? connection.setPragma("secure_delete", to: 0) } }
+        try body()
+        checkpointIfDue()
+    }
+
+    private func erase(through last: (number: UInt64, bytes: UInt64), of shelf: Shelf) throws {
+        try change { next in
+            let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number <= ?")
+            try delete.bind(last.number, at: 1)
+            try delete.run()
+            next[shelf].bytes -= min(next[shelf].bytes, last.bytes)
+        }
+    }
+
+    /// Rows are deleted and inserted anew rather than changed: emptied in place, each page would stay almost empty.
+    private func emptySome(of shelf: Shelf) throws {
+        let ledger = state[shelf]
+        let rows = try connection.cached(
+            "SELECT number, size, link FROM \(shelf.table) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?")
+        try rows.bind(max(emptied[shelf] ?? 0, ledger.frontOfRows) + 1, ledger.front, QueueFile.transactionRecords)
+        var found: [(number: UInt64, link: Data)] = []
+        var bytes: UInt64 = 0
+        while bytes < UInt64(QueueFile.transactionBytes), try rows.step() {
+            found.append((try rows.uint64(0), rows.data(2)))
+            bytes += UInt64(max(0, rows.int64(1)))
+        }
+        rows.reset()
+        try change { next in
+            guard let first = found.first?.number, let last = found.last?.number else {
+                // The ledger says there is content, and there is none.
+                next[shelf].bytes = 0
+                return
+            }
+            let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
+            try delete.bind(first, last)
+            try delete.run()
+            let insert = try connection.cached(
+                """
+                INSERT INTO \(shelf.table) (number, kind, wall_time, queue_time, size, link, body, chain)
+                VALUES (?, 0, 0, 0, 0, ?, x'', 0)
+                """)
+            for row in found {
+                try insert.bind(row.number, row.link)
+                try insert.run()
+            }
+            next[shelf].bytes -= min(next[shelf].bytes, bytes)
+        }
+        emptied[shelf] = found.last?.number
+    }
+
     /// Content of what was wiped is still to leave the disk.
-    var hasWipedEpoch: Bool { state.ended.contains { $0.end == .wiped && $0.phase != .settled } }
+    var hasWipedEpoch: Bool { state.ended.contains { $0.phase != .settled && $0.isWiped } }
 
     /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still hold what was erased, and
     /// what was acknowledged before. The file is written anew, with what little is in it now, and both are cut and allocated anew.
@@ -128,15 +193,13 @@ extension QueueState {
         if end == .reboundSend { moveUnasked(ended.count - 1) }
     }
 
-    /// What waits apart goes with the epoch; it never had a number in this one.
+    /// What waits apart goes with the epoch; it never had a number in this one. What an ended epoch keeps goes, too: the collector may have
+    /// been told that it is moved, so that stays what the close says.
     private mutating func forfeitApart(_ end: EpochEnd) {
         for stream in StreamName.allCases {
             forfeit(.consent(stream), end.reason)
             for index in ended.indices where ended[index].phase == .moving { forfeit(.ended(ended[index].ordinal, stream), end.reason) }
-        }
-        for index in ended.indices where ended[index].phase == .closing && ended[index].end.keepsRecords {
-            ended[index].end = end
-            for stream in StreamName.allCases { ended[index].streams[stream].forfeit(end.reason) }
+            for index in ended.indices where ended[index].phase == .closing { ended[index].streams[stream].forfeit(end.reason) }
         }
     }
 

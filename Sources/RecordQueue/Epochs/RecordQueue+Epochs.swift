@@ -5,13 +5,26 @@ extension RecordQueue {
     /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new epoch begins at once.
     ///
     /// One transaction, whatever waits; on disk when this returns. What is to be erased is erased before it returns, too; a crash in between
-    /// leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of what was in it, free pages included; where this
-    /// throws after the epoch has changed, say so again.
+    /// leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of what was in it, free pages included, but for
+    /// numbers and links until the close is settled; where this throws after the epoch has changed, `finishWipe` is what is left to do.
     /// - Throws: `.tooSoon` for `.restored` less than an hour after the last one; `.invalid` for `.salvaged`.
     package func endEpoch(_ end: EpochEnd) async throws(QueueError) {
         try await run(committingFirst: true) { try $0.endEpoch(end) }
+        if end == .wiped { try await finishWipe() } else { try await advanceEnded() }
+    }
+
+    /// Erases what `endEpoch(.wiped)` gave up, and scrubs the file: for one that threw, or that the program did not survive. Harmless where
+    /// that has been done, whatever waits by now.
+    package func finishWipe() async throws(QueueError) {
         try await advanceEnded()
-        if end == .wiped { try await run { try $0.scrub() } }
+        do throws(QueueError) {
+            try await run { try $0.scrub() }
+        } catch {
+            guard error.code == .diskFull else { throw error }
+            // It is written anew with what is in it: the less that is, the less room it takes.
+            while try await run({ try $0.eraseLinks() }) {}
+            try await run { try $0.scrub() }
+        }
     }
 
     /// The next `POST /api/v1/streams/close` for an ended epoch, finer each time; `nil`: nothing is to be closed. Survives restarts.

@@ -80,6 +80,12 @@ struct QueueState: Equatable, Sendable {
         }
     }
 
+    /// Whether it holds rows of an epoch that was closed.
+    func isMoving(_ shelf: Shelf) -> Bool {
+        guard case .ended(let ordinal, _) = shelf else { return false }
+        return ended.first { $0.ordinal == ordinal }?.phase == .moving
+    }
+
     /// Whether rows leave this shelf with a gap in their own chain, or are counted among what never had a number in this epoch.
     func isChained(_ shelf: Shelf) -> Bool {
         switch shelf {

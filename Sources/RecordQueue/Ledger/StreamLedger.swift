@@ -4,7 +4,7 @@ import WireModel
 /// live here.
 ///
 /// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile `1...last`. Rows at or below
-/// the front are done with and only wait to be erased (there are such only in ended epochs).
+/// the front are done with: they wait to be erased, or keep number and link for the close (there are such only in ended epochs).
 struct StreamLedger: Equatable, Sendable {
     var last: UInt64 = 0
     var lastLink = ChainLink.zero
@@ -31,6 +31,11 @@ struct StreamLedger: Equatable, Sendable {
 
     var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
     var produced: UInt64 { last + unnumberedCount }
+
+    /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is settled.
+    var forfeited: Gap? { gaps.last.flatMap { EpochEnd.forfeiting.contains($0.reason) ? $0 : nil } }
+    /// The front before anything was given up: there may be rows above it.
+    var frontOfRows: UInt64 { forfeited.map { $0.first - 1 } ?? front }
 
     /// The device's drops above the mark, by reason.
     var droppedAboveMark: [DropReason: UInt64] {
@@ -60,7 +65,7 @@ struct StreamLedger: Equatable, Sendable {
         return gap
     }
 
-    /// All that waits is dropped; its rows stay to be erased.
+    /// All that waits is dropped; its rows stay, to be erased or emptied.
     mutating func forfeit(_ reason: DropReason) {
         guard last > front else { return }
         let bytes = bytes

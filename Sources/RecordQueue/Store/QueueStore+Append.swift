@@ -153,6 +153,8 @@ extension QueueStore {
                 guard diskAllows(pages: target - allocatedPages) else { throw keptFree(target - allocatedPages) }
                 try grow(toPages: target)
             case .evict(let missing):
+                if try eraseSome() { continue }
+                if try eraseLinks() { continue }
                 guard try evictLeast(for: newcomer, bytes: missing * QueueFile.pageBytes) else { return false }
             }
         }

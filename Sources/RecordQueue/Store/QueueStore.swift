@@ -19,6 +19,8 @@ final class QueueStore {
     var allocatedPages = 0
     var pagesAtCheckpoint = 0
     var isWALAllocated = false
+    /// Up to which number rows that were given up are known to be empty; only spares looking again.
+    var emptied: [Shelf: UInt64] = [:]
 
     var path: String { connection.path }
 

@@ -35,34 +35,4 @@ struct ClosePlanTests {
             #expect(rounds <= 3 && ledger.closing.matched == common, "mark \(mark): \(rounds) rounds, \(ledger.closing)")
         }
     }
-
-    @Test("What a closed epoch comes to: every number above the common one is carried over once")
-    func settlement() {
-        var ledger = StreamLedger()
-        ledger.last = 100
-        ledger.mark = StreamMark(number: 20, stored: 20)
-        ledger.gaps = [Gap(first: 21, last: 40, reason: .byteCap, link: .zero)]
-        // Rows 41...60 and 71...100: 61...70 are lost.
-        ledger.rowCount = 50
-        func rows(_ above: UInt64) -> UInt64 { UInt64(((41...60).map(UInt64.init) + (71...100).map(UInt64.init)).count { $0 > above }) }
-        func settle(_ mark: UInt64, _ matched: UInt64?, _ end: EpochEnd) -> CloseSettlement {
-            CloseSettlement(
-                ledger, end: end, mark: StreamMark(number: mark, stored: mark), matched: matched, isUnknown: false, rowsAbove: rows)
-        }
-        var result = settle(20, 20, .salvaged)
-        #expect(result.keptAbove == 20 && result.carried == [.byteCap: 20, .salvage: 10] && result.final.dropped == [.moved: 80])
-        result = settle(30, 20, .salvaged)
-        #expect(result.carried == [.byteCap: 10, .salvage: 10], "what arrived before it was dropped is stored")
-        result = settle(30, 20, .restored)
-        #expect(result.carried == [.byteCap: 20, .unreadable: 10], "unless histories have parted")
-        result = settle(50, 50, .restored)
-        #expect(result.keptAbove == 50 && result.carried == [.unreadable: 10] && result.final.dropped == [.moved: 50])
-        result = settle(10, nil, .restored)
-        #expect(
-            result.carried == [.byteCap: 20, .unreadable: 10, .unverifiable: 10], "an older collector has lost what it had acknowledged")
-        result = settle(500, 20, .restored)
-        #expect(result.final.number == 500 && result.final.dropped.isEmpty)
-        result = settle(30, nil, .wiped)
-        #expect(result.keptAbove == 100 && result.carried.isEmpty && result.final.dropped == [.wiped: 70])
-    }
 }

@@ -101,24 +101,6 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("Wiped content is not on the disk any more")
-    func erased() async throws {
-        let fixture = try QueueFixture()
-        let queue = try fixture.open()
-        let secret = Data("a-secret-of-the-person".utf8)
-        for _ in 1...500 {
-            try queue.enqueue(NewRecord(stream: .event, kind: .event, stamp: fixture.clock.now(), body: secret))
-        }
-        try await queue.flush()
-        _ = try await queue.drop(oldest: 3, of: .event, reason: .quarantined, keepAside: true)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database + "-wal")).range(of: secret) != nil)
-        try await queue.endEpoch(.wiped)
-        await queue.close()
-        for name in [fixture.database, fixture.database + "-wal"] {
-            #expect(try Data(contentsOf: URL(fileURLWithPath: name)).range(of: secret) == nil, "\(name.suffix(12))")
-        }
-    }
-
     @Test("Bound elsewhere with what waits: it is queued anew at once, and nothing is to be closed")
     func reboundSend() async throws {
         let fixture = try QueueFixture()
