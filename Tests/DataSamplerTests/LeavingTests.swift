@@ -1,12 +1,13 @@
 import Foundation
 import Logging
-import RecordQueue
+import SQLite
 import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+@testable import RecordQueue
 
 /// How a device erases what it keeps, and how it leaves.
 @Suite(.timeLimit(.minutes(1))) struct LeavingTests {
@@ -68,6 +69,59 @@ import WireModel
         try await wipes.erase()
         try await wipes.finish()
         #expect(!core.gate.isWiping && !exists(directory.path, WipeNote.fileName))
+        await core.close()
+    }
+
+    /// A statement under way, which keeps the queue's file from being scrubbed. Used on the queue's thread alone.
+    private final class Obstacle: @unchecked Sendable {
+        private var statement: Statement?
+
+        func begin(_ store: QueueStore) throws {
+            statement = try store.connection.prepare("SELECT id FROM meta UNION ALL SELECT 2")
+            _ = try statement?.step()
+        }
+
+        func end() { statement = nil }
+    }
+
+    @Test(arguments: [true, false])
+    func `A wipe that could not scrub the queue's file does so when it is tried again, or at the next start`(_ again: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        func open() async throws -> SamplerCore {
+            try await SamplerCore.open(
+                SamplerBench.configuration(directory.path), environment: SamplerBench.environment(bench.collector),
+                logger: Logger(label: "test"))
+        }
+        let secret = Data("a-secret-of-the-person".utf8)
+        func isErased() throws -> Bool {
+            try ["", "-wal"].allSatisfy {
+                try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/queue.sqlite\($0)")).range(of: secret) == nil
+            }
+        }
+        var core = try await open()
+        for _ in 1...20 {
+            _ = try await core.queue.enqueueDurably(NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
+        }
+        let former = core.queue.epoch
+        var wipes = WipeKeeper(core: core)
+        try await wipes.begin(command: nil, reason: "test")
+        let obstacle = Obstacle()
+        try await core.queue.run { try obstacle.begin($0) }
+        await #expect(throws: DataSamplerError.self) { try await wipes.erase() }
+        let epoch = core.queue.epoch
+        #expect(try epoch != former && !isErased())
+        try await core.queue.run { _ in obstacle.end() }
+        if again {
+            try await wipes.erase()
+        } else {
+            await core.close()
+            core = try await open()
+            wipes = WipeKeeper(core: core)
+            try await wipes.resume { _ in true }
+        }
+        #expect(try core.queue.epoch == epoch && isErased(), "erased, and no epoch more")
+        try await wipes.finish()
+        #expect(!core.gate.isWiping)
         await core.close()
     }
 

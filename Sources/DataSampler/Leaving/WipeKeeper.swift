@@ -56,7 +56,12 @@ actor WipeKeeper {
     func erase() async throws(DataSamplerError) {
         guard let note, !isErased else { return }
         do throws(QueueError) {
-            if "\(core.queue.epoch)" == note.epoch { try await core.queue.endEpoch(.wiped) }
+            if "\(core.queue.epoch)" == note.epoch {
+                try await core.queue.endEpoch(.wiped)
+            } else {
+                // An earlier attempt has ended it, and perhaps came no further.
+                try await core.queue.finishWipe()
+            }
         } catch {
             throw DataSamplerError(error)
         }
