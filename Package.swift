@@ -126,7 +126,8 @@ let package = Package(
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(
-            "DataSampler", ["WireModel", "SampleModules", "SQLite", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
+            "DataSampler",
+            ["WireModel", "SampleModules", "SQLite", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("LogCommands", ["LogStore", "WireModel", "ws1log", crypto, argumentParser]),

@@ -4,12 +4,6 @@ import RecordQueue
 import TelemetryTestKit
 import WireModel
 
-/// What the judge found. Any one of them breaks the promise.
-struct Violation: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
-}
-
 /// A rule of the device, deliberately broken.
 enum BrokenDeviceRule: String, CaseIterable, Sendable {
     /// Takes having sent for having arrived.
@@ -34,15 +28,11 @@ final class History {
     private var random: SplitMix64
     private let device: CrashingQueue
     private let clock: ManualRecordClock
-    private let deviceID: DeviceID
-    private let collector: any CrashingStore
-    /// Decides the same parts in the same order; its answers must be the real ones.
-    private let reference: InMemoryRecordStore?
+    private let collector: JudgedCollector
     private let brokenRule: BrokenDeviceRule?
     private var model = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, StreamModel()) })
-    private var network: [BatchPart] = []
-    private var answers: [PartAnswer] = []
-    private var nextIdentity: UInt64 = 1
+    private var network = LossyNetwork()
+    private var mint = BodyMint()
     private(set) var steps = 0
 
     init(
@@ -51,9 +41,7 @@ final class History {
         random = SplitMix64(seed: seed)
         clock = ManualRecordClock()
         device = try CrashingQueue(parent: directory, clock: clock)
-        deviceID = DeviceID.random(using: &random)
-        self.collector = collector
-        self.reference = reference
+        self.collector = JudgedCollector(store: collector, device: .random(using: &random), reference: reference)
         self.brokenRule = brokenRule
     }
 
@@ -79,23 +67,20 @@ final class History {
         case ..<0.85: try await deliver()
         case ..<0.955: try await answer()
         case ..<0.965: try await crashDevice()
-        case ..<0.970: try await collector.crash()
-        case ..<0.972: collector.dayPasses()
+        case ..<0.970: try await collector.store.crash()
+        case ..<0.972: collector.store.dayPasses()
         case ..<0.980: clock.advance(by: .seconds(Int.random(in: 1...10_000, using: &random)))
         case ..<0.985: clock.setWallClock(by: .seconds(Int.random(in: -1_000_000...1_000_000, using: &random)))
-        default: try await checkBalances()
+        default: try await collector.balances(beside: device.queue)
         }
     }
 
     // MARK: Device
 
     private func record(_ stream: StreamName) -> NewRecord {
-        let identity = nextIdentity
-        nextIdentity += 1
+        let (identity, record) = mint.record(stream, stamp: clock.now(), using: &random)
         model[stream]?.identities.append(identity)
-        var body = withUnsafeBytes(of: identity.bigEndian) { Data($0) }
-        body.append(Data(repeating: UInt8(truncatingIfNeeded: identity), count: Int.random(in: 0...200, using: &random)))
-        return NewRecord(stream: stream, kind: .event, stamp: clock.now(), body: body)
+        return record
     }
 
     private func produce(_ stream: StreamName) throws {
@@ -128,8 +113,7 @@ final class History {
             maximumRecords: Int.random(in: 1...30, using: &random), hold: random.chance(0.3) ? .seconds(5) : .zero)
         guard let part else { return }
         if part.last > UInt64(model[stream]?.certain ?? 0) { model[stream]?.certain = Int(part.last) }
-        network.append(part)
-        if random.chance(0.3) { network.append(part) }
+        network.send(part, using: &random)
         if brokenRule == .acknowledgesOnSend { try await believe(part) }
     }
 
@@ -159,14 +143,10 @@ final class History {
     // MARK: Network
 
     private func deliver() async throws {
-        guard !network.isEmpty else { return }
-        var part = network.remove(at: random.chance(0.7) ? network.count - 1 : Int.random(in: 0..<network.count, using: &random))
-        guard random.chance(0.85) else { return }
+        guard var part = network.arrival(using: &random) else { return }
         if random.chance(0.05) { damage(&part) }
-        let answer = try await append(part)
-        guard random.chance(0.7) else { return }
-        answers.append(answer)
-        if random.chance(0.1) { answers.append(answer) }
+        let answer = try await collector.append(part)
+        network.reply(answer, using: &random)
         if brokenRule == .believesEveryAnswer { try await believe(part) }
     }
 
@@ -182,21 +162,8 @@ final class History {
         }
     }
 
-    private func append(_ part: BatchPart) async throws -> PartAnswer {
-        let answers = await collector.store.append([part], from: deviceID, receivedAt: 1)
-        guard let answer = answers.first, answers.count == 1 else { throw Violation("\(answers.count) answers to one part") }
-        if let reference {
-            let expected = await reference.append([part], from: deviceID, receivedAt: 1)
-            guard answer.outcome == expected.first?.outcome, answer.mark == expected.first?.mark else {
-                throw Violation("the store answered \(answer), the reference \(String(describing: expected.first))")
-            }
-        }
-        return answer
-    }
-
     private func answer() async throws {
-        guard !answers.isEmpty else { return }
-        try await apply(answers.remove(at: Int.random(in: 0..<answers.count, using: &random)))
+        if let answer = network.answer(using: &random) { try await apply(answer) }
     }
 
     private func apply(_ answer: PartAnswer) async throws {
@@ -217,26 +184,16 @@ final class History {
             {
                 rounds += 1
                 guard rounds < 10_000 else { throw Violation("\(stream): no progress over a network that works") }
-                try await apply(append(part))
-                if random.chance(0.2), let ghost = network.popLast() { _ = try await append(ghost) }
+                try await apply(collector.append(part))
+                if random.chance(0.2), let ghost = network.ghost() { _ = try await collector.append(ghost) }
             }
         }
-        for ghost in network { _ = try await append(ghost) }
-    }
-
-    private func checkBalances() async throws {
-        for (stream, balance) in try await device.queue.balance() where !balance.closes {
-            throw Violation("the device's balance of \(stream) does not close: \(balance)")
-        }
-        for epoch in try await collector.store.balance(of: deviceID) where !epoch.balance.closes {
-            throw Violation("the collector's balance of \(epoch.stream) does not close: \(epoch.balance)")
-        }
+        for ghost in network.parts { _ = try await collector.append(ghost) }
     }
 
     private func judge() async throws {
-        try await checkBalances()
+        let collected = try await collector.balances(beside: device.queue)
         let device = try await device.queue.balance()
-        let collected = try await collector.store.balance(of: deviceID)
         for stream in StreamName.allCases {
             guard let model = model[stream] else { continue }
             let stored = try await stored(stream)
@@ -256,12 +213,12 @@ final class History {
 
             var dropped: [String: UInt64] = [:]
             for (number, reason) in model.dropped where stored[number] == nil { dropped[reason.description, default: 0] += 1 }
-            let expected = (produced: UInt64(model.identities.count), stored: UInt64(stored.count))
-            let balances = [("device", device[stream])] + collected.filter { $0.stream == stream }.map { ("collector", $0.balance) }
-            for case (let side, let balance?) in balances {
-                guard balance.produced == expected.produced, balance.stored == expected.stored, balance.dropped == dropped,
-                    balance.waiting == 0, balance.lostAtCollector == 0, balance.rejected.isEmpty
-                else { throw Violation("\(side) \(stream): \(balance), but \(expected) and dropped \(dropped) are true") }
+            let expected = JudgedCollector.Sum(
+                produced: UInt64(model.identities.count), stored: UInt64(stored.count), dropped: dropped)
+            var own = JudgedCollector.Sum()
+            if let balance = device[stream] { own.add(balance) }
+            for case (let side, let sum?) in [("device", own), ("collector", collected[stream])] where sum != expected {
+                throw Violation("\(side) \(stream): \(sum), but \(expected) is true")
             }
         }
     }
@@ -269,19 +226,11 @@ final class History {
     /// Number to identity of what the collector has; a number that is there twice is a violation.
     private func stored(_ stream: StreamName) async throws -> [UInt64: UInt64] {
         var stored: [UInt64: UInt64] = [:]
-        var position: String?
-        repeat {
-            let page = try await collector.store.records(
-                of: deviceID, stream: stream, kind: nil, module: nil, before: position, limit: 1_000)
-            for record in page.records {
-                let body = record.header.body(of: record.bytes)
-                let identity = body.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-                guard stored.updateValue(identity, forKey: record.header.number) == nil else {
-                    throw Violation("\(stream) \(record.header.number) is stored twice")
-                }
+        for record in try await collector.stored(stream) {
+            guard stored.updateValue(record.identity, forKey: record.number) == nil else {
+                throw Violation("\(stream) \(record.number) is stored twice")
             }
-            position = page.next
-        } while position != nil
+        }
         return stored
     }
 }
