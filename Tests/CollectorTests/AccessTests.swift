@@ -93,17 +93,18 @@ struct AccessTests {
             (.get, "/api/v1/devices?limit=0", "viewer-default"), (.get, "/api/v1/devices/", "viewer-default"),
             (.get, WireNames.profilePath, device.credential),
         ]
-        let check: @Sendable (any TestClientProtocol) async throws -> Void = { client in
+        typealias Send = (HTTPRequest.Method, String, String?) async throws -> any CollectorResponse
+        let check: @Sendable (Send) async throws -> Void = { send in
             for (method, path, bearer) in requests {
-                let response = try await client.send(method, path, bearer: bearer)
+                let response = try await send(method, path, bearer)
                 #expect(response.headers[.init(WireNames.versionHeader)!] == CollectorVersion.current, "\(method) \(path)")
                 #expect(response.headers[.init(WireNames.collectorHeader)!] == harness.registry.collectorID.description)
                 #expect(response.headers[.init(WireNames.incarnationHeader)!] == harness.registry.incarnationID.description)
                 if response.status.code >= 400 { _ = try response.problem }
             }
         }
-        try await harness.route(check)
-        try await harness.live(check)
+        try await harness.route { client in try await check { try await client.send($0, $1, bearer: $2) } }
+        try await harness.live { client in try await check { try await client.send($0, $1, bearer: $2) } }
     }
 
     @Test func anUnknownPathIs404AndAnotherMethod405WithWhatIsAllowed() async throws {

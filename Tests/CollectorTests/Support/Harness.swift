@@ -37,8 +37,10 @@ struct Harness: Sendable {
     }
 
     /// Runs over a real socket.
-    func live<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
-        try await server.application().test(.live) { try await test($0) }
+    func live<Value: Sendable>(_ test: @escaping @Sendable (LiveClient) async throws -> Value) async throws -> Value {
+        try await server.application().test(.live) { framework in
+            try await LiveClient.with(port: try #require(framework.port), test)
+        }
     }
 
     /// A device of an organization and its credential.
@@ -87,10 +89,25 @@ struct JSONObject: @unchecked Sendable {
     func objects(_ name: String) -> [JSONObject] { (fields[name] as? [[String: Any]] ?? []).map(JSONObject.init) }
 }
 
-extension TestResponse {
+/// An answer, whether it came from the responder alone or over a socket.
+protocol CollectorResponse {
+    var status: HTTPResponse.Status { get }
+    var headers: HTTPFields { get }
+    var content: ByteBuffer { get }
+}
+
+extension TestResponse: CollectorResponse {
+    var content: ByteBuffer { body }
+}
+
+extension TestClient.Response: CollectorResponse {
+    var content: ByteBuffer { body ?? ByteBuffer() }
+}
+
+extension CollectorResponse {
     var json: JSONObject {
         get throws {
-            let parsed = try JSONSerialization.jsonObject(with: Data(body.readableBytesView))
+            let parsed = try JSONSerialization.jsonObject(with: Data(content.readableBytesView))
             return JSONObject(fields: try #require(parsed as? [String: Any]))
         }
     }
@@ -98,12 +115,12 @@ extension TestResponse {
     var problem: Problem {
         get throws {
             #expect(headers[.contentType] == WireNames.problem)
-            return try JSONDecoder().decode(Problem.self, from: Data(body.readableBytesView))
+            return try JSONDecoder().decode(Problem.self, from: Data(content.readableBytesView))
         }
     }
 
     func message<Body: Message>(_ type: Body.Type) throws -> Body {
         #expect(headers[.contentType] == WireNames.protobuf)
-        return try Body.decode(Data(body.readableBytesView))
+        return try Body.decode(Data(content.readableBytesView))
     }
 }
