@@ -47,18 +47,46 @@ final class ConsentKeeper: Sendable {
         state.withLock { ConsentGate.decide($0.consent, isSettling: $0.isUnsettled, stream: stream) }
     }
 
-    /// Counts a record that was refused, and gives the error to throw.
-    func refused(_ stream: StreamName) -> DataSamplerError {
-        queue.countRefused(stream)
-        return DataSamplerError(
-            .consentDenied, "consent to being sampled is denied: the record was not made, and was counted; grant consent to record again")
+    /// Puts a record where consent wants it: into its stream, apart, or nowhere.
+    ///
+    /// A decision may fall while the record is on its way. One that is kept apart is then moved after; one that went into its stream is deleted
+    /// after where the decision was a denial, which may have emptied the stream before the record was there.
+    ///
+    /// - Parameters:
+    ///   - make: called only where the record is wanted.
+    ///   - enqueue: puts it into its stream and gives its number, if it has one yet.
+    /// - Returns: what `enqueue` gave; `nil` for a record kept apart.
+    /// - Throws: `consentDenied`, and then it has been counted; what the queue throws.
+    func place(
+        in stream: StreamName, make: () -> NewRecord, enqueue: (NewRecord) async throws(DataSamplerError) -> UInt64?
+    ) async throws(DataSamplerError) -> UInt64? {
+        switch decision(for: stream) {
+        case .refuse:
+            queue.countRefused(stream)
+            throw Self.denied
+        case .apart:
+            try await keepApart(make())
+            return nil
+        case .queue:
+            let number = try await enqueue(make())
+            if stream != .status, markUnsettled(where: { $0 == .denied }) {
+                await settleLoggingFailure()
+                throw Self.denied
+            }
+            return number
+        }
+    }
+
+    private static var denied: DataSamplerError {
+        DataSamplerError(
+            .consentDenied, "consent to being sampled is denied: the record was not kept, and was counted; grant consent to record again")
     }
 
     /// Keeps a record apart, for the decision to come.
-    func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
+    private func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
         try await queue.keepApart(record)
         // The decision may have fallen, or have been carried out, while the record was on its way; then this one is left to be moved.
-        if markUnsettledIfDecided() { await settleLoggingFailure() }
+        if markUnsettled(where: { $0 != .pending }) { await settleLoggingFailure() }
     }
 
     /// Takes a decision over.
@@ -119,9 +147,11 @@ final class ConsentKeeper: Sendable {
         logger.info("consent decided", metadata: ["consent": "\(consent.rawValue)"])
     }
 
-    private func markUnsettledIfDecided() -> Bool {
+    /// A record may lie where the decision that holds now does not want it.
+    /// - Returns: whether it does.
+    private func markUnsettled(where isUnwanted: (DataSamplerConsent) -> Bool) -> Bool {
         state.withLock { state in
-            guard state.consent != .pending else { return false }
+            guard isUnwanted(state.consent) else { return false }
             state.isUnsettled = true
             state.isAskedAgain = true
             return true

@@ -288,27 +288,24 @@ final class SamplerCore: Sendable {
             if let counted { queue.countDropped(counted, of: stream) }
             throw DataSamplerError(code, why)
         }
-        let consented = consent.decision(for: stream)
-        guard consented != .refuse else { throw consent.refused(stream) }
-        let isReduced = stream == .status && consent.consent != .granted
-        let record = NewRecord(
-            stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier, test: isTest,
-            body: filter.filtered(isReduced ? ConsentGate.reduced(body, kind: kind) : body, kind: kind))
-        metrics.recordMade(stream)
-        if consented == .apart {
-            try await consent.keepApart(record)
-            return nil
-        }
-        do throws(QueueError) {
-            var number: UInt64?
-            switch durability {
-            case .durable: number = try await queue.enqueueDurably(record)
-            case .ordinary: try queue.enqueue(record)
+        return try await consent.place(in: stream) {
+            metrics.recordMade(stream)
+            let isReduced = stream == .status && consent.consent != .granted
+            return NewRecord(
+                stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier, test: isTest,
+                body: filter.filtered(isReduced ? ConsentGate.reduced(body, kind: kind) : body, kind: kind))
+        } enqueue: { record throws(DataSamplerError) in
+            do throws(QueueError) {
+                var number: UInt64?
+                switch durability {
+                case .durable: number = try await queue.enqueueDurably(record)
+                case .ordinary: try queue.enqueue(record)
+                }
+                metrics.recordEnqueued(stream)
+                return number
+            } catch {
+                throw DataSamplerError(error)
             }
-            metrics.recordEnqueued(stream)
-            return number
-        } catch {
-            throw DataSamplerError(error)
         }
     }
 

@@ -20,12 +20,12 @@ import WireModel
         NewRecord(stream: stream, kind: .event, stamp: ManualRecordClock().now(), body: Data(name.utf8))
     }
 
-    /// As the sampler does it.
     private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue) async throws {
-        switch keeper.decision(for: record.stream) {
-        case .queue: queue.enqueue(record)
-        case .apart: try await keeper.keepApart(record)
-        case .refuse: throw keeper.refused(record.stream)
+        _ = try await keeper.place(in: record.stream) {
+            record
+        } enqueue: { record in
+            queue.enqueue(record)
+            return nil
         }
     }
 
@@ -73,6 +73,29 @@ import WireModel
         try await keeper.set(.granted, wallTime: 2)
         try await Self.record(Self.event("again"), keeper, queue)
         #expect(queue.now.queued.last == Self.event("again"))
+    }
+
+    @Test func aRecordMadeInTheInstantOfADenialIsDeletedAfterIt() async throws {
+        let directory = try TemporaryDirectory()
+        let beacon = Self.event("beacon", stream: .status)
+        let queue = ScriptedConsentQueue(queued: [Self.event("waiting")])
+        let keeper = try keeper(directory.path, queue)
+        try await keeper.settle()
+        for record in [Self.event("late"), beacon] {
+            let code = await SamplerBench.code { () async throws(DataSamplerError) in
+                _ = try await keeper.place(in: record.stream) {
+                    record
+                } enqueue: { (record) async throws(DataSamplerError) in
+                    // The whole denial falls between the record's leave to be queued and its coming there.
+                    try await keeper.set(.denied, wallTime: 1)
+                    queue.enqueue(record)
+                    return 1
+                }
+            }
+            #expect(code == (record == beacon ? nil : .consentDenied))
+        }
+        #expect(queue.now.queued == [beacon] && queue.now.deleted == 2)
+        #expect(queue.now.refused.isEmpty, "counted once, as deleted")
     }
 
     @Test func aDecisionSurvivesACrashBeforeAnythingMovedAndIsCarriedOutAtTheNextStart() async throws {

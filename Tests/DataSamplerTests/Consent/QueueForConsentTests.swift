@@ -22,7 +22,14 @@ import WireModel
                 directory: directory.path, configuration: .init(), clock: ManualRecordClock(), logger: quiet)
             let keeper = try ConsentKeeper(
                 store: ConsentStore(directory: directory.path), queue: QueueForConsent(queue: queue), initial: .pending, logger: quiet)
-            for name in ["1", "2", "3"] { try await keeper.keepApart(Self.event(name)) }
+            func record(_ name: String) async throws(DataSamplerError) {
+                _ = try await keeper.place(in: .event) {
+                    Self.event(name)
+                } enqueue: { (record) async throws(DataSamplerError) in
+                    do throws(QueueError) { return try await queue.enqueueDurably(record) } catch { throw DataSamplerError(error) }
+                }
+            }
+            for name in ["1", "2", "3"] { try await record(name) }
             let pending = try #require(try await queue.balance()[.event])
             #expect(pending.produced == 3 && pending.waiting == 3)
             let part = try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 10, hold: .zero)
@@ -33,7 +40,8 @@ import WireModel
             #expect(decided.produced == 3)
             #expect(decided.waiting == (consent == .granted ? 3 : 0))
             if consent == .denied {
-                #expect(keeper.refused(.event).code == .consentDenied)
+                #expect(
+                    await SamplerBench.code { () async throws(DataSamplerError) in try await record("4") } == .consentDenied)
                 try await queue.flush()
                 let refused = try #require(try await queue.balance()[.event])
                 #expect(refused.produced == 4 && refused.waiting == 0)
