@@ -115,6 +115,15 @@ import WireModel
         #expect(machine.entries[1].state == .running)
     }
 
+    @Test(arguments: [CommandLedgerStateMachine.State.done, .failed, .expired, .unsupported])
+    func `Cancelling what has ended says how it had`(_ state: CommandLedgerStateMachine.State) {
+        var machine = received([command(1)])
+        machine.ended(id(1), state, "", now: 0)
+        let (outcome, detail) = machine.cancelled(id(1))
+        #expect(outcome == .failed && detail == "it has ended already: \(state.rawValue)")
+        #expect(machine.entries.map(\.state) == [state])
+    }
+
     @Test func `A log level returns after its time, a repeat does not extend it, cancelling returns it`() {
         var machine = CommandLedgerStateMachine()
         machine.levelChanged(to: 4, by: id(1), seconds: 60, now: 0)

@@ -76,14 +76,16 @@ import WireModel
             logger: logger)
     }
 
-    private func states(_ core: SamplerCore) async throws -> [WireCommandState] {
+    private func results(_ core: SamplerCore) async throws -> [WireCommandResult] {
         try await core.queue.flush()
         let part = try await core.queue.nextPart(of: .status, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero)
         return try (part?.records ?? []).map { record in
             let header = try #require(RecordHeader(scanning: record))
-            return try WireCommandResult.decode(header.body(of: record)).state
+            return try WireCommandResult.decode(header.body(of: record))
         }
     }
+
+    private func states(_ core: SamplerCore) async throws -> [WireCommandState] { try await results(core).map(\.state) }
 
     @Test func `Received, running and done are told, in this order`() async throws {
         let directory = try TemporaryDirectory()
@@ -92,6 +94,19 @@ import WireModel
         runner.received([command(1)], enrollment: enrollment, serverTime: 0)
         try await runner.step()
         #expect(try await states(core) == [.received, .running, .done])
+        await core.close()
+    }
+
+    @Test func `Cancelling a command that has ended fails, and tells how it had`() async throws {
+        let directory = try TemporaryDirectory()
+        let core = try await core(directory.path)
+        let runner = runner(core, CountingActions()) { _ in }
+        runner.received([command(1)], enrollment: enrollment, serverTime: 0)
+        try await runner.step()
+        runner.received([command(2) { $0.cancel.commandID = command(1).id }], enrollment: enrollment, serverTime: 0)
+        try await runner.step()
+        let answer = try #require(try await results(core).last)
+        #expect(answer.commandID == command(2).id && answer.state == .failed && answer.detail == "it has ended already: done")
         await core.close()
     }
 
