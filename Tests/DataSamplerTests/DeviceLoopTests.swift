@@ -100,6 +100,34 @@ import WireModel
         #expect(try await bench.beacons().last?.doNotDisturb == .no)
     }
 
+    @Test func `When a profile changes what is sampled, a beacon tells of it at once`() async throws {
+        let bench = SamplerBench(profile: nil)
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path) {
+            $0.sampleModules = .system
+            $0.beaconInterval = 86_400
+        }
+        try await sampler.start()
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .start } }
+        #expect(try await bench.beacons().map(\.modules) == [["system"]])
+        var profile = WireProfile.analyticsOn
+        profile.sampling.modulesGiven = true
+        profile.sampling.modules = ["system", "networkData", "networkAdapter"]
+        bench.collector.setProfile(profile)
+        try await sampler.reloadProfile()
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .change } }
+        // One that changes nothing of it is told with the next beacon.
+        profile.revision = 2
+        bench.collector.setProfile(profile)
+        try await sampler.reloadProfile()
+        try await sampler.sendBeacon()
+        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .demand } }
+        let beacons = try await bench.beacons()
+        #expect(beacons.map(\.trigger) == [.start, .change, .demand])
+        #expect(beacons.dropFirst().map(\.modules) == [profile.sampling.modules, profile.sampling.modules])
+        await sampler.stop()
+    }
+
     @Test func `Without the profile's leave there is no do-not-disturb`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()

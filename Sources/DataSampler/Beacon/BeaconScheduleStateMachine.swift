@@ -66,6 +66,9 @@ struct BeaconScheduleStateMachine: Sendable {
     /// Somebody asks for a beacon and waits for it. `finished` names the caller once its beacon has ended.
     mutating func asked(by caller: Caller, trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: caller) }
 
+    /// A beacon is to go, and nobody waits for it.
+    mutating func wanted(_ trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: nil) }
+
     /// The clock reached a time; a beacon that is due is made. Missed ones are not made up for: a beacon tells the present.
     mutating func reached(_ now: UInt64) -> Action {
         guard let interval, let due = nextDue, now >= due else { return .none }

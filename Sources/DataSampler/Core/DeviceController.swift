@@ -164,6 +164,9 @@ actor DeviceController {
             } else {
                 await parts.loop.stopBeacons()
             }
+        } else if !isStopped, !isDoNotDisturb, core.isBeaconOutdated {
+            // The one at start tells what ran before there was a profile.
+            await parts.loop.noteChange()
         }
         await parts.transmitter.apply(
             Self.transmitterSettings(

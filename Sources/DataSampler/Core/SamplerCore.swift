@@ -18,6 +18,8 @@ final class SamplerCore: Sendable {
         var gate: RecordGate
         var facts: DeviceFacts
         var beacons: UInt64 = 0
+        /// The modules that the newest beacon tells of; `nil`: none was made yet.
+        var toldModules: [SampleModuleName]?
         /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the oldest go.
         var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
@@ -150,6 +152,9 @@ final class SamplerCore: Sendable {
         analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
     }
 
+    /// Whether the newest beacon told of other modules than are sampled now.
+    var isBeaconOutdated: Bool { state.withLock { state in state.toldModules.map { $0 != state.settings.modules } ?? false } }
+
     func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
 
     /// What beacons tell of it.
@@ -245,6 +250,7 @@ final class SamplerCore: Sendable {
         let organization = (try? identity.load())?.organization
         let moment = state.withLock { state in
             state.beacons += 1
+            state.toldModules = state.settings.modules
             return BeaconMaker.Moment(
                 trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: state.beacons, stamp: stamp,
                 facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),

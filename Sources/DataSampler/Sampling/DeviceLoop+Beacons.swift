@@ -17,6 +17,12 @@ extension DeviceLoop {
     /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it happens.
     func tellChange() async { try? await sendChange() }
 
+    /// As `tellChange`, and waits for nothing.
+    func noteChange() {
+        beacons.changed()
+        perform(beacons.wanted(.change))
+    }
+
     /// As `tellChange`, and returns once the beacon is on synced disk.
     func sendChange() async throws(DataSamplerError) {
         beacons.changed()
