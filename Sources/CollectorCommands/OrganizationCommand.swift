@@ -40,7 +40,7 @@ struct OrganizationCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                let rows = try await TokenCommand.withRegistry(data) { try await $0.organizations() }.map(OrganizationView.init)
+                let rows = try RegistryReader(directory: try data.directory()).organizations().map(OrganizationView.init)
                 if json { return try printJSON(rows) }
                 printTable(
                     [["NAME", "DEVICES", "PROFILE", "CREATED"]]

@@ -97,7 +97,7 @@ struct TokenCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                let rows = try await TokenCommand.withRegistry(data) { try await $0.tokens() }.map(TokenView.init)
+                let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
                 if json { return try printJSON(rows) }
                 let table = [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]] + rows.map(\.columns)
                 printTable(table)

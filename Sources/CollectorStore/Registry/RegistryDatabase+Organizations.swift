@@ -4,23 +4,7 @@ import WireModel
 
 extension RegistryDatabase {
     func organizations() throws(StoreError) -> [OrganizationRow] {
-        try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                """
-                SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
-                (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
-                FROM organization ORDER BY name
-                """)
-            defer { statement.reset() }
-            var rows: [OrganizationRow] = []
-            while try statement.step() {
-                rows.append(
-                    OrganizationRow(
-                        name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
-                        profileRevision: try statement.uint64(3)))
-            }
-            return rows
-        }
+        try read { () throws(SQLiteError) in try OrganizationRow.all(in: connection) }
     }
 
     func createOrganization(_ name: String) throws(StoreError) {
@@ -42,5 +26,26 @@ extension RegistryDatabase {
         try insertProfile(
             ProfileRow(scope: ProfileScope(organization: name), revision: 1, profile: profile, created: now, author: ""), into: connection)
         return true
+    }
+}
+
+extension OrganizationRow {
+    /// By name.
+    static func all(in connection: Connection) throws(SQLiteError) -> [OrganizationRow] {
+        let statement = try connection.cached(
+            """
+            SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
+            (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
+            FROM organization ORDER BY name
+            """)
+        defer { statement.reset() }
+        var rows: [OrganizationRow] = []
+        while try statement.step() {
+            rows.append(
+                OrganizationRow(
+                    name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
+                    profileRevision: try statement.uint64(3)))
+        }
+        return rows
     }
 }

@@ -45,23 +45,7 @@ extension RegistryDatabase {
     }
 
     func tokens() throws(StoreError) -> [TokenRow] {
-        try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                """
-                SELECT id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked FROM token ORDER BY created, id
-                """)
-            defer { statement.reset() }
-            var tokens: [TokenRow] = []
-            while try statement.step() {
-                guard let kind = TokenRow.Kind(rawValue: statement.int(1)) else { continue }
-                tokens.append(
-                    TokenRow(
-                        id: statement.string(0), kind: kind, name: statement.string(2), role: PersonRole(rawValue: statement.int(3)),
-                        organization: statement.optionalString(4), created: statement.int64(5), expires: statement.optionalInt64(6),
-                        maximumUses: statement.optionalInt64(7).map(Int.init), uses: statement.int(8), revoked: statement.optionalInt64(9)))
-            }
-            return tokens
-        }
+        try read { () throws(SQLiteError) in try TokenRow.all(in: connection) }
     }
 
     func revokeToken(_ id: String) throws(StoreError) {
@@ -73,5 +57,24 @@ extension RegistryDatabase {
             return connection.changes
         }
         guard changed == 1 else { throw StoreError(.notFound, "there is no token \"\(id)\".") }
+    }
+}
+
+extension TokenRow {
+    /// In the order of their making; revoked ones too.
+    static func all(in connection: Connection) throws(SQLiteError) -> [TokenRow] {
+        let statement = try connection.cached(
+            "SELECT id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked FROM token ORDER BY created, id")
+        defer { statement.reset() }
+        var tokens: [TokenRow] = []
+        while try statement.step() {
+            guard let kind = TokenRow.Kind(rawValue: statement.int(1)) else { continue }
+            tokens.append(
+                TokenRow(
+                    id: statement.string(0), kind: kind, name: statement.string(2), role: PersonRole(rawValue: statement.int(3)),
+                    organization: statement.optionalString(4), created: statement.int64(5), expires: statement.optionalInt64(6),
+                    maximumUses: statement.optionalInt64(7).map(Int.init), uses: statement.int(8), revoked: statement.optionalInt64(9)))
+        }
+        return tokens
     }
 }
