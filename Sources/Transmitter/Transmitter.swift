@@ -6,7 +6,7 @@ import WireModel
 
 /// Carries what waits in the queue to the collector: one part per stream and request, status first, until nothing is due.
 ///
-/// The shell around `TransmitterStateMachine`, `GateStateMachine` and `TransmitSchedule`: it reads the queue, speaks to the collector through a
+/// The shell around `TransmitterStateMachine` and `GateStateMachine`: it reads the queue, speaks to the collector through a
 /// `Transport`, hands answers to the queue, and waits. One exchange runs at a time. A record leaves the queue only by an acknowledgement that the
 /// queue itself has checked. Cancelling `run` at any point leaves everything on disk consistent: an answer not applied costs one repeat.
 package actor Transmitter {
@@ -40,10 +40,9 @@ package actor Transmitter {
     nonisolated let published = Mutex(TransmitterStatus())
     private let sleeper: any Clock<Duration>
     private let conditions: any ConditionsSource
-    private let delegate: (any TransmitterDelegate)?
-    private let wake = WakeSignal()
-    private let turnstile = Turnstile()
-    private let schedule = Mutex(Schedule())
+    let delegate: (any TransmitterDelegate)?
+    private let timer: TransmitTimer
+    let turnstile = Turnstile()
 
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
@@ -64,17 +63,8 @@ package actor Transmitter {
     var mayBeParted = true
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
-    private var outbox: [Message] = []
-    private var isDelivering = false
-
-    /// What the loop and those who record share.
-    private struct Schedule {
-        var decisions = TransmitSchedule()
-        var settings = TransmitterSettings()
-        /// When the loop means to wake, microseconds since boot; `nil` while it works, or may not be woken.
-        var wakeAt: UInt64?
-        var isUrgent = true
-    }
+    var outbox: [Message] = []
+    var isDelivering = false
 
     enum Message {
         case news(CollectorNews)
@@ -105,7 +95,7 @@ package actor Transmitter {
         agentVersion = configuration.agentVersion
         settings = configuration.settings
         machine = TransmitterStateMachine(partBytes: configuration.partBytes)
-        schedule.withLock { $0.settings = configuration.settings }
+        timer = TransmitTimer(settings: configuration.settings, clock: clock, sleeper: sleeper)
         if !configuration.settings.pins.isEmpty { transport.pin(to: configuration.settings.pins) }
     }
 
@@ -114,28 +104,18 @@ package actor Transmitter {
 
     /// Asks for a pass over all streams now instead of at the next interval: a status record was enqueued, a person asked. Does not shorten a
     /// backoff. Safe from any thread, never blocks.
-    nonisolated package func transmitNow() {
-        schedule.withLock { $0.isUrgent = true }
-        wake.signal()
-    }
+    nonisolated package func transmitNow() { timer.transmitNow() }
 
     /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have intervals of their own. Cheap,
     /// safe from any thread; wakes nobody but where the module's interval ends before the next pass.
-    nonisolated package func recorded(module: String) {
-        let isSooner = schedule.withLock { schedule in
-            guard schedule.decisions.recorded(by: module), let wakeAt = schedule.wakeAt else { return false }
-            return schedule.decisions.nextPass(schedule.settings, now: clock.now().timeSinceBoot) < wakeAt
-        }
-        if isSooner { wake.signal() }
-    }
+    nonisolated package func recorded(module: String) { timer.recorded(module: module) }
 
     /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at once.
     package func apply(_ settings: TransmitterSettings) async {
         let pins = self.settings.pins
         self.settings = settings
-        schedule.withLock { $0.settings = settings }
         if settings.pins != pins { transport.pin(to: settings.pins) }
-        transmitNow()
+        timer.apply(settings)
     }
 
     // MARK: The loop
@@ -143,44 +123,15 @@ package actor Transmitter {
     /// Sends on the transmit interval and on demand until its task is cancelled. Call once.
     package func run() async {
         while !Task.isCancelled {
-            switch await pass(isUrgent: takeUrgency()) {
-            case .finished: await waitForPass(atMost: nil)
-            case .waiting(let duration): await waitForPass(atMost: duration)
+            switch await pass(isUrgent: timer.takeUrgency()) {
+            case .finished: await timer.wait(atMost: nil, willWait: publishNext)
+            case .waiting(let duration): await timer.wait(atMost: duration, willWait: publishNext)
             case .paused(let duration):
                 publishNext(duration)
                 try? await sleeper.sleep(for: duration)
             }
         }
         published.withLock { $0.state = .stopped }
-    }
-
-    nonisolated private func takeUrgency() -> Bool {
-        schedule.withLock { schedule in
-            defer { schedule.isUrgent = false }
-            return schedule.isUrgent
-        }
-    }
-
-    /// Waits until a pass is due by the schedule, something urgent comes, or the duration is over.
-    private func waitForPass(atMost greatest: Duration?) async {
-        let began = clock.now().timeSinceBoot
-        while !Task.isCancelled {
-            let now = clock.now().timeSinceBoot
-            let pause: UInt64? = schedule.withLock { schedule in
-                var next = schedule.decisions.nextPass(schedule.settings, now: now)
-                if let greatest { next = min(next, began &+ greatest.wholeMicroseconds) }
-                guard !schedule.isUrgent, next > now else {
-                    schedule.wakeAt = nil
-                    return nil
-                }
-                schedule.wakeAt = next
-                return next - now
-            }
-            guard let pause else { return }
-            let duration = Duration.microseconds(Int64(clamping: pause))
-            publishNext(duration)
-            await wake.wait(for: duration, clock: sleeper)
-        }
     }
 
     /// One more pass at an orderly stop, after `run` has returned.
@@ -219,8 +170,7 @@ package actor Transmitter {
     package func pass(isUrgent: Bool = true) async -> PassResult {
         machine.passBegan()
         closes.passBegan()
-        let now = clock.now().timeSinceBoot
-        let takesSamples = schedule.withLock { $0.decisions.passBegan($0.settings, isUrgent: isUrgent, now: now) }
+        let takesSamples = timer.passBegan(isUrgent: isUrgent)
         let streams = takesSamples ? Set(StreamName.allCases) : [.status, .event]
         var result: PassResult?
         while result == nil, !Task.isCancelled {
@@ -230,7 +180,7 @@ package actor Transmitter {
             await deliver()
             if case .over(let over) = step { result = over }
         }
-        if takesSamples, leavesSamples(result) { schedule.withLock { $0.decisions.passWasCut() } }
+        if takesSamples, leavesSamples(result) { timer.passWasCut() }
         return result ?? .paused(.zero)
     }
 
@@ -337,66 +287,9 @@ package actor Transmitter {
     }
 }
 
-// MARK: - Requests of others, and what they hear
+// MARK: - What status and delegate are told
 
 extension Transmitter {
-    /// One request under the device's credential, enrolling first where needed: profile, commands and the like. Never throws: the answer says
-    /// what came of it. A refused credential is renewed once. Waits for the exchange under way; gates do not hold it back.
-    ///
-    /// - Parameters:
-    ///   - headers: beside those every request has (credential, accepted and own media type, agent).
-    ///   - body: `nil`: none.
-    package func request(
-        _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [], body: RequestBody? = nil
-    ) async -> CollectorAnswer {
-        let answer = await inTurn { await self.enrolledExchange(method, path, headers, body) }
-        await deliver()
-        return answer
-    }
-
-    /// Runs in turn with the exchanges of the pass.
-    func inTurn(_ body: () async -> CollectorAnswer) async -> CollectorAnswer {
-        guard await turnstile.enter() else { return .unreachable("cancelled before it was asked") }
-        defer { turnstile.leave() }
-        return await body()
-    }
-
-    func enrolledExchange(
-        _ method: TransportRequest.Method, _ path: String, _ headers: [(name: String, value: String)] = [], _ body: RequestBody? = nil
-    ) async -> CollectorAnswer {
-        for isLast in [false, true] {
-            if enrollment == nil {
-                switch await enrollIfNeeded() {
-                case .retry(_, let why): return .unreachable(why)
-                case .hold(let why, _): return .notEnrolled(why)
-                case .goOn, .enrollAgain, .setAside: break
-                }
-            }
-            guard let enrollment else { return .notEnrolled("the device is not enrolled") }
-            let answer = await send(
-                method, path, headers: headers, body: body, bearer: enrollment.credential, expected: enrollment.collectorID)
-            guard case .credentialRefused(let why) = answer, !isLast else { return answer }
-            let action = machine.settled([], .credentialRefused(why), maySetAside: false, now: clock.now().timeSinceBoot, roll: roll())
-            guard action == .enrollAgain, await enrollAgain() == .goOn else { return answer }
-        }
-        return .notEnrolled("the device is not enrolled")
-    }
-
-    func note(_ message: Message) { if delegate != nil { outbox.append(message) } }
-
-    /// Tells the delegate what there is to tell, in order, outside of any turn: it may ask for something itself.
-    func deliver() async {
-        guard let delegate, !isDelivering else { return }
-        isDelivering = true
-        defer { isDelivering = false }
-        while !outbox.isEmpty {
-            switch outbox.removeFirst() {
-            case .news(let news): await delegate.received(news)
-            case .change(let change): await delegate.stateChanged(change)
-            }
-        }
-    }
-
     private func announceBlocked() {
         let blocked = machine.blocked
         guard !blocked.isEmpty || !announcedBlocked.isEmpty else { return }
@@ -420,7 +313,7 @@ extension Transmitter {
         if isNews { logger.warning("cannot send", metadata: ["state": "\(state.rawValue)", "reason": "\(why)"]) }
     }
 
-    private func publishNext(_ duration: Duration) {
+    nonisolated private func publishNext(_ duration: Duration) {
         let next = clock.now().wallTime &+ Int64(clamping: duration.wholeMicroseconds)
         published.withLock { $0.nextAttempt = next }
     }
