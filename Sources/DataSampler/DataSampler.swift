@@ -189,7 +189,7 @@ public final class DataSampler: Service {
             loop: loop, transmitter: transmitter, profiles: profiles(core, transmitter, controller),
             commands: CommandRunner(
                 save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core, actions: controller,
-                poll: { await transmitter.request(.get, WireNames.commandsPath) }, sleeper: environment.sleeper, logger: logger),
+                poll: { await transmitter.askForNews() }, sleeper: environment.sleeper, logger: logger),
             wipes: WipeKeeper(core: core),
             leaving: LeaveKeeper(core: core) { () async throws(DataSamplerError) in
                 _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)

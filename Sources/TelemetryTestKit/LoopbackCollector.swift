@@ -123,7 +123,7 @@ package final class LoopbackCollector: Transport {
             return answer
         case WireNames.commandsPath:
             var answer = WireCommandsAnswer()
-            answer.commands = news.withLock { $0.commands }
+            (answer.profileRevision, answer.commands, answer.serverTime) = news.withLock { $0 }
             return response(200, answer.encoded)
         case WireNames.closePath:
             counts.withLock { $0.closes += 1 }

@@ -41,12 +41,7 @@ extension Transmitter {
             isForbidden = false
             credentialWorked()
             noteTime(answer.serverTime, askedAt: began)
-            published.withLock { $0.newestProfileRevision = answer.profileRevision }
-            note(
-                .news(
-                    CollectorNews(
-                        newestProfileRevision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
-                        enrollmentID: enrollment.enrollmentID)))
+            note(revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime, under: enrollment)
             return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))
         case .tooLarge(let why): return (.tooLarge(why), .zero)
         case .refused(let why): return (.refused(why), .zero)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import RecordQueue
 import Synchronization
 import WireModel
 
@@ -16,6 +17,37 @@ extension Transmitter {
         let answer = await inTurn { await self.enrolledExchange(method, path, headers, body) }
         await deliver()
         return answer
+    }
+
+    /// Asks for what rides on the answer to a batch, for when none may be sent: commands, and the newest revision of the profile. The delegate
+    /// hears it as it hears the rest; what came of it otherwise shows in the status. Gates do not hold it back.
+    package func askForNews() async {
+        _ = await inTurn {
+            let began = self.clock.now()
+            let answer = await self.enrolledExchange(.get, WireNames.commandsPath)
+            if case .success(let body, _) = answer { self.take(news: body, askedAt: began) }
+            return answer
+        }
+        await deliver()
+    }
+
+    private func take(news body: Data, askedAt began: RecordStamp) {
+        guard let enrollment, let answer = try? WireCommandsAnswer.decode(body) else { return }
+        credentialWorked()
+        noteTime(answer.serverTime, askedAt: began)
+        // A collector that says no time: this device's is as good as any to count what is left of a command's life from.
+        let serverTime = answer.serverTime > 0 ? answer.serverTime : clock.now().wallTime
+        note(
+            revision: answer.profileRevision, commands: answer.commands, serverTime: serverTime, under: enrollment)
+    }
+
+    /// What every answer tells beside its own matter.
+    func note(revision: UInt64, commands: [WireCommand], serverTime: Int64, under enrollment: Enrollment) {
+        published.withLock { $0.newestProfileRevision = revision }
+        note(
+            .news(
+                CollectorNews(
+                    newestProfileRevision: revision, commands: commands, serverTime: serverTime, enrollmentID: enrollment.enrollmentID)))
     }
 
     /// Runs in turn with the exchanges of the pass.

@@ -22,7 +22,8 @@ struct EnrollmentTests {
             #expect(answer.serverTime == Harness.now)
 
             let commands = try await client.send(.get, WireNames.commandsPath, bearer: answer.credential)
-            #expect(try commands.message(WireCommandsAnswer.self).commands.isEmpty)
+            let news = try commands.message(WireCommandsAnswer.self)
+            #expect(news.commands.isEmpty && news.profileRevision == 7 && news.serverTime == Harness.now)
             let rotated = try await client.send(.post, WireNames.rotatePath, bearer: answer.credential)
             #expect(try rotated.message(WireRotateAnswer.self).credential == "rotated")
             #expect(try await client.send(.post, WireNames.unenrollPath, bearer: answer.credential).status == .noContent)

@@ -61,18 +61,22 @@ import WireModel
         return command
     }
 
-    private func core(_ directory: String) async throws -> SamplerCore {
+    private func core(
+        _ directory: String, clock: ManualRecordClock = ManualRecordClock(), conditions: any ConditionsSource = UnknownConditions()
+    ) async throws -> SamplerCore {
         let transport = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
         var environment = SamplerBench.environment(transport)
-        environment.clock = ManualRecordClock()
+        environment.clock = clock
+        environment.conditions = { _, _ in conditions }
         return try await SamplerCore.open(SamplerBench.configuration(directory), environment: environment, logger: logger)
     }
 
     private func runner(
-        _ core: SamplerCore, _ actions: CountingActions, ledger: CommandLedger = CommandLedger(), save: @escaping CommandRunner.Save
+        _ core: SamplerCore, _ actions: CountingActions, ledger: CommandLedger = CommandLedger(),
+        poll: @escaping CommandRunner.Poll = {}, save: @escaping CommandRunner.Save
     ) -> CommandRunner {
         CommandRunner(
-            save: save, ledger: ledger, core: core, actions: actions, poll: { .unreachable("nobody asks") }, sleeper: ContinuousClock(),
+            save: save, ledger: ledger, core: core, actions: actions, poll: poll, sleeper: ContinuousClock(),
             logger: logger)
     }
 
@@ -157,5 +161,39 @@ import WireModel
             #expect(await actions.wipeUnderWay() == nil, "producers go on after save \(failing)")
             await core.close()
         }
+    }
+
+    @Test func `A quiet device that is enrolled and not offline asks for news, once an interval`() async throws {
+        let directory = try TemporaryDirectory()
+        let (clock, conditions) = (ManualRecordClock(), SetConditions())
+        let core = try await core(directory.path, clock: clock, conditions: conditions)
+        let asked = Atomic<Int>(0)
+        let runner = runner(core, CountingActions(), poll: { asked.add(1, ordering: .relaxed) }) { _ in }
+        func look(after duration: Duration) async -> Int {
+            clock.advance(by: duration)
+            await runner.pollIfSilent()
+            return asked.load(ordering: .relaxed)
+        }
+        #expect(await look(after: .seconds(900)) == 0, "it has no enrollment")
+        try core.identity.save(
+            Enrollment(
+                deviceID: .random(), credential: "credential", organization: "default", collectorID: .random(), incarnationID: .random(),
+                enrollmentID: enrollment))
+        #expect(await look(after: .seconds(899)) == 0)
+        // Records may not go over a metered network; a question may.
+        conditions.set { ($0.network, $0.metered) = (.cellular, true) }
+        #expect(await look(after: .seconds(1)) == 1)
+        #expect(await look(after: .seconds(899)) == 1)
+        runner.received([], enrollment: enrollment, serverTime: 0)
+        #expect(await look(after: .seconds(899)) == 1, "news came meanwhile")
+        #expect(await look(after: .seconds(1)) == 2)
+        conditions.set { $0.network = .offline }
+        #expect(await look(after: .seconds(900)) == 2)
+        conditions.set { $0.network = .wifi }
+        core.changeGate { $0.isUnenrolled = true }
+        #expect(await look(after: .seconds(900)) == 2)
+        core.changeGate { $0.isUnenrolled = false }
+        #expect(await look(after: .seconds(900)) == 3)
+        await core.close()
     }
 }

@@ -69,15 +69,6 @@ final class TransmitterBench: Sendable {
     }
 }
 
-/// Conditions as a test sets them.
-final class SetConditions: ConditionsSource {
-    private let conditions = Mutex(DeviceConditions())
-
-    func current() -> DeviceConditions { conditions.withLock { $0 } }
-
-    func set(_ change: (inout DeviceConditions) -> Void) { conditions.withLock { change(&$0) } }
-}
-
 /// Keeps what it is told.
 final class RecordingDelegate: TransmitterDelegate {
     private let heard = Mutex((news: [CollectorNews](), changes: [TransmitterChange]()))

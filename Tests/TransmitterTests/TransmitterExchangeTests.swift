@@ -64,6 +64,34 @@ import WireModel
         }
     }
 
+    @Test func newsThatWasAskedForIsHeardAsTheAnswersToBatchesAre() async throws {
+        var command = WireCommand()
+        command.id = Data(repeating: 1, count: 16)
+        bench.collector.setNews(revision: 7, commands: [command], serverTime: 1_800_000_000_000_000)
+        // Gates hold records back, not this.
+        bench.conditions.set { $0.metered = true }
+        var rule = WireTransmissionRule()
+        (rule.data, rule.metered) = ("event", false)
+        var settings = TransmitterSettings(eventHold: .zero)
+        settings.rules = [rule]
+        try await bench.run(settings: settings) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            _ = await transmitter.request(.get, WireNames.profilePath)
+            _ = await transmitter.pass()
+            #expect(bench.collector.batches == 0 && bench.delegate.news.isEmpty)
+            await transmitter.askForNews()
+            let news = try #require(bench.delegate.news.first)
+            #expect(bench.delegate.news.count == 1)
+            #expect(news.newestProfileRevision == 7 && news.commands == [command] && news.serverTime == 1_800_000_000_000_000)
+            #expect(news.enrollmentID.count == 16)
+            #expect(transmitter.status.newestProfileRevision == 7 && transmitter.status.clockOffset != nil)
+            // A collector that says no time, of an earlier version: the device's own counts.
+            bench.collector.setNews(revision: 7, commands: [command])
+            await transmitter.askForNews()
+            #expect(bench.delegate.news.last?.serverTime == bench.clock.now().wallTime)
+        }
+    }
+
     @Test func withoutATokenARequestSaysThatTheDeviceIsNotEnrolled() async throws {
         try await bench.run(enrollments: InMemoryEnrollmentStore(token: nil)) { _, transmitter in
             guard case .notEnrolled(let why) = await transmitter.request(.get, WireNames.profilePath) else {

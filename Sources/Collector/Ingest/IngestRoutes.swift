@@ -76,7 +76,10 @@ struct IngestRoutes: Sendable {
 
     private func commands(_ exchange: Exchange) async throws -> Response {
         var answer = WireCommandsAnswer()
-        answer.commands = commandRegistry.openCommands(of: try exchange.device, at: exchange.now)
+        let device = try exchange.device
+        answer.commands = commandRegistry.openCommands(of: device, at: exchange.now)
+        answer.profileRevision = await newestProfileRevision(of: device)
+        answer.serverTime = exchange.now
         return answer.response()
     }
 

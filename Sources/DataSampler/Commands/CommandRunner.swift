@@ -9,8 +9,8 @@ import WireModel
 ///
 /// The shell around `CommandLedgerStateMachine`. Where the ledger cannot be written nothing is carried out; it is tried again a minute later.
 actor CommandRunner {
-    /// Asks the collector for commands, for when nothing is sent on whose answer they could ride.
-    typealias Poll = @Sendable () async -> CollectorAnswer
+    /// Asks the collector for news, for when nothing is sent on whose answer they could ride. They arrive as other news do.
+    typealias Poll = @Sendable () async -> Void
 
     /// As in a status.
     struct Report: Equatable, Sendable {
@@ -20,8 +20,6 @@ actor CommandRunner {
         var failure: String?
     }
 
-    /// Answers come with every batch; without any for so long the collector is asked.
-    private static let pollMicroseconds: UInt64 = 900_000_000
     private static let lookAgain = Duration.seconds(60)
 
     /// Returns once the ledger is on synced disk.
@@ -36,7 +34,7 @@ actor CommandRunner {
     private let wake = WakeSignal()
     /// What arrived and is not in the ledger yet; the collector repeats what is beyond the bound.
     private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
-    private let lastNews: Mutex<UInt64>
+    private let news: Mutex<NewsPoll>
     private var ledger: CommandLedger
     private var failure: String?
 
@@ -54,14 +52,15 @@ actor CommandRunner {
         self.poll = poll
         self.sleeper = sleeper
         self.logger = logger
-        lastNews = Mutex(core.clock.now().timeSinceBoot)
+        news = Mutex(NewsPoll(now: core.clock.now().timeSinceBoot))
     }
 
     var report: Report { Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure) }
 
     /// Notes what rode on an answer. Safe from any thread, never blocks.
     nonisolated func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64) {
-        lastNews.withLock { $0 = core.clock.now().timeSinceBoot }
+        let now = core.clock.now().timeSinceBoot
+        news.withLock { $0.heard(at: now) }
         guard !commands.isEmpty else { return }
         arrived.withLock { arrived in
             guard arrived.count < 16 else { return }
@@ -193,23 +192,33 @@ actor CommandRunner {
         actions.transmitNow()
     }
 
-    private func pollIfSilent() async {
-        let now = core.clock.now().timeSinceBoot
-        guard now >= lastNews.withLock({ $0 }) + Self.pollMicroseconds, !core.gate.isTelemetryDisabled, !core.gate.isUnenrolled else {
-            return
-        }
-        lastNews.withLock { $0 = now }
-        guard case .success(let body, _) = await poll(), let answer = try? WireCommandsAnswer.decode(body),
-            let enrollment = try? core.identity.load()
-        else { return }
-        // The route says no time: this device's is as good as any to count what is left of a command's life from.
-        received(answer.commands, enrollment: enrollment.enrollmentID, serverTime: core.clock.now().wallTime)
+    // MARK: Asking
+
+    /// Other settings hold: how long to wait is reckoned anew. Safe from any thread.
+    nonisolated func settingsChanged() { wake.signal() }
+
+    /// Asks for news where none came for so long as `NewsPoll` says.
+    func pollIfSilent() async {
+        let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
+        guard news.withLock({ $0.pause(interval: interval, now: now) }) == 0 else { return }
+        let gate = core.gate
+        let circumstances = NewsPoll.Circumstances(
+            // Of an identity that cannot be read nothing is known here; `status` says why.
+            isEnrolled: (try? core.identity.load()) != nil, isLeaving: gate.isLeaving || gate.isUnenrolled,
+            isTelemetryDisabled: gate.isTelemetryDisabled, isOffline: core.conditions.current().network == .offline)
+        if news.withLock({ $0.reached(now, interval: interval, circumstances) }) { await poll() }
+    }
+
+    private var pollInterval: UInt64 {
+        let settings = core.settings
+        return NewsPoll.interval(beaconInterval: settings.beaconInterval, transmitInterval: settings.transmitInterval)
     }
 
     private var pause: Duration {
-        let polling = Int64(clamping: Self.pollMicroseconds)
-        guard let wakeAt = ledger.machine.wakeAt else { return .microseconds(polling) }
-        return .microseconds(max(1000, min(polling, wakeAt - core.queueTime)))
+        let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
+        let polling = Int64(clamping: news.withLock { $0.pause(interval: interval, now: now) })
+        let due = ledger.machine.wakeAt.map { $0 - core.queueTime } ?? polling
+        return .microseconds(max(1000, min(polling, due)))
     }
 
     /// What a command asks for, in kebab-case.

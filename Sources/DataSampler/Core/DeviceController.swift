@@ -180,6 +180,7 @@ actor DeviceController {
                     : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
             await parts.profiles.switched(disabled: isDisabled)
         }
+        parts.commands.settingsChanged()
         wake.signal()
     }
 

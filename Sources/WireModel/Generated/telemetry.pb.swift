@@ -2490,6 +2490,12 @@ package nonisolated struct WireCommandsAnswer: Sendable {
 
   package var commands: [WireCommand] = []
 
+  /// as in a BatchAnswer
+  package var profileRevision: UInt64 = 0
+
+  /// 0: a collector that did not say
+  package var serverTime: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -7094,7 +7100,7 @@ nonisolated extension WireWipe: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 
 nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CommandsAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}commands\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}commands\0\u{3}profile_revision\0\u{3}server_time\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7103,6 +7109,8 @@ nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.profileRevision) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.serverTime) }()
       default: break
       }
     }
@@ -7112,11 +7120,19 @@ nonisolated extension WireCommandsAnswer: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.commands.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 1)
     }
+    if self.profileRevision != 0 {
+      try visitor.visitSingularUInt64Field(value: self.profileRevision, fieldNumber: 2)
+    }
+    if self.serverTime != 0 {
+      try visitor.visitSingularInt64Field(value: self.serverTime, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireCommandsAnswer, rhs: WireCommandsAnswer) -> Bool {
     if lhs.commands != rhs.commands {return false}
+    if lhs.profileRevision != rhs.profileRevision {return false}
+    if lhs.serverTime != rhs.serverTime {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
