@@ -77,6 +77,28 @@ import WireModel
         stuck.release()
     }
 
+    @Test func `How long each module took is told to the host's metrics, of one that fails too`() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let recorded = RecordingMetrics()
+        var configuration = SamplerBench.configuration(directory.path)
+        configuration.sampleModules = [.system, .custom]
+        var environment = SamplerBench.environment(bench.collector)
+        environment.metrics = { SelfMetrics(factory: recorded) }
+        let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
+        try await sampler.register(WorkingModule())
+        try await sampler.register(ThrowingModule())
+        try await sampler.start()
+        func durations(_ module: String) -> [Double] { recorded["ws1_sampler_sample_duration{module=\(module)}"]?.all ?? [] }
+        try await SamplerBench.until { ["system", "working", "throwing"].allSatisfy { durations($0).count >= 2 } }
+        await sampler.stop()
+        #expect(durations("system").allSatisfy { $0 > 0 }, "in nanoseconds, and reading a machine takes some")
+        let samples = try await bench.stored(.sample)
+        for module in ["system", "working"] {
+            #expect(durations(module).count >= samples.count { $0.header.module == module }, "one for each sample at least")
+        }
+    }
+
     @Test func `Under do-not-disturb no samples are taken, events wait, and beacons say only who the device is`() async throws {
         let bench = SamplerBench(profile: Self.disturbable)
         let directory = try TemporaryDirectory()

@@ -42,7 +42,7 @@ final class SamplerCore: Sendable {
     let beacons: BeaconMaker
     let conditions: any ConditionsSource
     let consent: ConsentKeeper
-    let metrics = SelfMetrics()
+    let metrics: SelfMetrics
     private let state: Mutex<State>
 
     /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let it go.
@@ -99,6 +99,7 @@ final class SamplerCore: Sendable {
         self.notices = notices
         storedProfile = profile
         clock = environment.clock
+        metrics = environment.metrics()
         let settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
         self.consent = consent

@@ -25,6 +25,8 @@ struct SamplerEnvironment: Sendable {
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// What looks for signs of compromise.
     var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = { $0.allDetectors(host: $1) }
+    /// What the sampler's own figures are told to.
+    var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
     var slot = ProcessSlot.shared
     /// How long a start waits for the queue directory's lock.
