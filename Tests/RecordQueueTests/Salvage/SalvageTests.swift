@@ -235,4 +235,110 @@ struct SalvageTests {
         #expect(collector.stored[.sample]?.count == 4)
         await queue.close()
     }
+
+    /// What a damaged page of the free list says.
+    enum FreeListDamage: CaseIterable {
+        case noise
+        /// More pages on it than a page can name.
+        case tooMany
+        /// The next one is beyond the file's end.
+        case beyond
+        /// The next one is itself.
+        case circle
+
+        func bytes(_ page: UInt32, _ random: inout SplitMix) -> [UInt8] {
+            func words(_ next: UInt32, _ count: UInt32) -> [UInt8] {
+                [next, count].flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } } + [UInt8](repeating: 0, count: 4088)
+            }
+            return switch self {
+            case .noise: (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
+            case .tooMany: words(0, .max)
+            case .beyond: words(.max, 0)
+            case .circle: words(page, 0)
+            }
+        }
+    }
+
+    @Test(
+        "A damaged page of the free list costs no record that waits, and is met when a page is wanted", arguments: FreeListDamage.allCases)
+    func freeList(_ damage: FreeListDamage) async throws {
+        var random = SplitMix(state: 11)
+        let fixture = try QueueFixture()
+        var collector = ModelCollector()
+        let rows = 3000
+        _ = try build(fixture, &collector, rows: rows, random: &random)
+        let image = fixture.directory + "/image"
+        let connection = try Connection(path: image + "/queue.sqlite")
+        _ = try connection.checkpoint(.truncate)
+        try connection.close()
+        let waiting = Set(try pagesOfRows(image).keys)
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: image + "/queue.sqlite"))
+        let header = [UInt8](try #require(try file.read(upToCount: 100)))
+        let trunk = header.number32(32)
+        try #require(trunk > 1, "what was acknowledged and dropped left free pages")
+        try file.seek(toOffset: UInt64(trunk - 1) * UInt64(Self.pageBytes))
+        try file.write(contentsOf: damage.bytes(UInt32(trunk), &random))
+        try file.close()
+
+        let queue = try fixture.open("/image")
+        var made = 0
+        var refused = 0
+        while try await queue.status().ended.isEmpty, made < 3000 {
+            let body = withUnsafeBytes(of: UInt64(rows + made).bigEndian) { Data($0) } + Data(repeating: 1, count: 9000)
+            do throws(QueueError) {
+                _ = try await queue.enqueueDurably(
+                    NewRecord(stream: .event, kind: .event, stamp: fixture.clock.now(), body: body))
+                made += 1
+            } catch {
+                refused += 1
+                #expect(error.code == .corrupt && refused < 3, "\(error)")
+            }
+        }
+        #expect(try await queue.status().ended.first?.salvage?.lost == 0)
+        _ = try await collector.closeAll(queue)
+        _ = try await collector.drain(queue)
+        let stored = identities(collector)
+        #expect(Set(stored).count == stored.count, "nothing twice")
+        #expect(
+            Set(stored).isSuperset(of: waiting.union((rows..<rows + made).map(UInt64.init))), "all that waited, all that was taken since")
+        for (stream, balance) in try await queue.balance() { #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)") }
+        await queue.close()
+    }
+
+    /// A queue on a small disk, 4,000 records of 2,000 bytes in it, whose file then is corrupt.
+    private func corrupt(_ fixture: QueueFixture, _ configuration: RecordQueue.Configuration) async throws {
+        let queue = try fixture.open("", configuration)
+        for _ in 1...16 {
+            for _ in 1...250 { try queue.enqueue(fixture.record(.event, bytes: 2000)) }
+            try await queue.flush()
+        }
+        await queue.close()
+        let connection = try Connection(path: fixture.database)
+        try connection.execute("UPDATE ledger SET stored = stored + 1 WHERE chain > 4")
+        try connection.close()
+    }
+
+    @Test(
+        "On a full disk a salvage says so, harms nothing, and is made up for once there is room",
+        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func fullDisk() async throws {
+        let disk = try SmallDisk(megabytes: 48)
+        let fixture = try QueueFixture(in: disk.path)
+        let configuration = QueueFixture.configuration { $0.maximumBytes = 32 << 20 }
+        try await corrupt(fixture, configuration)
+        try disk.fill()
+        for _ in 1...2 {
+            let error = #expect(throws: QueueError.self) { _ = try fixture.open("", configuration) }
+            #expect(error?.code == .diskFull, "\(String(describing: error))")
+        }
+        disk.empty()
+        let queue = try fixture.open("", configuration)
+        let note = try #require(try await queue.status().ended.first?.salvage)
+        #expect(note.salvaged == 4000 && note.lost == 0)
+        var collector = ModelCollector()
+        _ = try await collector.closeAll(queue)
+        _ = try await collector.drain(queue)
+        #expect(collector.stored[.event]?.count == 4000)
+        await queue.close()
+    }
 }
