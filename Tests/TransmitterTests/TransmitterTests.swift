@@ -221,6 +221,35 @@ import WireModel
         }
     }
 
+    @Test func aDeviceThatCannotProveWhoItWasBecomesANewOneAndItsBacklogIsHeldForARebind() async throws {
+        let bench = TransmitterBench()
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        var former: Enrollment?
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(2, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            former = enrollments.load()
+        }
+        // The disk was rolled back to a credential that was rotated since: neither is it taken, nor does it prove whose the id is.
+        var rolledBack = try #require(former)
+        rolledBack.credential = "former"
+        try enrollments.save(rolledBack)
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(3, to: queue)
+            let before = bench.collector.enrollments
+            guard case .paused = await transmitter.pass() else { Issue.record("sent what is another device's"); return }
+            #expect(bench.collector.enrollments == before + 2, "refused as the one it was, taken as a new one")
+            let new = try #require(enrollments.load())
+            #expect(new.deviceID != rolledBack.deviceID && bench.collector.enrolledDevices.contains(new.deviceID))
+            #expect(transmitter.status.state == .holding)
+            #expect(transmitter.status.reason?.contains("\(rolledBack.deviceID)") == true)
+            #expect(transmitter.status.reason?.contains("queue rebind") == true)
+            #expect(try await bench.stored() == [1, 2])
+            #expect(try await bench.stored(of: new.deviceID).isEmpty)
+            #expect(try await queue.balance()[.event]?.waiting == 3)
+        }
+    }
+
     @Test func aStatusRecordRecordedWhileALongBacklogDrainsGoesWithTheNextRequest() async throws {
         let requests = Mutex([[StreamName]]())
         try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
