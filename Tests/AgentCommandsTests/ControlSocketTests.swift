@@ -8,7 +8,7 @@ import WireModel
 
 @testable import AgentCommands
 
-@Suite(.timeLimit(.minutes(1))) struct ControlSocketTests {
+@Suite(.timeLimit(.minutes(10))) struct ControlSocketTests {
     private func directory(long: Bool = false) throws -> String {
         let name = "ws1-\(UUID().uuidString)" + (long ? String(repeating: "x", count: 150) : "")
         let path = FileManager.default.temporaryDirectory.appending(path: name).path

@@ -10,7 +10,7 @@ import WireModel
 @testable import DataSampler
 
 /// Commands over a real ledger and queue, and what a crash at any save leads to.
-@Suite(.timeLimit(.minutes(1))) struct CommandRunnerTests {
+@Suite(.timeLimit(.minutes(10))) struct CommandRunnerTests {
     /// Counts what it is asked to do.
     private final class CountingActions: CommandActions {
         let beacons = Atomic<Int>(0)

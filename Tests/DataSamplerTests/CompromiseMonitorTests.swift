@@ -6,7 +6,7 @@ import WireModel
 
 @testable import DataSampler
 
-@Suite(.timeLimit(.minutes(1))) struct CompromiseMonitorTests {
+@Suite(.timeLimit(.minutes(10))) struct CompromiseMonitorTests {
     private final class ScriptedDetector: CompromiseDetector {
         let name: String
         let state: Mutex<(finding: CompromiseFinding?, asked: Int)>

@@ -10,7 +10,7 @@ import WireModel
 @testable import DataSampler
 
 /// Push token, user, findings and usage, from the public calls to what the collector has.
-@Suite(.timeLimit(.minutes(1))) struct DataSamplerDeviceStatusTests {
+@Suite(.timeLimit(.minutes(10))) struct DataSamplerDeviceStatusTests {
     private struct SwitchedDetector: CompromiseDetector {
         let name = "switched"
         let isOn: SharedFlag
@@ -44,6 +44,7 @@ import WireModel
         var environment = SamplerEnvironment()
         environment.slot = ProcessSlot()
         environment.lockWait = .zero
+        environment.drainTime = .seconds(600)
         environment.machineHash = "machine"
         // What this machine is busy with puts nothing off.
         environment.conditions = { _, _ in UnknownConditions() }

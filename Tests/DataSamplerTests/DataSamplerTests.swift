@@ -10,7 +10,7 @@ import WireModel
 
 @testable import DataSampler
 
-@Suite(.timeLimit(.minutes(1))) struct DataSamplerTests {
+@Suite(.timeLimit(.minutes(10))) struct DataSamplerTests {
     private let store = InMemoryRecordStore()
 
     private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {

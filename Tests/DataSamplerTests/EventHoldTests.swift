@@ -9,7 +9,7 @@ import WireModel
 @testable import DataSampler
 
 /// The two-hour hold as an application sees it: from `recordEvent` to the collector.
-@Suite(.timeLimit(.minutes(1))) struct SamplerEventHoldTests {
+@Suite(.timeLimit(.minutes(10))) struct SamplerEventHoldTests {
     private let store = InMemoryRecordStore()
     private let clock = ManualRecordClock()
 

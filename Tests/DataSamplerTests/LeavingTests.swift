@@ -10,7 +10,7 @@ import WireModel
 @testable import RecordQueue
 
 /// How a device erases what it keeps, and how it leaves.
-@Suite(.timeLimit(.minutes(1))) struct LeavingTests {
+@Suite(.timeLimit(.minutes(10))) struct LeavingTests {
     private let bench = SamplerBench()
 
     private func exists(_ directory: String, _ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(directory)/\(name)") }

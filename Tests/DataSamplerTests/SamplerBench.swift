@@ -27,6 +27,8 @@ struct SamplerBench {
         var environment = SamplerEnvironment()
         environment.slot = ProcessSlot()
         environment.lockWait = .zero
+        // A stop sends what is left; nobody waits so long where that cannot be.
+        environment.drainTime = .seconds(600)
         environment.machineHash = "machine"
         environment.conditions = { _, _ in UnknownConditions() }
         environment.detectors = { _, _ in [] }

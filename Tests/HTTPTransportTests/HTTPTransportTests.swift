@@ -7,7 +7,7 @@ import Transmitter
 
 @testable import HTTPTransport
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTPTransportTests {
     /// Sends one request to a server with these scripts.
     private func exchange(
         _ scripts: [[ScriptedServer.Step]], timeout: Duration = .seconds(20), limit: Int = 1000, scheme: String = "http"

@@ -5,7 +5,7 @@ import Transmitter
 @testable import HTTPTransport
 
 /// Pins against TLS servers on loopback.
-@Suite(.timeLimit(.minutes(1))) struct PinSetTests {
+@Suite(.timeLimit(.minutes(10))) struct PinSetTests {
     private static let answer = ScriptedServer.Step.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     private func pin(_ server: TestCertificates.Server) throws -> Data {

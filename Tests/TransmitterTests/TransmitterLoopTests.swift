@@ -6,7 +6,7 @@ import Transmitter
 import WireModel
 
 /// When the loop wakes, with clocks that pass only when told to.
-@Suite(.timeLimit(.minutes(1))) struct TransmitterLoopTests {
+@Suite(.timeLimit(.minutes(10))) struct TransmitterLoopTests {
     let bench = TransmitterBench()
 
     /// Time passes on all clocks without waking the loop: what it sleeps for is still that far away.

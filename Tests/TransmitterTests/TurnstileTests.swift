@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import Transmitter
 
-@Suite(.timeLimit(.minutes(1))) struct TurnstileTests {
+@Suite(.timeLimit(.minutes(10))) struct TurnstileTests {
     @Test func oneIsInsideAtATimeAndAllGetIn() async {
         let turnstile = Turnstile()
         let inside = Count()

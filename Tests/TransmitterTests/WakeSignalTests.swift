@@ -2,7 +2,7 @@ import TelemetryTestKit
 import Testing
 import Transmitter
 
-@Suite(.timeLimit(.minutes(1))) struct WakeSignalTests {
+@Suite(.timeLimit(.minutes(10))) struct WakeSignalTests {
     @Test func aSignalThatCameBeforeIsKeptOnceAndNeedsNoTimer() async {
         let wake = WakeSignal()
         let clock = ManualSleeper()

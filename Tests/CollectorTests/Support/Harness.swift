@@ -22,6 +22,11 @@ struct Harness: Sendable {
 
     init(_ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
         var settings = CollectorServer.Settings(port: 0)
+        // No client's time is up unless the test is about that, however busy the machine.
+        settings.connections.firstHeadSeconds = 3600
+        settings.connections.idleSeconds = 3600
+        settings.connections.bodySeconds = 3600
+        settings.connections.answerSeconds = 3600
         adjust(&settings)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
