@@ -91,7 +91,7 @@ let package = Package(
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
-            ["WireModel", "SampleModules", "RecordQueue", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
+            ["WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
         target("DataSamplerMetrics", ["DataSampler", metrics]),
         target(
             "AgentCommands",
@@ -127,7 +127,10 @@ let package = Package(
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(
             "DataSampler",
-            ["WireModel", "SampleModules", "SQLite", "RecordQueue", "Transmitter", "CollectorStore", swiftProtobuf, logging, metrics]),
+            [
+                "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter", "CollectorStore", swiftProtobuf, logging,
+                metrics,
+            ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
         tests("LogCommands", ["LogStore", "WireModel", "ws1log", crypto, argumentParser]),

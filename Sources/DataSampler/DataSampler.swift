@@ -1,3 +1,4 @@
+import LogStore
 import Logging
 import RecordQueue
 import SampleModules
@@ -40,7 +41,7 @@ public final class DataSampler: Service {
 
     let configuration: DataSamplerConfiguration
     let notifier = NoticeBoard()
-    private let environment: SamplerEnvironment
+    let environment: SamplerEnvironment
     private let logger: Logger
     private let traces: TraceSwitch
     private let state = Mutex(State.idle)
@@ -122,6 +123,7 @@ public final class DataSampler: Service {
         try? await running.core.queue.flush()
         let sent = await running.parts.transmitter.drain(within: environment.drainTime)
         await running.core.close()
+        await running.parts.logs.close()
         await running.connection.shutdown()
         state.withLock { $0 = .idle }
         environment.slot.release()
@@ -185,6 +187,8 @@ public final class DataSampler: Service {
             try ledgerFile.loadOrSetAside { error in
                 notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": CommandLedger.fileName]))
             } ?? CommandLedger()
+        let logs = try LogKeeper(configuration, logger: logger)
+        let (logRequests, uploader) = try logCarriers(core, transmitter, controller, logs)
         let parts = DeviceController.Parts(
             loop: loop, transmitter: transmitter, profiles: profiles(core, transmitter, controller),
             commands: CommandRunner(
@@ -197,7 +201,7 @@ public final class DataSampler: Service {
                 await transmitter.unenroll()
             } transmitNow: {
                 transmitter.transmitNow()
-            })
+            }, logs: logs, logRequests: logRequests, uploader: uploader)
         try await parts.leaving.resume()
         try await parts.wipes.resume { command in ledger.machine.isOpen(command) }
         core.analytics.launched()
@@ -211,6 +215,11 @@ public final class DataSampler: Service {
                 group.addTask { await parts.profiles.run() }
                 group.addTask { await parts.commands.run() }
                 group.addTask { await controller.run() }
+                group.addTask { await parts.uploader.run() }
+                group.addTask {
+                    await parts.logs.store.crashesReported()
+                    await parts.logRequests.run()
+                }
                 group.addTask { await self.tellDelegate() }
                 group.addTask { await core.beacons.compromise.run(sleeper: sleeper) { _ in await loop.tellChange() } }
             }

@@ -51,6 +51,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let collector = Code(rawValue: "collector")
         /// What was asked is not allowed by the profile.
         public static let notAllowed = Code(rawValue: "not-allowed")
+        /// The network is not one over which this may go now; nothing was lost. Try again later.
+        public static let networkNotAllowed = Code(rawValue: "network-not-allowed")
         /// An argument is outside its bounds.
         public static let invalidArgument = Code(rawValue: "invalid-argument")
         /// A file of the data directory is not what was written.

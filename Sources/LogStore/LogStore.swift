@@ -24,6 +24,8 @@ import WireModel
 public final class LogStore: Sendable {
     /// Given by the configuration; the first part of the names of fetched chunks.
     public let applicationName: String
+    /// As the configuration said it.
+    package let ownScrubbing: LogScrubbing
     package let directory: StoreDirectory
     let keeper: StoreKeeper
     let writer: LogWriter
@@ -37,6 +39,7 @@ public final class LogStore: Sendable {
         try configuration.check()
         let scrubber = try LineScrubber(configuration.scrubbing)
         applicationName = configuration.applicationName
+        ownScrubbing = configuration.scrubbing
         directory = StoreDirectory(path: configuration.directory)
         keeper = configuration.keeper
         session = SessionKeeper(configuration.session, in: directory)

@@ -61,23 +61,83 @@ import WireModel
 
     @Test func `What cannot be done is unsupported, what is malformed fails`() {
         let machine = received([
-            command(1) { $0.requestLogs = .init() }, command(2) { $0.action = nil },
+            command(1) { $0.requestLogs.mode = .capture }, command(2) { $0.action = nil },
             command(3) { $0.changeLogLevel = .init() },
             command(4) {
                 $0.changeLogLevel.level = .verbose
                 $0.changeLogLevel.durationSeconds = 604_801
             },
         ])
-        #expect(machine.entries.map(\.state) == [.unsupported, .unsupported, .failed, .failed])
+        #expect(machine.entries.map(\.state) == [.failed, .unsupported, .failed, .failed])
+    }
+
+    private func longCommand() -> CommandLedgerStateMachine {
+        var machine = received([command(1) { $0.requestLogs = .init() }, command(2)])
+        machine.began(id(1))
+        machine.goesOn(id(1))
+        machine.reported(id(1), .running, now: 0)
+        return machine
+    }
+
+    @Test func `What takes long goes on while others are carried out`() {
+        var machine = longCommand()
+        #expect(machine.nextToRun(now: 0)?.id == id(2))
+        machine.stepFailed()
+        #expect(machine.entries.map(\.state) == [.running, .received])
+        machine.ended(id(1), .done, "3 chunks", now: 5)
+        #expect(machine.entries[0].state == .done)
+    }
+
+    @Test func `What takes long is begun again after a restart`() {
+        var machine = longCommand()
+        machine.restarted()
+        #expect(machine.nextToRun(now: 0)?.id == id(1))
+        machine.began(id(1))
+        machine.stepFailed()
+        #expect(machine.entries[0].state == .received, "nothing goes on yet")
+    }
+
+    @Test func `Progress is told in steps, and what is waited for at once`() {
+        var machine = longCommand()
+        func progressed(_ progress: UInt32, _ why: String = "") -> Bool { machine.progressed(id(1), progress, waitsFor: why) }
+        let first = progressed(999)
+        let second = progressed(1000)
+        let third = progressed(1500)
+        let waits = progressed(1500, "metered")
+        let stillWaits = progressed(1600, "metered")
+        let goesOn = progressed(1600)
+        #expect([first, second, third, waits, stillWaits, goesOn] == [false, true, false, true, false, true])
+        #expect(machine.entries[0].state == .running)
+        // Not tried again as others that wait are.
+        _ = progressed(1600, "metered")
+        #expect(machine.entries[0].state == .notNow)
+        #expect(machine.nextToRun(now: 3_000_000_000)?.id == id(2))
+        let ofAnother = machine.progressed(id(2), 5000, waitsFor: "")
+        #expect(!ofAnother)
+    }
+
+    @Test func `What takes long is cancelled and expires while it goes on`() {
+        var machine = longCommand()
+        let answer = machine.cancelled(id(1))
+        #expect(answer.0 == .done)
+        #expect(machine.entries[0].state == .failed)
+        machine = longCommand()
+        #expect(machine.wakeAt == 3_600_000_000)
+        let expired = machine.expire(now: 3_600_000_000)
+        #expect(expired.map(\.id) == [id(1), id(2)])
+        #expect(expired.map(\.isLong) == [true, nil])
+        #expect(machine.entries.map(\.state) == [.expired, .expired])
+        let progressed = machine.progressed(id(1), 9000, waitsFor: "")
+        #expect(!progressed)
     }
 
     @Test func `Life is counted from the collector's time on the queue clock`() {
         // Expires 10 s after the collector's now, whatever this device's wall clock says.
         var machine = received([command(1, expires: 1_010_000_000)], serverTime: 1_000_000_000, now: 500)
         #expect(machine.entries[0].deadline == 500 + 10_000_000)
-        let outcome3 = machine.expire(now: 10_000_499)
+        let outcome3 = !machine.expire(now: 10_000_499).isEmpty
         #expect(!outcome3)
-        let outcome4 = machine.expire(now: 10_000_500)
+        let outcome4 = !machine.expire(now: 10_000_500).isEmpty
         #expect(outcome4)
         #expect(machine.entries.map(\.state) == [.expired])
         #expect(received([command(1, expires: 999)], serverTime: 1000).entries.map(\.state) == [.expired])
@@ -90,7 +150,7 @@ import WireModel
         #expect(machine.nextToRun(now: minute - 1) == nil)
         #expect(machine.nextToRun(now: minute)?.id == id(1))
         #expect(machine.wakeAt == minute)
-        let outcome5 = machine.expire(now: 150_000_000)
+        let outcome5 = !machine.expire(now: 150_000_000).isEmpty
         #expect(outcome5)
         #expect(machine.nextToRun(now: 150_000_000) == nil)
     }

@@ -21,6 +21,8 @@ import WireModel
         func deviceInformation() async -> WireDeviceInformation { WireDeviceInformation() }
         func reloadProfile() async -> ProfileKeeper.Outcome { .failed("the collector is away") }
         func changeLogLevel(_ level: WireLogLevel?) async {}
+        func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {}
+        func cancelLogs(command: Data) async {}
         func wipe(command: Data, reason: String) async throws(DataSamplerError) {
             wipes.add(1, ordering: .relaxed)
             pending.withLock { $0 = command }

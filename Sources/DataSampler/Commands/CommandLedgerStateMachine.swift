@@ -3,7 +3,8 @@ import WireModel
 
 /// What became of each command, and what to do next. Pure: commands, outcomes and times go in, what to persist, run and report comes out.
 ///
-/// `received` -> `running` -> `done`, `failed`; or at once `expired`, `unsupported`, `failed` (not ours). `notNow` is tried again until the
+/// `received` -> `running` -> `done`, `failed`; one that takes long (`isLong`: a request for logs) stays `running` while others are carried out,
+/// tells of its progress, and ends later, `notNow` where it has to wait; or at once `expired`, `unsupported`, `failed` (not ours). `notNow` is tried again until the
 /// command expires. Every change is persisted before it is acted on, so a crash repeats a step and never skips one. A command stays until it
 /// expires: a repeat is answered, not run again. Times are microseconds of the queue clock, which a wall clock set by somebody does not move.
 struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
@@ -52,6 +53,10 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         var reported: Int64?
         /// When a `notNow` is tried again.
         var retryAt: Int64?
+        /// Goes on by itself while others are carried out; `nil`: no.
+        var isLong: Bool?
+        /// Ten-thousandths, of one that takes long.
+        var progress: UInt32?
     }
 
     /// A log level that holds for a while.
@@ -68,6 +73,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     static let answerAgainMicroseconds: Int64 = 60_000_000
     static let retryMicroseconds: Int64 = 60_000_000
     static let keptMicroseconds: Int64 = 3600 * 1_000_000
+    /// Progress is told in steps of no less, ten-thousandths.
+    static let progressStep: UInt32 = 1000
     /// Longer is taken for this: a command does not outlive the clock that it is counted on.
     static let greatestLifeMicroseconds: Int64 = 400 * 86_400 * 1_000_000
 
@@ -118,7 +125,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         }
         guard !isExpired else { return (.expired, "it had expired when it arrived") }
         switch command.action {
-        case .requestLogs: return (.unsupported, "this version keeps no logs to send")
+        case .requestLogs(let request):
+            if let objection = LogRequest.objection(to: request) { return (.failed, objection) }
+            return (.received, "")
         case nil: return (.unsupported, "this version does not know the command: update it")
         case .changeLogLevel(let change):
             guard (WireLogLevel.error.rawValue...WireLogLevel.verbose.rawValue).contains(change.level.rawValue),
@@ -136,7 +145,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries.first { entry in
             switch entry.state {
             case .received: true
-            case .notNow: (entry.retryAt ?? 0) <= now
+            case .notNow: entry.isLong != true && (entry.retryAt ?? 0) <= now
             case .running, .done, .failed, .expired, .unsupported: false
             }
         }
@@ -144,18 +153,26 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     /// What was running when the program ended runs again: each action is harmless twice.
     mutating func restarted() {
-        for index in entries.indices where entries[index].state == .running { entries[index].state = .received }
+        for index in entries.indices where !entries[index].state.isFinal { entries[index].isLong = nil }
+        stepFailed()
     }
 
-    /// - Returns: whether something changed: what waits and has expired.
-    mutating func expire(now: Int64) -> Bool {
-        var changed = false
-        for index in entries.indices where entries[index].deadline <= now {
-            guard entries[index].state == .received || entries[index].state == .notNow else { continue }
-            set(index, .expired, "it could not be carried out in time")
-            changed = true
+    /// As `restarted`, for what was being carried out when the ledger could not be written. What takes long goes on all the while.
+    mutating func stepFailed() {
+        for index in entries.indices where entries[index].state == .running && entries[index].isLong != true {
+            entries[index].state = .received
         }
-        return changed
+    }
+
+    /// - Returns: what waited, or went on by itself, and has expired.
+    mutating func expire(now: Int64) -> [Entry] {
+        var expired: [Entry] = []
+        for index in entries.indices where entries[index].deadline <= now && !entries[index].state.isFinal {
+            guard entries[index].state != .running || entries[index].isLong == true else { continue }
+            expired.append(entries[index])
+            set(index, .expired, "it could not be carried out in time")
+        }
+        return expired
     }
 
     mutating func began(_ id: Data) { change(id, .running, "") }
@@ -166,7 +183,26 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         if state == .notNow, let index = index(of: id) { entries[index].retryAt = now + Self.retryMicroseconds }
     }
 
-    /// Cancels what has not begun, or ends a change of the log level that is in force.
+    /// It goes on by itself from now on.
+    mutating func goesOn(_ id: Data) {
+        guard let index = index(of: id), entries[index].state == .running || entries[index].state == .notNow else { return }
+        entries[index].isLong = true
+        entries[index].retryAt = nil
+    }
+
+    /// How far one that goes on by itself has come, and what it waits for, if it does.
+    /// - Returns: whether there is something to tell.
+    mutating func progressed(_ id: Data, _ progress: UInt32, waitsFor why: String) -> Bool {
+        guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else { return false }
+        let state = why.isEmpty ? State.running : .notNow
+        let isFurther = progress >= (entries[index].progress ?? 0) + Self.progressStep
+        guard state != entries[index].state || why != entries[index].detail || isFurther else { return false }
+        entries[index].progress = progress
+        set(index, state, why)
+        return true
+    }
+
+    /// Cancels what has not begun or goes on by itself, or ends a change of the log level that is in force.
     ///
     /// - Returns: what to answer to the cancelling command.
     mutating func cancelled(_ target: Data) -> (State, String) {
@@ -176,10 +212,10 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         }
         guard let index = index(of: target) else { return (.failed, "there is no such command on this device") }
         switch entries[index].state {
-        case .received, .notNow:
+        case .running where entries[index].isLong != true: return (.failed, "it is being carried out")
+        case .received, .notNow, .running:
             set(index, .failed, "cancelled")
             return (.done, "")
-        case .running: return (.failed, "it is being carried out")
         case .done, .failed, .expired, .unsupported: return (.failed, "it has ended already: \(entries[index].state.rawValue)")
         }
     }
@@ -216,7 +252,7 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     /// When something is to be looked at again; `nil`: nothing waits for a time.
     var wakeAt: Int64? {
-        let waiting = entries.filter { !$0.state.isFinal && $0.state != .running }
+        let waiting = entries.filter { !$0.state.isFinal && ($0.state != .running || $0.isLong == true) }
         return (waiting.map { min($0.deadline, $0.retryAt ?? $0.deadline) } + [levelChange?.until].compactMap { $0 }).min()
     }
 

@@ -34,6 +34,8 @@ actor CommandRunner {
     private let wake = WakeSignal()
     /// What arrived and is not in the ledger yet; the collector repeats what is beyond the bound.
     private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
+    /// What became of commands that go on by themselves.
+    private let courses = Mutex<[(command: Data, course: CommandCourse)]>([])
     private let news: Mutex<NewsPoll>
     private var ledger: CommandLedger
     private var failure: String?
@@ -69,9 +71,20 @@ actor CommandRunner {
         wake.signal()
     }
 
+    /// Notes how a command that goes on by itself does. Safe from any thread, never blocks.
+    nonisolated func heard(_ course: CommandCourse, of command: Data) {
+        courses.withLock { courses in
+            // Only the last word counts, but for an end.
+            courses.removeAll { $0.command == command && !$0.course.isEnd }
+            if !courses.contains(where: { $0.command == command }) { courses.append((command, course)) }
+        }
+        wake.signal()
+    }
+
     /// Until its task is cancelled. What is being carried out then is carried out again by the next start.
     func run() async {
         await actions.changeLogLevel(level)
+        ledger.machine.restarted()
         while !Task.isCancelled {
             do throws(DataSamplerError) {
                 try await step()
@@ -89,8 +102,8 @@ actor CommandRunner {
 
     /// Everything that can be done now. A failure ends it between two steps; what is on disk says where to go on.
     func step() async throws(DataSamplerError) {
-        // Nothing is being carried out now: what was is begun again, after a restart as after a failure.
-        ledger.machine.restarted()
+        // Nothing is being carried out now, but for what goes on by itself: what was is begun again.
+        ledger.machine.stepFailed()
         try takeArrived()
         while !Task.isCancelled {
             let now = core.queueTime
@@ -98,7 +111,9 @@ actor CommandRunner {
                 await actions.changeLogLevel(nil)
                 try save(ledger)
             }
-            if ledger.machine.expire(now: now) { try save(ledger) }
+            let expired = ledger.machine.expire(now: now)
+            if !expired.isEmpty { try save(ledger) }
+            for entry in expired where entry.isLong == true { await actions.cancelLogs(command: entry.id) }
             try await reportStates()
             // Told, or its note would keep producers stopped for ever.
             if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) { try await actions.wipeWasReported() }
@@ -106,19 +121,26 @@ actor CommandRunner {
             ledger.machine.began(entry.id)
             try save(ledger)
             try await reportStates()
-            let (state, detail) = await perform(entry)
-            ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
-            try save(ledger)
-            let action = Self.name(entry)
-            logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
-            if state.isFinal {
-                core.notices.post(
-                    DataSamplerNotice(
-                        .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
-                        ["action": action, "state": state.rawValue]))
+            if let (state, detail) = await perform(entry) {
+                ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
+                try save(ledger)
+                tell(entry, state, detail)
+            } else {
+                ledger.machine.goesOn(entry.id)
+                try save(ledger)
             }
             try takeArrived()
         }
+    }
+
+    private func tell(_ entry: CommandLedgerStateMachine.Entry, _ state: CommandLedgerStateMachine.State, _ detail: String) {
+        let action = Self.name(entry)
+        logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
+        guard state.isFinal else { return }
+        core.notices.post(
+            DataSamplerNotice(
+                .commandEnded, "command \(action): \(state.rawValue)\(detail.isEmpty ? "" : ", \(detail)")",
+                ["action": action, "state": state.rawValue]))
     }
 
     private func takeArrived() throws(DataSamplerError) {
@@ -130,12 +152,30 @@ actor CommandRunner {
         for (commands, enrollment, serverTime) in news {
             changed = ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime) || changed
         }
+        let heard = courses.withLock { courses in
+            defer { courses = [] }
+            return courses
+        }
+        for (command, course) in heard {
+            guard let entry = ledger.machine.entries.first(where: { $0.id == command }), entry.isLong == true, !entry.state.isFinal else {
+                continue
+            }
+            switch course {
+            case .progressed(let progress, let why):
+                changed = ledger.machine.progressed(command, progress, waitsFor: why) || changed
+            case .ended(let state, let detail):
+                ledger.machine.ended(command, state, detail, now: core.queueTime)
+                tell(entry, state, detail)
+                changed = true
+            }
+        }
         if changed { try save(ledger) }
     }
 
     // MARK: Carrying out
 
-    private func perform(_ entry: CommandLedgerStateMachine.Entry) async -> (CommandLedgerStateMachine.State, String) {
+    /// - Returns: how it ended; `nil`: it goes on by itself.
+    private func perform(_ entry: CommandLedgerStateMachine.Entry) async -> (CommandLedgerStateMachine.State, String)? {
         // It was decoded before it was kept.
         guard let command = try? WireCommand.decode(entry.command) else { return (.failed, "it cannot be read any more") }
         do throws(DataSamplerError) {
@@ -156,9 +196,13 @@ actor CommandRunner {
             case .cancel(let cancel):
                 let answer = ledger.machine.cancelled(cancel.commandID)
                 await actions.changeLogLevel(level)
+                await actions.cancelLogs(command: cancel.commandID)
                 return answer
             case .wipe(let wipe): try await actions.wipe(command: entry.id, reason: wipe.reason)
-            case .requestLogs, nil: return (.unsupported, "this version does not know the command")
+            case .requestLogs(let request):
+                try await actions.requestLogs(command: entry.id, request)
+                return nil
+            case nil: return (.unsupported, "this version does not know the command")
             }
             return (.done, "")
         } catch {
@@ -182,6 +226,7 @@ actor CommandRunner {
             result.commandID = entry.id
             result.state = entry.state.wire
             result.detail = String(entry.detail.prefix(1000))
+            result.progress = entry.progress ?? 0
             if entry.state == .done, case .queryDeviceInformation? = (try? WireCommand.decode(entry.command))?.action {
                 result.deviceInformation = await actions.deviceInformation()
             }

@@ -1,3 +1,5 @@
+import LogStore
+
 /// How a ``DataSampler`` samples, keeps and sends. A value; changing it after ``DataSampler/init(configuration:logger:)`` changes nothing.
 ///
 /// What is `nil` was not said here: the profile decides it, and where that does not either, the compiled default. What the profile says beats
@@ -56,6 +58,9 @@ public struct DataSamplerConfiguration: Sendable {
     public var loggingEnabled: Bool
     /// Logs are sent over Wi-Fi or wired networks only, whatever the profile says. `false` leaves it to the profile (ws1).
     public var logsOverWiFiOnly: Bool
+    /// The log store to use, opened by the program before everything else; the data sampler sets its level and adds to what it scrubs, as the
+    /// profile says, and does not close it. `nil`: one is opened in `<directory>/logs` by ``DataSampler/start()`` and closed by ``DataSampler/stop()``.
+    public var logStore: LogStore?
     /// Nothing is sampled, recorded or sent, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool
     /// Modules that stay off whatever the profile says, by name: built-in ones, or those of custom modules.

@@ -32,6 +32,16 @@ extension DeviceController: CommandActions {
 
     func changeLogLevel(_ level: WireLogLevel?) async { await changeTraceLevel(level) }
 
+    func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {
+        guard let parts else { throw DeviceLoop.stopped }
+        try await parts.logRequests.begin(command: command, request)
+    }
+
+    /// Of logs, for whoever asked for them.
+    func uploadChanged(_ upload: LogUpload) async { await parts?.logRequests.changed(upload) }
+
+    func cancelLogs(command: Data) async { await parts?.logRequests.cancel(command: command) }
+
     func wipe(command: Data, reason: String) async throws(DataSamplerError) { try await erase(command: command, reason: reason) }
 
     /// - Parameter command: `nil`: asked for here.

@@ -18,6 +18,9 @@ actor DeviceController {
         var commands: CommandRunner
         var wipes: WipeKeeper
         var leaving: LeaveKeeper
+        var logs: LogKeeper
+        var logRequests: LogRequests
+        var uploader: LogUploader
     }
 
     nonisolated let core: SamplerCore
@@ -27,6 +30,8 @@ actor DeviceController {
     private let local: DataSamplerConfiguration
     private var profile: WireProfile?
     private var calls = DeviceSettings.Calls()
+    /// What requests that capture logs ask for.
+    private var captureLevel: LogLevel?
     private var custom: [String: any CustomSampleModule]
     private var doNotDisturb = false
     private var isSuspended = false
@@ -38,6 +43,7 @@ actor DeviceController {
     private(set) var parts: Parts?
     /// For those who cannot wait for this actor.
     nonisolated let transmitter = Mutex<Transmitter?>(nil)
+    nonisolated let commands = Mutex<CommandRunner?>(nil)
     var offline: OfflineWatch
     let offlineFile: StateFile<OfflineWatch>
 
@@ -67,6 +73,7 @@ actor DeviceController {
     func begin(_ parts: Parts) async {
         self.parts = parts
         transmitter.withLock { $0 = parts.transmitter }
+        commands.withLock { $0 = parts.commands }
         slowdown = budgets.verdict.factor
         core.setSlowdown(budgets.verdict.wire)
         await apply(beacons: .start)
@@ -91,6 +98,11 @@ actor DeviceController {
         guard level != calls.logLevel else { return }
         calls.logLevel = level
         traces.change(to: level.flatMap(TraceLevel.init))
+        await apply()
+    }
+
+    func changeCapture(_ level: LogLevel?) async {
+        captureLevel = level
         await apply()
     }
 
@@ -168,6 +180,11 @@ actor DeviceController {
             // The one at start tells what ran before there was a profile.
             await parts.loop.noteChange()
         }
+        parts.logs.apply(
+            settings.logging,
+            level: LogCapture.level(
+                settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
+                isStopped: gate.isWiping || gate.isUnenrolled || settings.telemetryDisabled || core.consent.consent == .denied))
         await parts.transmitter.apply(
             Self.transmitterSettings(
                 settings, gate: gate, isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb, slowdown: slowdown))
@@ -181,6 +198,7 @@ actor DeviceController {
             await parts.profiles.switched(disabled: isDisabled)
         }
         parts.commands.settingsChanged()
+        parts.uploader.lookAgain()
         wake.signal()
     }
 
@@ -195,6 +213,9 @@ actor DeviceController {
         result.rules = settings.transmission
         result.pins = settings.pins
         result.slowdown = slowdown
+        result.logsOverWiFiOnly = settings.logging.wifiOnly
+        result.areLogsPaused =
+            settings.telemetryDisabled || isSuspended || isDoNotDisturb || gate.isUnenrolled || gate.isLeaving || gate.isWiping
         if settings.telemetryDisabled || isSuspended || gate.isUnenrolled {
             result.pausedStreams = Set(StreamName.allCases)
         } else if isDoNotDisturb || gate.isLeaving {

@@ -54,8 +54,10 @@ package struct UploadStateMachine: Sendable {
 
     package subscript(id: Data) -> LogUpload? { uploads.first { $0.id == id } }
 
+    /// One that is here already stays as it is.
     /// - Returns: `false` where too many are open.
     package mutating func add(_ upload: LogUpload) -> Bool {
+        if self[upload.id] != nil { return true }
         guard uploads.count(where: { !$0.phase.isFinal }) < Self.maximumOpen else { return false }
         uploads.append(upload)
         return true

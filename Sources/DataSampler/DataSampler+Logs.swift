@@ -1,0 +1,97 @@
+import FoundationEssentials
+import LogStore
+import RecordQueue
+import Synchronization
+import Transmitter
+import WireModel
+
+extension DataSampler {
+    // MARK: Logs
+
+    /// Where logs are kept: the configuration's store, or the one that ``start()`` opened in `<directory>/logs`. Its level and what it scrubs
+    /// follow the profile. Log into it, or through its swift-log handler; see `LogStore`.
+    ///
+    /// - Throws: `notRunning`.
+    public func logs() throws(DataSamplerError) -> LogStore { try running().parts.logs.store }
+
+    /// Uploads the lines that are kept now to the collector; nothing is deleted here. They go chunk by chunk, also after a restart.
+    ///
+    /// - Parameters:
+    ///   - level: this and all that is more severe.
+    ///   - type: `nil`: both.
+    ///   - since: from this time on; `nil`: from the beginning.
+    ///   - until: to before this time; `nil`: to the end.
+    ///   - whenAllowed: where the network is not one over which logs may go now, they wait for one that is instead of failing.
+    /// - Returns: how many bytes of text are on their way; 0 where no line was found.
+    /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` where too many uploads are under way;
+    ///   `storage`, `invalidArgument`, `notRunning`.
+    @discardableResult public func sendLogs(
+        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil, whenAllowed: Bool = false
+    ) async throws(DataSamplerError) -> UInt64 {
+        let wire = WireRequestLogs(level: level, type: type, since: since, until: until)
+        return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
+    }
+
+    /// - Returns: the uploads that carry them.
+    package func sendLogs(_ wire: WireRequestLogs, whenAllowed: Bool) async throws(DataSamplerError) -> [LogUpload] {
+        let running = try running()
+        guard let request = LogRequest(wire), request.mode == .snapshot else {
+            throw DataSamplerError(.invalidArgument, LogRequest.objection(to: wire) ?? "only what is there now can be sent from here")
+        }
+        if !whenAllowed, case .closed(let reason) = await running.parts.transmitter.logGate() {
+            throw DataSamplerError(.networkNotAllowed, "logs may not be sent now: \(reason). They stay here; try again later.")
+        }
+        let ids = try await running.parts.logRequests.send(request)
+        return await running.parts.uploader.uploads.filter { ids.contains($0.id) }
+    }
+
+    /// Uploads of logs that are under way, and the last that ended, oldest first.
+    ///
+    /// - Throws: `notRunning`.
+    package func logUploads() async throws(DataSamplerError) -> [LogUpload] { await (try running()).parts.uploader.uploads }
+
+    // MARK: Putting together
+
+    /// Requests for logs and what carries them, which tell each other how an upload does.
+    func logCarriers(
+        _ core: SamplerCore, _ transmitter: Transmitter, _ controller: DeviceController, _ logs: LogKeeper
+    ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
+        let directory = configuration.directory
+        let setAside = { (name: String) in
+            { (error: DataSamplerError) in self.notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": name])) }
+        }
+        let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
+        let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
+        let uploads = try uploadsFile.loadOrSetAside(damaged: setAside(Self.uploadsName)) ?? []
+        let uploader = LogUploader(
+            transmitter: transmitter, source: stored, uploads: uploads, save: { try uploadsFile.save($0) },
+            changed: { await controller.uploadChanged($0) }, now: { core.queueTime },
+            sleeper: environment.sleeper, roll: environment.roll, logger: core.logger)
+        let requestsFile = LogRequestLedger.file(in: directory)
+        let ledger = try requestsFile.loadOrSetAside(damaged: setAside(LogRequestLedger.fileName)) ?? LogRequestLedger()
+        let requests = LogRequests(
+            file: requestsFile, ledger: ledger, planner: stored, uploader: uploader,
+            applicationIdentifier: core.configuration.applicationIdentifier,
+            clock: { (core.queueTime, core.clock.now().wallTime) }, changeCapture: { await controller.changeCapture($0) },
+            tell: { course, command in controller.commands.withLock { $0 }?.heard(course, of: command) },
+            sleeper: environment.sleeper, logger: core.logger)
+        return (requests, uploader)
+    }
+
+    private static var uploadsName: String { "log-uploads.json" }
+}
+
+extension WireRequestLogs {
+    fileprivate init(level: LogLevel, type: LogType?, since: Date?, until: Date?) {
+        self.init()
+        mode = .snapshot
+        self.level = level.wire
+        if let type { self.type = type.wire }
+        if let since { self.since = Self.microseconds(since) }
+        if let until { self.until = Self.microseconds(until) }
+    }
+
+    private static func microseconds(_ date: Date) -> Int64 {
+        Int64((min(max(date.timeIntervalSince1970, 0), 253_402_300_799) * 1_000_000).rounded())
+    }
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import WireModel
+
+/// Requests for logs that have begun and not ended, for restarts: `log-requests.json`. Pure.
+///
+/// `capturing` until its time is over -> `planning` -> `uploading` -> gone from here: the command says what came of it. A snapshot begins with
+/// `planning`. Each step may be done twice: an upload is found again by its command.
+/// Times are microseconds: of the queue clock where they are waited for, since 1970 where lines are chosen by them.
+struct LogRequestLedger: Codable, Equatable, Sendable {
+    enum Phase: Codable, Equatable, Sendable {
+        case capturing(until: Int64, sinceWallTime: Int64)
+        case planning(sinceWallTime: Int64?)
+        case uploading(uploads: [Data])
+    }
+
+    struct Entry: Codable, Equatable, Sendable {
+        var command: Data
+        /// `RequestLogs`, serialized.
+        var request: Data
+        var phase: Phase
+    }
+
+    static let fileName = "log-requests.json"
+
+    static func file(in directory: String) -> StateFile<LogRequestLedger> { StateFile(directory: directory, name: fileName) }
+
+    private(set) var entries: [Entry] = []
+    /// Ordinals of crashes whose uploads were begun, of those that are kept.
+    private(set) var sentCrashes: Set<UInt64> = []
+
+    subscript(command: Data) -> Entry? { entries.first { $0.command == command } }
+
+    /// A request begins; one that has begun already stays as it is.
+    mutating func began(_ command: Data, _ wire: WireRequestLogs, queueTime: Int64, wallTime: Int64) {
+        guard self[command] == nil else { return }
+        let phase: Phase =
+            wire.mode == .capture
+            ? .capturing(until: queueTime + Int64(wire.captureSeconds) * 1_000_000, sinceWallTime: wallTime) : .planning(sinceWallTime: nil)
+        entries.append(Entry(command: command, request: wire.encoded, phase: phase))
+    }
+
+    /// Captures whose time is over are planned next.
+    /// - Returns: whether there was one.
+    mutating func capturesEnded(queueTime: Int64) -> Bool {
+        var changed = false
+        for index in entries.indices {
+            guard case .capturing(let until, let since) = entries[index].phase, until <= queueTime else { continue }
+            entries[index].phase = .planning(sinceWallTime: since)
+            changed = true
+        }
+        return changed
+    }
+
+    mutating func planned(_ command: Data, uploads: [Data]) {
+        guard let index = entries.firstIndex(where: { $0.command == command }) else { return }
+        entries[index].phase = .uploading(uploads: uploads)
+    }
+
+    /// The upload of a crash was begun.
+    /// - Parameter present: crashes that are kept; others need not be remembered.
+    mutating func crashSent(_ ordinal: UInt64, present: Set<UInt64>) {
+        sentCrashes.insert(ordinal)
+        sentCrashes.formIntersection(present)
+    }
+
+    mutating func ended(_ command: Data) { entries.removeAll { $0.command == command } }
+
+    /// The least severe level that a capture under way asks for; `nil`: none is.
+    var captureLevel: LogLevel? {
+        entries.compactMap { entry in
+            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else { return nil }
+            return LogLevel(wire.level) ?? .verbose
+        }.max()
+    }
+
+    /// When the next capture ends, of the queue clock.
+    var nextEnd: Int64? {
+        entries.compactMap { if case .capturing(let until, _) = $0.phase { until } else { nil } }.min()
+    }
+
+    var planning: [Entry] { entries.filter { if case .planning = $0.phase { true } else { false } } }
+}

@@ -1,0 +1,244 @@
+import Crypto
+import FoundationEssentials
+import Logging
+import Transmitter
+import WireModel
+
+/// Carries out requests for logs, of the collector and of this device's own programs: captures for as long as was asked, finds the lines, cuts them
+/// into chunks, and hands them to the uploader. What has begun goes on after a restart.
+///
+/// The shell around `LogRequestLedger`. It tells whoever asked how each request does.
+actor LogRequests {
+    /// How a request does, for the command that asked.
+    typealias Tell = @Sendable (CommandCourse, _ command: Data) -> Void
+    /// The least severe level that captures ask for; `nil`: none is under way.
+    typealias ChangeCapture = @Sendable (LogLevel?) async -> Void
+
+    /// A request that could not be planned is tried again.
+    private static let lookAgain = Duration.seconds(60)
+
+    private let file: StateFile<LogRequestLedger>
+    private let planner: any LogPlanner
+    private let uploader: LogUploader
+    private let applicationIdentifier: String
+    private let clock: @Sendable () -> (queueTime: Int64, wallTime: Int64)
+    private let changeCapture: ChangeCapture
+    private let tell: Tell
+    private let sleeper: any Clock<Duration>
+    private let logger: Logger
+    private let wake = WakeSignal()
+    private var ledger: LogRequestLedger
+    private var captureLevel: LogLevel?
+
+    /// - Parameters:
+    ///   - ledger: as `file` was last given it.
+    ///   - applicationIdentifier: in manifests.
+    init(
+        file: StateFile<LogRequestLedger>, ledger: LogRequestLedger, planner: any LogPlanner, uploader: LogUploader,
+        applicationIdentifier: String, clock: @escaping @Sendable () -> (queueTime: Int64, wallTime: Int64),
+        changeCapture: @escaping ChangeCapture, tell: @escaping Tell, sleeper: any Clock<Duration>, logger: Logger
+    ) {
+        self.file = file
+        self.ledger = ledger
+        self.planner = planner
+        self.uploader = uploader
+        self.applicationIdentifier = applicationIdentifier
+        self.clock = clock
+        self.changeCapture = changeCapture
+        self.tell = tell
+        self.sleeper = sleeper
+        self.logger = logger
+    }
+
+    // MARK: Asking
+
+    /// Begins what a command asks for; harmless where it has begun. It is on synced disk when this returns.
+    func begin(command: Data, _ wire: WireRequestLogs) async throws(DataSamplerError) {
+        let now = clock()
+        var next = ledger
+        next.began(command, wire, queueTime: now.queueTime, wallTime: now.wallTime)
+        try keep(next)
+        await followCapture()
+        // After a restart it may have ended already.
+        await follow(command)
+        wake.signal()
+    }
+
+    /// Nobody wants it any more. Harmless where it has ended.
+    func cancel(command: Data) async {
+        for upload in await uploads(of: command) { await uploader.cancel(upload.id) }
+        forget(command)
+        await followCapture()
+    }
+
+    /// Uploads what is there now, for a program of this device.
+    ///
+    /// - Returns: ids of the uploads; none where no line was found.
+    func send(_ request: LogRequest) async throws(DataSamplerError) -> [Data] {
+        try await upload(try await planner.plan(request, since: nil), command: Data())
+    }
+
+    // MARK: Going on
+
+    /// Until its task is cancelled.
+    func run() async {
+        await followCapture()
+        while !Task.isCancelled { await wake.wait(for: await round(), clock: sleeper) }
+    }
+
+    /// Everything that can be done now.
+    /// - Returns: how long nothing is to be done, unless something wakes.
+    func round() async -> Duration {
+        var next = ledger
+        if next.capturesEnded(queueTime: clock().queueTime) {
+            do throws(DataSamplerError) { try keep(next) } catch { return wait(error) }
+            await followCapture()
+        }
+        var pause = Duration.seconds(3600)
+        do throws(DataSamplerError) { try await sendCrashes() } catch { pause = wait(error) }
+        for entry in ledger.planning {
+            do throws(DataSamplerError) { try await plan(entry) } catch {
+                tell(.progressed(0, waitsFor: error.message), entry.command)
+                pause = wait(error)
+            }
+        }
+        guard let end = ledger.nextEnd else { return pause }
+        return min(pause, .microseconds(max(1000, end - clock().queueTime)))
+    }
+
+    private func wait(_ error: DataSamplerError) -> Duration {
+        logger.warning("a request for logs waits", metadata: ["reason": "\(error.message)"])
+        return Self.lookAgain
+    }
+
+    private func plan(_ entry: LogRequestLedger.Entry) async throws(DataSamplerError) {
+        // A restart between the two: what was begun is not begun again.
+        let begun = await uploads(of: entry.command).filter { $0.phase != .cancelled }
+        var ids = begun.map(\.id)
+        if begun.isEmpty {
+            guard let request = (try? WireRequestLogs.decode(entry.request)).flatMap({ LogRequest($0) }) else {
+                return end(entry.command, .failed, "it cannot be read any more")
+            }
+            guard case .planning(let since) = entry.phase else { return }
+            let planned = try await planner.plan(request, since: since)
+            // Cancelled meanwhile.
+            guard ledger[entry.command] != nil else { return }
+            ids = try await upload(planned, command: entry.command)
+        }
+        guard !ids.isEmpty else { return end(entry.command, .done, "no line matches") }
+        var next = ledger
+        next.planned(entry.command, uploads: ids)
+        try keep(next)
+        await follow(entry.command)
+    }
+
+    private func upload(_ planned: [PlannedLogs], command: Data) async throws(DataSamplerError) -> [Data] {
+        var ids: [Data] = []
+        do throws(DataSamplerError) {
+            for logs in planned { ids.append(try await upload(logs, command: command)) }
+        } catch {
+            // All of it or nothing.
+            for id in ids { await uploader.cancel(id) }
+            throw error
+        }
+        return ids
+    }
+
+    private func upload(_ logs: PlannedLogs, command: Data) async throws(DataSamplerError) -> Data {
+        try await add(logs, id: UploadID.random(), command: command, created: clock().wallTime)
+    }
+
+    private func add(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) async throws(DataSamplerError) -> Data {
+        var manifest = WireUploadManifest()
+        manifest.uploadID = id.data
+        manifest.application = applicationIdentifier
+        manifest.type = logs.type.wire
+        manifest.level = logs.level.wire
+        manifest.commandID = command
+        manifest.chunks = logs.chunks
+        manifest.created = created
+        manifest.logEpoch = logs.logEpoch
+        let isTaken: Bool
+        do { isTaken = try await uploader.add(LogUpload(manifest: manifest, plan: logs.plan, accepted: clock().queueTime)) } catch {
+            throw (error as? DataSamplerError) ?? DataSamplerError(.storage, "\(error)", cause: error)
+        }
+        guard isTaken else {
+            throw DataSamplerError(
+                .queueFull, "\(UploadStateMachine.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
+        }
+        return manifest.uploadID
+    }
+
+    // MARK: Crashes
+
+    /// Uploads crashes that were found and are not on their way. What fails is tried again by the next round.
+    private func sendCrashes() async throws(DataSamplerError) {
+        for crash in try await planner.crashes(besides: ledger.sentCrashes) {
+            // The same crash is the same upload, also if the program ends between the two.
+            let seed = crash.logs.logEpoch + withUnsafeBytes(of: crash.ordinal.bigEndian) { Data($0) }
+            guard let id = UploadID(Data(SHA256.hash(data: seed).prefix(16))) else { continue }
+            _ = try await add(crash.logs, id: id, command: Data(), created: crash.time)
+            var next = ledger
+            next.crashSent(crash.ordinal, present: crash.present)
+            try keep(next)
+        }
+    }
+
+    // MARK: Telling
+
+    /// An upload came further, waits for something else, or ended.
+    func changed(_ upload: LogUpload) async {
+        guard let command = upload.command, ledger[command] != nil else { return }
+        await follow(command)
+    }
+
+    private func follow(_ command: Data) async {
+        guard case .uploading(let ids) = ledger[command]?.phase else { return }
+        let uploads = await uploader.uploads.filter { ids.contains($0.id) }
+        // Too many have ended since: what became of it nobody remembers.
+        guard uploads.count == ids.count else { return end(command, .failed, "its upload is not known any more") }
+        if let failed = uploads.first(where: { $0.phase == .failed || $0.phase == .cancelled }) {
+            for upload in uploads where !upload.phase.isFinal { await uploader.cancel(upload.id) }
+            return end(command, .failed, failed.detail)
+        }
+        guard uploads.allSatisfy({ $0.phase == .done }) else {
+            let chunks = uploads.reduce(0) { $0 + $1.chunkCount }
+            let done = uploads.reduce(0) { $0 + Int($1.progress) * $1.chunkCount }
+            let waitsFor = uploads.first { !$0.phase.isFinal }?.detail ?? ""
+            return tell(.progressed(UInt32(chunks == 0 ? 0 : done / chunks), waitsFor: waitsFor), command)
+        }
+        let chunks = uploads.reduce(0) { $0 + $1.chunkCount }
+        let gone = uploads.reduce(0) { $0 + $1.gone.count }
+        let bytes = uploads.reduce(UInt64(0)) { $0 + $1.rawBytes }
+        end(command, .done, "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were gone from the device"))
+    }
+
+    private func end(_ command: Data, _ state: CommandLedgerStateMachine.State, _ detail: String) {
+        tell(.ended(state, detail), command)
+        forget(command)
+    }
+
+    private func uploads(of command: Data) async -> [LogUpload] { await uploader.uploads.filter { $0.command == command } }
+
+    // MARK: Keeping
+
+    private func keep(_ next: LogRequestLedger) throws(DataSamplerError) {
+        guard next != ledger else { return }
+        try file.save(next)
+        ledger = next
+    }
+
+    private func forget(_ command: Data) {
+        ledger.ended(command)
+        do throws(DataSamplerError) { try file.save(ledger) } catch {
+            // After a restart it is found to have ended.
+            logger.warning("the end of a request for logs could not be noted", metadata: ["reason": "\(error.message)"])
+        }
+    }
+
+    private func followCapture() async {
+        guard ledger.captureLevel != captureLevel else { return }
+        captureLevel = ledger.captureLevel
+        await changeCapture(captureLevel)
+    }
+}

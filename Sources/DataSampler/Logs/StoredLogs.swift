@@ -1,0 +1,142 @@
+import Crypto
+import FoundationEssentials
+import LogStore
+import Transmitter
+import WireModel
+
+/// The device's log store as requests and uploads see it: finds lines, cuts them into chunks, and makes the chunks again when they are sent.
+struct StoredLogs: LogPlanner, UploadSource {
+    let store: LogStore
+    /// Names the device in file names.
+    let device: @Sendable () -> String
+
+    func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs] {
+        let filter = request.filter(since: since)
+        var kinds: [SegmentName.Kind] = []
+        if request.type != .application { kinds.append(.crash) }
+        if request.type != .crash { kinds += request.includesRing ? [.application, .ring] : [.application] }
+        let wanted = Set(kinds)
+        return try await read { (snapshot) throws(LogStoreError) in
+            var planned: [PlannedLogs] = []
+            for type in [LogType.crash, .application] {
+                let logs = try snapshot(wanted.filter { $0.type == type })
+                let plan = try Self.plan(logs, filter, maximumBytes: request.maximumBytes)
+                if !plan.chunks.isEmpty { planned.append(try self.planned(plan, type, epoch: logs.epoch)) }
+            }
+            return planned
+        }
+    }
+
+    func crashes(besides known: Set<UInt64>) async throws(DataSamplerError) -> [CrashUpload] {
+        try await read { (snapshot) throws(LogStoreError) in
+            let all = try snapshot([.crash])
+            var uploads: [CrashUpload] = []
+            for segment in all.segments where !known.contains(segment.name.ordinal) {
+                let plan = try Self.plan(all.only(segment), LogFilter(), maximumBytes: nil)
+                guard !plan.chunks.isEmpty else { continue }
+                uploads.append(
+                    CrashUpload(
+                        ordinal: segment.name.ordinal, present: Set(all.segments.map(\.name.ordinal)),
+                        logs: try self.planned(plan, LogType.crash, epoch: all.epoch), time: segment.index.whole.times.upperBound))
+            }
+            return uploads
+        }
+    }
+
+    func chunk(_ number: UInt32, of upload: LogUpload) async throws -> UploadContent {
+        let plan = try JSONDecoder().decode(ChunkPlan.self, from: upload.plan)
+        let manifest = try WireUploadManifest.decode(upload.manifest)
+        guard number >= 1, number <= plan.chunks.count, let chunk = manifest.chunks.first(where: { $0.number == number }) else {
+            return .gone(.unreadable)
+        }
+        let planned = plan.chunks[Int(number) - 1]
+        let directory = store.directory
+        do {
+            return try await BlockingWork.run { () throws(LogStoreError) in
+                let reader = try ChunkReader(plan, in: directory)
+                guard try reader.rawDigest(of: planned) == chunk.rawDigest else { return .gone(.unreadable) }
+                var sink = MemoryChunkSink()
+                _ = try reader.write(planned, as: .gzip, to: &sink)
+                return .compressed(sink.data)
+            }
+        } catch {
+            switch error.code {
+            case .notFound: return .gone(.byteCap)
+            case .damaged: return .gone(.unreadable)
+            default: throw error
+            }
+        }
+    }
+
+    // MARK: Planning
+
+    private struct Logs {
+        var snapshot: StoreSnapshot
+        var epoch: LogEpochID
+        var segments: [StoreSnapshot.Segment] { snapshot.segments }
+        func only(_ segment: StoreSnapshot.Segment) -> Logs { Logs(snapshot: snapshot.only(segment), epoch: epoch) }
+    }
+
+    /// Reads the store as it is now, off the threads that tasks share; a store without a directory has nothing.
+    private func read<Value: Sendable>(
+        _ body: @escaping @Sendable ((Set<SegmentName.Kind>) throws(LogStoreError) -> Logs) throws(LogStoreError) -> [Value]
+    ) async throws(DataSamplerError) -> [Value] {
+        let store = store
+        do throws(LogStoreError) {
+            return try await BlockingWork.run { () throws(LogStoreError) in
+                store.flush()
+                do throws(LogStoreError) {
+                    return try body { (kinds) throws(LogStoreError) in
+                        let epoch = try store.directory.readState()?.epoch ?? .unknown
+                        return Logs(snapshot: try StoreSnapshot(store.directory, kinds: kinds, epoch: epoch), epoch: epoch)
+                    }
+                } catch {
+                    if error.code == .notFound { return [] }
+                    throw error
+                }
+            }
+        } catch {
+            throw DataSamplerError(.storage, error.message, cause: error)
+        }
+    }
+
+    /// - Parameter maximumBytes: of text; the newest chunks are kept, cut no larger than that. `nil`: no budget.
+    private static func plan(_ logs: Logs, _ filter: LogFilter, maximumBytes: UInt64?) throws(LogStoreError) -> ChunkPlan {
+        let budget = maximumBytes.map { Int(clamping: $0) } ?? .max
+        // What cannot be read is left out; `verify` and the collector's gaps tell of it.
+        var problems = logs.snapshot.problems
+        var plan = try ChunkPlan(logs.snapshot, filter: filter, maximumBytes: min(LogLimits.chunkBytes, budget), problems: &problems)
+        var kept = 0
+        let first = plan.chunks.lastIndex { chunk in
+            kept += chunk.rawBytes
+            return kept > budget
+        }
+        if let first { plan.chunks.removeFirst(first + 1) }
+        return plan
+    }
+
+    private func planned(_ plan: ChunkPlan, _ type: LogType, epoch: LogEpochID) throws(LogStoreError) -> PlannedLogs {
+        let reader = try ChunkReader(plan, in: store.directory)
+        let name = ChunkName(application: store.applicationName, device: device())
+        var chunks: [WireUploadChunk] = []
+        for (index, planned) in plan.chunks.enumerated() {
+            var chunk = WireUploadChunk()
+            chunk.number = UInt32(index + 1)
+            chunk.firstLine = planned.first
+            chunk.lastLine = planned.last
+            chunk.rawBytes = UInt32(planned.rawBytes)
+            chunk.rawDigest = try reader.rawDigest(of: planned)
+            chunk.fileName = name.file(
+                index + 1, of: plan.chunks.count, type: type, earliest: planned.earliest, isCompressed: true)
+            chunk.firstTime = planned.earliest
+            chunk.lastTime = planned.latest
+            chunks.append(chunk)
+        }
+        do {
+            return PlannedLogs(
+                type: type, level: plan.filter.level, logEpoch: epoch.data, chunks: chunks, plan: try JSONEncoder().encode(plan))
+        } catch {
+            throw LogStoreError(.invalid, "a plan of chunks cannot be encoded: \(error)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import LogStore
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+@testable import DataSampler
+
+/// Logs of a whole data sampler: kept, asked for, uploaded, against a collector without a network.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct DeviceLogsTests {
+    private func profile(_ change: (inout WireLoggingProfile) -> Void) -> WireProfile {
+        var profile = WireProfile.analyticsOn
+        change(&profile.logging)
+        return profile
+    }
+
+    /// Lines of all uploads that are complete, in the order of their numbers.
+    private func uploaded(_ bench: SamplerBench, type: WireLogType = .application) -> [String] {
+        bench.collector.uploads.all.values.filter { $0.isComplete && $0.manifest.type == type }.flatMap { upload in
+            upload.manifest.chunks.flatMap { chunk in
+                String(decoding: upload.chunks[chunk.number] ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init)
+            }
+        }
+    }
+
+    private func message(_ line: String) -> String {
+        Array(line.utf8).withUnsafeBytes { bytes in
+            LogLine(bytes).map { String(decoding: bytes[$0.message], as: UTF8.self) } ?? line
+        }
+    }
+
+    private func request(_ id: UInt8, _ change: (inout WireRequestLogs) -> Void) -> WireCommand {
+        var command = WireCommand()
+        command.id = Data(repeating: id, count: 16)
+        command.expires = 1_000_000_000_000
+        change(&command.requestLogs)
+        return command
+    }
+
+    /// Asks by a command and waits for its end.
+    private func ask(_ bench: SamplerBench, _ sampler: DataSampler, _ command: WireCommand) async throws -> WireCommandResult {
+        let enrollment = try #require(try sampler.running().core.identity.load()).enrollmentID
+        try sampler.running().parts.commands.received([with(command, enrollment)], enrollment: enrollment, serverTime: 1)
+        var last: WireCommandResult?
+        try await SamplerBench.until {
+            last = try await bench.results().map(\.result).last { $0.commandID == command.id }
+            return [.done, .failed, .unsupported, .expired].contains(last?.state)
+        }
+        return try #require(last)
+    }
+
+    private func with(_ command: WireCommand, _ enrollment: Data) -> WireCommand {
+        var command = command
+        command.enrollmentID = enrollment
+        return command
+    }
+
+    private func withSampler(
+        _ bench: SamplerBench, _ change: (inout DataSamplerConfiguration) -> Void = { _ in },
+        _ body: (DataSampler) async throws -> Void
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path, change: change)
+        try await sampler.start()
+        try await SamplerBench.until { try await !bench.beacons().isEmpty || bench.collector.enrollments > 0 }
+        try await SamplerBench.until { try await sampler.profile() != nil }
+        try await body(sampler)
+        await sampler.stop()
+    }
+
+    @Test func aRequestBringsExactlyTheLinesItAsksFor() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench) { sampler in
+            let logs = try sampler.logs()
+            for number in 1...50 {
+                logs.information("step \(number)", category: "app.work")
+                if number.isMultiple(of: 10) { logs.error("failed \(number)", category: "app.work") }
+            }
+            logs.error("elsewhere", category: "net")
+            let result = try await ask(
+                bench, sampler,
+                request(1) {
+                    $0.mode = .snapshot
+                    $0.level = .warning
+                    $0.categories = ["app.*"]
+                })
+            #expect(result.state == .done)
+            #expect(uploaded(bench).map(message) == (1...5).map { "failed \($0 * 10)" })
+            let manifest = try #require(bench.collector.uploads.all.values.first?.manifest)
+            #expect(manifest.commandID == Data(repeating: 1, count: 16))
+            #expect(manifest.logEpoch.count == 16 && manifest.chunks.allSatisfy { $0.rawBytes <= 5_000_000 })
+        }
+    }
+
+    @Test func aRequestThatFindsNothingIsDone() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench) { sampler in
+            let result = try await ask(bench, sampler, request(1) { $0.text = "no line has this" })
+            #expect(result.state == .done && result.detail == "no line matches")
+            #expect(bench.collector.uploads.all.isEmpty)
+        }
+    }
+
+    @Test func aCaptureWritesDownToItsLevelForItsTimeAndSendsWhatCame() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench) { sampler in
+            let logs = try sampler.logs()
+            logs.information("before")
+            async let ended = ask(
+                bench, sampler,
+                request(1) {
+                    $0.mode = .capture
+                    $0.captureSeconds = 1
+                    $0.level = .verbose
+                })
+            try await SamplerBench.until { logs.level == .verbose }
+            logs.verbose("while")
+            #expect(try await ended.state == .done)
+            #expect(uploaded(bench).map(message).contains("while"))
+            #expect(!uploaded(bench).map(message).contains("before"))
+            #expect(logs.level == .information)
+        }
+    }
+
+    @Test func aCancelledRequestEndsAndSendsNothing() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench) { sampler in
+            let logs = try sampler.logs()
+            let enrollment = try #require(try sampler.running().core.identity.load()).enrollmentID
+            let capture = request(1) {
+                $0.mode = .capture
+                $0.captureSeconds = 86_400
+                $0.level = .verbose
+            }
+            try sampler.running().parts.commands.received([with(capture, enrollment)], enrollment: enrollment, serverTime: 1)
+            try await SamplerBench.until { logs.level == .verbose }
+            logs.verbose("while")
+            var cancel = WireCommand()
+            cancel.id = Data(repeating: 2, count: 16)
+            cancel.expires = capture.expires
+            cancel.cancel.commandID = capture.id
+            #expect(try await ask(bench, sampler, cancel).state == .done)
+            #expect(try await bench.results().map(\.result).last { $0.commandID == capture.id }?.state == .failed)
+            #expect(logs.level == .information)
+            #expect(bench.collector.uploads.all.isEmpty)
+        }
+    }
+
+    @Test func theProfileDecidesLevelAndWhatIsScrubbed() async throws {
+        let bench = SamplerBench(
+            profile: profile {
+                $0.level = .warning
+                $0.scrubValues = ["hunter2"]
+            })
+        try await withSampler(bench) { sampler in
+            let logs = try sampler.logs()
+            try await SamplerBench.until { logs.level == .warning }
+            logs.information("not written")
+            logs.warning("password hunter2 given", metadata: ["p": "hunter2"])
+            #expect(try await sampler.sendLogs() > 0)
+            try await SamplerBench.until { !uploaded(bench).isEmpty }
+            let lines = uploaded(bench).filter { $0.contains("password") }
+            #expect(lines.count == 1 && !lines[0].contains("hunter2"))
+            #expect(!uploaded(bench).contains { $0.contains("not written") })
+        }
+    }
+
+    @Test func loggingThatIsSwitchedOffWritesNothing() async throws {
+        let bench = SamplerBench(profile: profile { $0.enabled = false })
+        try await withSampler(bench) { sampler in
+            let logs = try sampler.logs()
+            try await SamplerBench.until { logs.level == nil }
+            logs.error("not written")
+            #expect(try await sampler.sendLogs() == 0)
+        }
+    }
+
+    @Test func logsOverWiFiOnlyIsATypedErrorAndTheLogsStay() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench, { $0.logsOverWiFiOnly = true }) { sampler in
+            let logs = try sampler.logs()
+            logs.error("kept")
+            // The network's class is not known here, so it is not Wi-Fi.
+            #expect(await SamplerBench.code { () throws(DataSamplerError) in _ = try await sampler.sendLogs() } == .networkNotAllowed)
+            #expect(bench.collector.uploads.all.isEmpty)
+            #expect(try await sampler.sendLogs(whenAllowed: true) > 0)
+            try await SamplerBench.until { try await sampler.logUploads().contains { $0.detail.contains("does not allow") } }
+            #expect(bench.collector.uploads.all.isEmpty)
+        }
+    }
+
+    @Test func aCrashOfTheSessionBeforeIsUploadedByItselfAndOnce() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        // A session that nobody holds.
+        let logs = "\(directory.path)/logs"
+        try FileManager.default.createDirectory(atPath: logs, withIntermediateDirectories: true)
+        try "ws1log-session 1\napplication kiosk\nversion 1\nprocess 4711\nstarted 5\nboot other\n".write(
+            toFile: "\(logs)/0000000001.session", atomically: false, encoding: .utf8)
+        for _ in 1...2 {
+            let sampler = try bench.sampler(directory.path)
+            try await sampler.start()
+            try await SamplerBench.until { bench.collector.uploads.all.values.contains { $0.isComplete } }
+            await sampler.stop()
+        }
+        let lines = uploaded(bench, type: .crash)
+        #expect(lines.count == 1 && lines.first?.contains("crash kiosk the machine went down") == true)
+        #expect(bench.collector.uploads.all.count == 1)
+    }
+
+    @Test func aProgramsOwnStoreIsUsedAndStaysOpen() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let store = try LogStore(.init(directory: "\(directory.path)/own", applicationName: "kiosk"))
+        store.information("before the start")
+        try await withSampler(bench, { $0.logStore = store }) { sampler in
+            #expect(try sampler.logs() === store)
+            #expect(try await sampler.sendLogs() > 0)
+            try await SamplerBench.until { !uploaded(bench).isEmpty }
+            #expect(uploaded(bench).map(message).contains("before the start"))
+        }
+        store.error("after the stop")
+        #expect(store.status.written.total >= 2)
+        await store.close()
+    }
+}

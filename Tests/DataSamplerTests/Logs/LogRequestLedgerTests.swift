@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import DataSampler
+
+@Suite struct LogRequestLedgerTests {
+    private func capture(_ seconds: UInt32, _ level: WireLogLevel) -> WireRequestLogs {
+        var wire = WireRequestLogs()
+        wire.mode = .capture
+        wire.captureSeconds = seconds
+        wire.level = level
+        return wire
+    }
+
+    private let first = Data(repeating: 1, count: 16)
+    private let second = Data(repeating: 2, count: 16)
+
+    @Test func aSnapshotIsPlannedAtOnceAndUploadedUntilItEnds() {
+        var ledger = LogRequestLedger()
+        ledger.began(first, WireRequestLogs(), queueTime: 5, wallTime: 1000)
+        #expect(ledger.planning.map(\.command) == [first])
+        #expect(ledger.captureLevel == nil)
+        ledger.planned(first, uploads: [second])
+        #expect(ledger.planning.isEmpty)
+        #expect(ledger[first]?.phase == .uploading(uploads: [second]))
+        ledger.ended(first)
+        #expect(ledger == LogRequestLedger())
+    }
+
+    @Test func aCaptureEndsByTheQueueClockAndTakesLinesSinceItBegan() {
+        var ledger = LogRequestLedger()
+        ledger.began(first, capture(10, .verbose), queueTime: 5, wallTime: 1000)
+        #expect(ledger.nextEnd == 10_000_005)
+        var changed = ledger.capturesEnded(queueTime: 10_000_004)
+        #expect(!changed)
+        #expect(ledger.captureLevel == .verbose)
+        changed = ledger.capturesEnded(queueTime: 10_000_005)
+        #expect(changed)
+        #expect(ledger[first]?.phase == .planning(sinceWallTime: 1000))
+        #expect(ledger.captureLevel == nil)
+    }
+
+    @Test func theLeastSevereLevelOfAllCapturesHolds() {
+        var ledger = LogRequestLedger()
+        ledger.began(first, capture(10, .warning), queueTime: 0, wallTime: 0)
+        #expect(ledger.captureLevel == .warning)
+        ledger.began(second, capture(5, .unspecified), queueTime: 0, wallTime: 0)
+        #expect(ledger.captureLevel == .verbose)
+        _ = ledger.capturesEnded(queueTime: 5_000_000)
+        #expect(ledger.captureLevel == .warning)
+    }
+
+    @Test func aRequestThatComesAgainGoesOnAsItWas() throws {
+        var ledger = LogRequestLedger()
+        ledger.began(first, capture(10, .verbose), queueTime: 0, wallTime: 0)
+        let encoded = try JSONEncoder().encode(ledger)
+        var restarted = try JSONDecoder().decode(LogRequestLedger.self, from: encoded)
+        restarted.began(first, capture(10, .verbose), queueTime: 9_000_000, wallTime: 9)
+        #expect(restarted == ledger)
+    }
+}
