@@ -95,7 +95,10 @@ let package = Package(
         target("DataSamplerMetrics", ["DataSampler", metrics]),
         target(
             "AgentCommands",
-            ["DataSampler", "RecordQueue", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals, logging]),
+            [
+                "DataSampler", "RecordQueue", "LogStore", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals,
+                logging,
+            ]),
         target("LogCommands", ["LogStore", "WireModel", crypto, argumentParser]),
         .executableTarget(name: "ws1log", dependencies: ["LogCommands"], swiftSettings: settings),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),

@@ -8,6 +8,9 @@ import WireModel
 extension DataSampler {
     // MARK: Logs
 
+    /// Below the data directory.
+    package static let logDirectoryName = "logs"
+
     /// Where logs are kept: the configuration's store, or the one that ``start()`` opened in `<directory>/logs`. Its level and what it scrubs
     /// follow the profile. Log into it, or through its swift-log handler; see `LogStore`.
     ///

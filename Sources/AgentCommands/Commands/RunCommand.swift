@@ -1,6 +1,7 @@
 import ArgumentParser
 import DataSampler
 import Glibc
+import LogStore
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -16,13 +17,17 @@ struct RunCommand: AsyncParsableCommand {
         let settings = try options.settings()
         // A command that has gone away must not end the agent.
         signal(SIGPIPE, SIG_IGN)
-        LoggingSystem.bootstrap { OneLineLogHandler(label: $0) }
+        // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a crash log.
+        let logs = try Self.openLogs(settings.configuration)
+        LoggingSystem.bootstrap { MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)]) }
         let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
         let service: AgentService
         do throws(DataSamplerError) {
+            var configuration = settings.configuration
+            configuration.logStore = logs
             service = AgentService(
-                sampler: try DataSampler(configuration: settings.configuration, logger: Logger(label: "ws1agent")),
-                directory: settings.configuration.directory, logger: logger)
+                sampler: try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent")),
+                directory: configuration.directory, logger: logger)
         } catch {
             throw AgentError(error)
         }
@@ -33,7 +38,22 @@ struct RunCommand: AsyncParsableCommand {
                     .init(service: FootprintService(), successTerminationBehavior: .ignore, serviceName: "footprint"),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-        try await group.run()
+        do { try await group.run() } catch {
+            await logs.close()
+            throw error
+        }
+        await logs.close()
+    }
+
+    private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
+        var settings = LogStore.Configuration(
+            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: "ws1agent")
+        settings.applicationVersion = DataSampler.version
+        settings.flushInterval = .seconds(configuration.lossWindow)
+        if !configuration.loggingEnabled { settings.level = nil }
+        do throws(LogStoreError) { return try LogStore(settings) } catch {
+            throw AgentError(DataSamplerError(.storage, error.message, cause: error))
+        }
     }
 }
 

@@ -97,13 +97,19 @@ actor DeviceController {
     func changeTraceLevel(_ level: WireLogLevel?) async {
         guard level != calls.logLevel else { return }
         calls.logLevel = level
-        traces.change(to: level.flatMap(TraceLevel.init))
+        changeTraces()
         await apply()
     }
 
     func changeCapture(_ level: LogLevel?) async {
         captureLevel = level
+        changeTraces()
         await apply()
+    }
+
+    /// What is captured are the sampler's own messages too.
+    private func changeTraces() {
+        traces.change(to: calls.logLevel.flatMap(TraceLevel.init), least: (captureLevel?.wire).flatMap(TraceLevel.init))
     }
 
     func register(_ module: any CustomSampleModule) async {

@@ -4,14 +4,19 @@ import Synchronization
 /// How much the sampler says of itself now: as configured, or as a command asked for a while.
 final class TraceSwitch: Sendable {
     private let configured: TraceLevel
-    private let changed = Mutex<TraceLevel?>(nil)
+    private let changes = Mutex<(level: TraceLevel?, least: TraceLevel?)>((nil, nil))
 
     init(_ configured: TraceLevel) { self.configured = configured }
 
-    var level: TraceLevel { changed.withLock { $0 } ?? configured }
+    var level: TraceLevel {
+        let (level, least) = changes.withLock { $0 }
+        return [level ?? configured, least ?? .off].max { $0.verbosity < $1.verbosity } ?? configured
+    }
 
-    /// - Parameter level: `nil`: back to what was configured.
-    func change(to level: TraceLevel?) { changed.withLock { $0 = level } }
+    /// - Parameters:
+    ///   - level: `nil`: back to what was configured.
+    ///   - least: no less than this, whatever the level; `nil`: none asked for.
+    func change(to level: TraceLevel?, least: TraceLevel?) { changes.withLock { $0 = (level, least) } }
 
     /// A logger that says what this switch lets through.
     func logger(over base: Logger) -> Logger {
@@ -45,4 +50,8 @@ private struct SwitchedLogHandler: LogHandler {
             level: event.level, event.message, metadata: metadata.merging(event.metadata ?? [:]) { _, own in own }, source: event.source,
             file: event.file, function: event.function, line: event.line)
     }
+}
+
+extension TraceLevel {
+    fileprivate var verbosity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

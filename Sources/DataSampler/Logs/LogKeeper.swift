@@ -8,8 +8,6 @@ import WireModel
 /// A program may hand over a store of its own, which it opened before everything else; otherwise one is opened in `<directory>/logs`, and closed
 /// at the end. Safe from any thread.
 final class LogKeeper: Sendable {
-    static let directoryName = "logs"
-
     let store: LogStore
     private let isOwn: Bool
     private let logger: Logger
@@ -25,7 +23,7 @@ final class LogKeeper: Sendable {
             own = given.ownScrubbing
         } else {
             var settings = LogStore.Configuration(
-                directory: "\(configuration.directory)/\(Self.directoryName)",
+                directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)",
                 applicationName: configuration.applicationIdentifier.isEmpty ? "ws1agent" : configuration.applicationIdentifier)
             settings.applicationVersion = configuration.applicationVersion
             settings.flushInterval = .seconds(configuration.lossWindow)
