@@ -125,7 +125,7 @@ let package = Package(
         tests("SQLite", []),
         tests("SampleModules", ["WireModel", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        tests("LogStore", ["WireModel", "Gzip", crypto]),
+        tests("LogStore", ["WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(

@@ -15,8 +15,8 @@ struct EmptyLogArchive: LogArchive {
         _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
     ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
 
-    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { throw Self.none }
-    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent { throw Self.none }
+    func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { ChunkPage(chunks: [], next: nil) }
+    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent { EmptyLogContent() }
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { throw Self.none }
     func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? { throw Self.none }
     func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] { [] }
@@ -28,4 +28,9 @@ struct EmptyLogArchive: LogArchive {
     }
 
     func shutDown() async {}
+}
+
+/// No line.
+private struct EmptyLogContent: LogContent {
+    func next() async throws(StoreError) -> Data? { nil }
 }
