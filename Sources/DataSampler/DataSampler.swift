@@ -194,7 +194,10 @@ public final class DataSampler: Service {
             commands: CommandRunner(
                 save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core, actions: controller,
                 poll: { await transmitter.askForNews() }, sleeper: environment.sleeper, logger: logger),
-            wipes: WipeKeeper(core: core),
+            wipes: WipeKeeper(core: core) { () async throws(DataSamplerError) in
+                await uploader.cancelAll()
+                try await logs.erase()
+            },
             leaving: LeaveKeeper(core: core) { () async throws(DataSamplerError) in
                 _ = try await core.recordBeacon(.unenroll, nextBeaconSeconds: 0)
             } tellCollector: {

@@ -101,6 +101,18 @@ public final class LogStore: Sendable {
     /// Returns when every line logged before is with the kernel, or counted as lost. Waits for the disk.
     public func flush() { writer.flush() }
 
+    /// Erases every line that is kept here, of all programs that write here: segments, crash logs, the ring. What is erased counts as deleted. Waits
+    /// for the disk.
+    /// - Throws: what stopped it; the rest is there still.
+    package func erase() throws(LogStoreError) {
+        flush()
+        do { try keeper.eraseAll() } catch {
+            // No directory, nothing to erase.
+            guard error.code == .notFound else { throw error }
+        }
+        writer.letGoOfRemoved()
+    }
+
     // MARK: - Rules
 
     /// The least severe level that is written; `nil`: nothing is, not even into the ring. A change holds from the next call on.

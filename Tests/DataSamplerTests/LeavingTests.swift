@@ -53,7 +53,7 @@ import WireModel
         let environment = SamplerBench.environment(bench.collector)
         let core = try await SamplerCore.open(
             SamplerBench.configuration(directory.path), environment: environment, logger: Logger(label: "test"))
-        let wipes = WipeKeeper(core: core)
+        let wipes = WipeKeeper(core: core) {}
         // A directory under the temporary file's name keeps the note from being written.
         let obstacle = "\(directory.path)/\(WipeNote.fileName).new"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
@@ -103,7 +103,7 @@ import WireModel
             _ = try await core.queue.enqueueDurably(NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
         }
         let former = core.queue.epoch
-        var wipes = WipeKeeper(core: core)
+        var wipes = WipeKeeper(core: core) {}
         try await wipes.begin(command: nil, reason: "test")
         let obstacle = Obstacle()
         try await core.queue.run { try obstacle.begin($0) }
@@ -116,7 +116,7 @@ import WireModel
         } else {
             await core.close()
             core = try await open()
-            wipes = WipeKeeper(core: core)
+            wipes = WipeKeeper(core: core) {}
             try await wipes.resume { _ in true }
         }
         #expect(try core.queue.epoch == epoch && isErased(), "erased, and no epoch more")

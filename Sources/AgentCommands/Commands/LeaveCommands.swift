@@ -49,7 +49,7 @@ struct WipeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let access = try DeviceAccess(options, creates: false)
-        try confirmation.confirm("All records that wait on this device are erased")
+        try confirmation.confirm("All records that wait on this device and its logs are erased")
         var request = WireControlRequest()
         request.wipe.reason = reason
         _ = try await access.ask(request)

@@ -11,11 +11,16 @@ import WireModel
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
+    private let eraseLogs: EraseLogs
     private var note: WipeNote?
     /// Since the note was written or found.
     private var isErased = false
 
-    init(core: SamplerCore) {
+    /// Ends uploads and erases the log store; harmless twice.
+    typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
+
+    init(core: SamplerCore, eraseLogs: @escaping EraseLogs) {
+        self.eraseLogs = eraseLogs
         file = WipeNote.file(in: core.configuration.directory)
         self.core = core
     }
@@ -66,6 +71,7 @@ actor WipeKeeper {
             throw DataSamplerError(error)
         }
         try core.eraseKeptState()
+        try await eraseLogs()
         isErased = true
     }
 

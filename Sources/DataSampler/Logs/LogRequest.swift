@@ -11,7 +11,7 @@ struct LogRequest: Equatable, Sendable {
 
     static let captureSeconds: ClosedRange<UInt32> = 1...86_400
     static let maximumCategories = 64
-    static let maximumTextBytes = 256
+    static let maximumTextBytes = 1024
 
     var mode: Mode
     /// `nil`: all.

@@ -97,6 +97,17 @@ struct StoreKeeper: Sendable {
         return LogLevelCounts(tally.levelCounts)
     }
 
+    /// Removes every segment, counted as deleted; also those that are being written, whose writers count what they lose when they notice.
+    func eraseAll() throws(LogStoreError) {
+        try directory.withState { (state) throws(LogStoreError) in
+            for (name, parts) in try directory.segments() {
+                let isWritten = parts.contains(.text) && (try? Claim(name, in: directory)) == nil
+                if !isWritten { state.count(lines(of: name), as: .deleted) }
+                state.removing.append(name)
+            }
+        }
+    }
+
     // MARK: - Sealing
 
     /// Seals every segment that nobody writes any more, oldest first, and removes what is over the limits.

@@ -94,6 +94,14 @@ final class LogWriter: Sendable {
     /// Everything taken until now is with the kernel when this returns, or counted.
     func flush() { drain(through: .max) }
 
+    /// Lets go of segments that were removed: as long as one is open its content stays on the disk.
+    func letGoOfRemoved() {
+        output.withLock { output in
+            output.application.beginTurn(&output.losses)
+            output.ring.beginTurn(&output.losses)
+        }
+    }
+
     /// What was written and lost since the start, and what waits.
     struct Figures: Sendable {
         var written: LogLevelCounts

@@ -72,6 +72,11 @@ package actor LogUploader {
         await tell(upload)
     }
 
+    /// Nobody wants any of them any more.
+    package func cancelAll() async {
+        for upload in machine.uploads { await cancel(upload.id) }
+    }
+
     /// Something that uploads wait for may have changed: network, settings.
     nonisolated package func lookAgain() { wake.signal() }
 

@@ -209,6 +209,32 @@ import WireModel
         #expect(bench.collector.uploads.all.count == 1)
     }
 
+    @Test func aWipeErasesLogsAndEndsTheirUploads() async throws {
+        let bench = SamplerBench()
+        let directory = try TemporaryDirectory()
+        let sampler = try bench.sampler(directory.path) { $0.logsOverWiFiOnly = true }
+        try await sampler.start()
+        try await SamplerBench.until { try await sampler.profile() != nil }
+        let logs = try sampler.logs()
+        logs.error("secretword in a line")
+        #expect(try await sampler.sendLogs(whenAllowed: true) > 0)
+        var wipe = WireCommand()
+        wipe.id = Data(repeating: 9, count: 16)
+        wipe.expires = 1_000_000_000_000
+        wipe.wipe = WireWipe()
+        #expect(try await ask(bench, sampler, wipe).state == .done)
+        #expect(try await sampler.logUploads().allSatisfy { $0.phase == .cancelled })
+        try await SamplerBench.until { logs.level == .information }
+        for file in try FileManager.default.subpathsOfDirectory(atPath: "\(directory.path)/logs") {
+            let bytes = try Data(contentsOf: URL(filePath: "\(directory.path)/logs/\(file)"))
+            #expect(!file.hasSuffix(".gz") && !String(decoding: bytes, as: UTF8.self).contains("secretword"), "\(file)")
+        }
+        #expect(logs.status.dropped[.deleted]?.total ?? 0 >= 1)
+        logs.error("after it")
+        #expect(try await sampler.sendLogs(whenAllowed: true) > 0)
+        await sampler.stop()
+    }
+
     @Test func aProgramsOwnStoreIsUsedAndStaysOpen() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()

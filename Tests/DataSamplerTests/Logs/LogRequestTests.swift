@@ -65,7 +65,7 @@ import WireModel
         ),
         ("categories", { $0.categories = Array(repeating: "a", count: 65) }),
         ("categories", { $0.categories = [String(repeating: "a", count: 129)] }),
-        ("text", { $0.text = String(repeating: "a", count: 257) }),
+        ("text", { $0.text = String(repeating: "a", count: 1025) }),
         ("update", { $0.mode = .UNRECOGNIZED(9) }), ("update", { $0.type = .UNRECOGNIZED(9) }), ("update", { $0.level = .UNRECOGNIZED(9) }),
     ]
 
