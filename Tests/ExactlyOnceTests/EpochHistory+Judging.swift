@@ -72,9 +72,9 @@ extension EpochHistory {
         let dropped = balance.dropped.reduce(0) { $1.key == "moved" ? $0 : $0 + Int($1.value) }
         var (least, most) = (lost.count, lost.count)
         if wasRestored {
-            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was told as dropped by it, so it is
-            // counted once more, or taken for one that the other branch sent under its number (QueueFile.swift).
-            least -= lost.intersection(mayBeUncounted.union(line.dropped)).count
+            least -= lost.intersection(mayBeUncounted).count
+            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was told as dropped by it, before
+            // this one counts it.
             most += line.dropped.count + stored.intersection(mayDouble).count + (droppedElsewhere[stream]?.count ?? 0)
         }
         guard (least...most).contains(dropped) else {

@@ -42,7 +42,8 @@ final class EpochHistory {
     var mint = BodyMint()
     /// Waited for consent in an image that was brought back, and were released since: without a number nothing tells that they were sent.
     var mayDouble: Set<UInt64> = []
-    /// Dropped at the front of an image that was brought back, whose epoch was then given up before it was compared with the collector.
+    /// Dropped at the front of an image that was brought back, and, where its epoch was then given up, before that: the collector's mark may have
+    /// stood in the gap, at records of the other branch.
     var mayBeUncounted: Set<UInt64> = []
     /// Dropped at the front by a branch that is gone: the collector may have been told, and cannot say of which records.
     var droppedElsewhere = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Set<UInt64>()) })
@@ -154,6 +155,7 @@ final class EpochHistory {
         excused[stream]?.formUnion(dropped)
         lines[stream]?.dropped.formUnion(dropped)
         lines[stream]?.droppedInEpoch.formUnion(dropped)
+        if isRestored { mayBeUncounted.formUnion(dropped) }
     }
 
     // MARK: Sending
