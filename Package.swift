@@ -151,7 +151,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "WireModel", "Gzip", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                "WireModel", "Gzip", "TelemetryTestKit", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
                 "ws1agent", "ws1collector",
             ],
             exclude: ["Support/wall-clock.c"],

@@ -1,8 +1,8 @@
-import Dispatch
 import Foundation
 import Glibc
 import Logging
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -164,20 +164,18 @@ private func rawConnection(_ directory: String, bind isBinding: Bool) -> Int32? 
     return result == 0 ? descriptor : nil
 }
 
-/// Sends bytes and reads what comes until the connection ends; on a thread that is none of the tasks', of which there are few.
+/// Sends bytes and reads what comes until the connection ends.
 private func exchange(_ descriptor: Int32, _ bytes: Data, closing: Bool = false) async -> Data {
-    await withCheckedContinuation { continuation in
-        DispatchQueue.global().async {
-            _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            if closing { shutdown(descriptor, Int32(SHUT_WR)) }
-            var received = Data()
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            var count = 1
-            while count > 0 {
-                count = recv(descriptor, &buffer, buffer.count, 0)
-                if count > 0 { received.append(contentsOf: buffer[..<count]) }
-            }
-            continuation.resume(returning: received)
+    await BlockingCall.run {
+        _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        if closing { shutdown(descriptor, Int32(SHUT_WR)) }
+        var received = Data()
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        var count = 1
+        while count > 0 {
+            count = recv(descriptor, &buffer, buffer.count, 0)
+            if count > 0 { received.append(contentsOf: buffer[..<count]) }
         }
+        return received
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -19,7 +20,7 @@ struct LiveConnectionTests {
         text: String, ended: Bool
     ) {
         try await harness.live { client in
-            try await RawConnection.run {
+            try await BlockingCall.run {
                 let connection = try RawConnection(port: client.port)
                 say(connection)
                 return connection.receiveToEnd()
@@ -69,7 +70,7 @@ struct LiveConnectionTests {
     @Test func anEndlessBodyBehindARefusalIsCutOff() async throws {
         let harness = Harness { $0.connections.lingerBytes = 64 * 1024 }
         let finished = try await harness.live { client in
-            try await RawConnection.run {
+            try await BlockingCall.run {
                 let connection = try RawConnection(port: client.port)
                 connection.send(Self.head(nil, "Content-Length: 10000000000\r\n"))
                 let piece = Data(repeating: 0, count: 1 << 20)
@@ -126,7 +127,7 @@ struct LiveConnectionTests {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for connection in connections {
                     group.addTask {
-                        try await RawConnection.run {
+                        await BlockingCall.run {
                             connection.send(Self.head(slow.credential, "Content-Length: 1000\r\n") + "a")
                             return connection.receiveToEnd().text.hasPrefix("HTTP/1.1 429 ")
                         }

@@ -3,6 +3,7 @@ import Foundation
 import Gzip
 import HTTPTypes
 import HummingbirdTesting
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -128,7 +129,7 @@ struct UploadRoutesTests {
             let head =
                 "PUT \(WireNames.uploadsPath)/\(upload)/chunks/1 HTTP/1.1\r\nHost: collector\r\nContent-Type: \(WireNames.gzip)\r\n"
                 + "Authorization: Bearer \(scene.device.credential)\r\nContent-Length: 6000000\r\n\r\n"
-            let answer = try await RawConnection.run {
+            let answer = try await BlockingCall.run {
                 let connection = try RawConnection(port: port)
                 connection.send(head)
                 return connection.receiveToEnd()

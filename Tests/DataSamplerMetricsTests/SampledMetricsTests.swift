@@ -1,6 +1,7 @@
 import CoreMetrics
 import DataSampler
-import Dispatch
+import Foundation
+import Synchronization
 import Testing
 
 @testable import DataSamplerMetrics
@@ -153,10 +154,10 @@ import Testing
         #expect(Self.told(metrics)["job"] == .integer(1))
     }
 
-    @Test func nothingIsLostOrDoubledWhenThreadsCountWhileSamplesAreTaken() {
+    @Test func nothingIsLostOrDoubledWhenThreadsCountWhileSamplesAreTaken() async {
         let metrics = SampledMetrics(name: "app")
         let counter = Counter(label: "hits", factory: metrics)
-        let timer = Timer(label: "time", factory: metrics)
+        let timer = CoreMetrics.Timer(label: "time", factory: metrics)
         var deltas: Int64 = 0
         var timed: Int64 = 0
         func take() {
@@ -166,16 +167,21 @@ import Testing
                 if measurement.name == "time.count" { timed += value }
             }
         }
-        let group = DispatchGroup()
+        // Threads of their own: the pool may have but the one this test is on.
+        let counting = Atomic<Int>(4)
         for _ in 0..<4 {
-            DispatchQueue.global().async(group: group) {
+            Thread.detachNewThread {
                 for _ in 0..<20_000 {
                     counter.increment()
                     timer.recordNanoseconds(5)
                 }
+                counting.subtract(1, ordering: .releasing)
             }
         }
-        while group.wait(timeout: .now()) == .timedOut { take() }
+        while counting.load(ordering: .acquiring) > 0 {
+            take()
+            await Task.yield()
+        }
         take()
         #expect(deltas == 80_000 && timed == 80_000)
         #expect(Self.told(metrics)["hits"] == .integer(80_000))

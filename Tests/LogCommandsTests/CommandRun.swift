@@ -1,5 +1,5 @@
-import Dispatch
 import Foundation
+import TelemetryTestKit
 
 /// One run of the built `ws1log`.
 struct CommandRun: Sendable {
@@ -14,12 +14,7 @@ struct CommandRun: Sendable {
         .appendingPathComponent("ws1log")
 
     static func of(_ arguments: [String], environment: [String: String] = [:], program: URL = program) async throws -> CommandRun {
-        try await withCheckedThrowingContinuation { continuation in
-            // Waiting for a process blocks: not on a thread of the cooperative pool.
-            Thread.detachNewThread {
-                continuation.resume(with: Result { try run(arguments, environment, program) })
-            }
-        }
+        try await BlockingCall.run { try run(arguments, environment, program) }
     }
 
     private static func run(_ arguments: [String], _ environment: [String: String], _ program: URL) throws -> CommandRun {

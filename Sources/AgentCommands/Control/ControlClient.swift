@@ -16,7 +16,10 @@ struct ControlClient: Sendable {
             throw AgentError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
         }
         let result = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: Result { () throws(AgentError) in try exchange(frame) }) }
+            // A queue of its own has a thread of its own; the global ones share theirs with the tasks.
+            DispatchQueue(label: "ws1.control-client").async {
+                continuation.resume(returning: Result { () throws(AgentError) in try exchange(frame) })
+            }
         }
         return try result.get()
     }

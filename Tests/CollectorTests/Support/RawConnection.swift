@@ -64,11 +64,4 @@ final class RawConnection: Sendable {
         }
         return (String(decoding: received, as: UTF8.self), false)
     }
-
-    /// Runs on a thread of its own and waits for the result.
-    static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
-        }
-    }
 }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
+import TelemetryTestKit
 
 /// A process under test: started, signalled, waited for with a deadline. It inherits nothing but its arguments and environment;
 /// its output goes to files, so that nobody has to drain a pipe. SIGINT and SIGQUIT do not reach it. Thread-safe.
@@ -57,11 +58,9 @@ final class ChildProcess: Sendable {
 
     /// How it ended, or `nil` if it still runs after `limit`.
     func ending(within limit: Duration) async -> Ending? {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [self] in
-                _ = ended.wait(timeout: .now() + limit.dispatchInterval)
-                continuation.resume(returning: ending.withLock { $0 })
-            }
+        await BlockingCall.run { [self] in
+            _ = ended.wait(timeout: .now() + limit.dispatchInterval)
+            return ending.withLock { $0 }
         }
     }
 

@@ -1,13 +1,12 @@
 import Foundation
 import Glibc
+import TelemetryTestKit
 
 /// One exchange over a plain socket, for what no HTTP client would send or survive.
 enum RawExchange {
     /// Sends `bytes` to 127.0.0.1 and returns what came back until the peer closed, or for ten seconds.
     static func send(_ bytes: Data, to port: Int) async throws -> String {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try exchange(bytes, port) }) }
-        }
+        try await BlockingCall.run { try exchange(bytes, port) }
     }
 
     private static func exchange(_ bytes: Data, _ port: Int) throws -> String {

@@ -77,11 +77,8 @@ import WireModel
 
     @Test func aKilledProcessLosesNoErrorNorWhatCameBeforeIt() async throws {
         let temporary = try TemporaryStore()
-        let returned = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<[String], any Error>) in
-            Thread.detachNewThread {
-                continuation.resume(with: Result { try Self.killAFew(temporary.directory) })
-            }
-        }
+        let directory = temporary.directory
+        let returned = try await BlockingCall.run { try Self.killAFew(directory) }
         #expect(returned.count > 100)
         // Whoever opens the store next seals what the dead have left.
         let store = try LogStore(LogStore.Configuration(directory: temporary.directory.path, applicationName: "test"))
