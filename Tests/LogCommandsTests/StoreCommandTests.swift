@@ -107,6 +107,40 @@ import WireModel
         #expect(run.text.contains("damaged  \(file)"), "\(run.text)")
     }
 
+    @Test func verifyNamesTheFirstOddLinesAndCountsTheRest() async throws {
+        let name = SegmentName(ordinal: 5, kind: .application)
+        let path = folder.store.path(name, .text)
+        let count = 5000
+        try FileManager.default.removeItem(atPath: path)
+        try Data(String(repeating: "odd\n", count: count).utf8).write(to: URL(fileURLWithPath: path))
+        let run = try await run("verify")
+        #expect(run.status == 1)
+        let damaged = run.text.split(separator: "\n").filter { $0.hasPrefix("damaged") }
+        #expect(damaged.count == 21)
+        #expect(damaged.last?.contains("\(count) lines in all") == true)
+    }
+
+    @Test func linesArePrintedAsJSON() async throws {
+        struct Line: Decodable, Equatable {
+            var time: String
+            var level: String
+            var number: UInt64
+            var category: String
+            var message: String
+            var metadata: [String: String]
+        }
+        let text = lines(folder.text(1, 2, 3, 5))
+        for (output, expected) in [
+            (try await run("show", "--json").output, text), (try await run("tail", "--json", "--color", "-n", "7").output, text.suffix(7)),
+        ] {
+            let found = try lines(output).map { try JSONDecoder().decode(Line.self, from: $0) }
+            let fields = try expected.map { line in try #require(line.withUnsafeBytes { LogLine($0) }) }
+            #expect(found.map(\.time) == fields.map { LogTime.text($0.time) })
+            #expect(found.map(\.number) == fields.map(\.number.value))
+            #expect(found.map(\.level) == fields.map(\.level.name))
+        }
+    }
+
     @Test func deleteTakesSealedSegmentsAndCountsThem() async throws {
         let refused = try await run("delete", "--type", "crash")
         #expect(refused.status == 64)

@@ -2,19 +2,22 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// How a line is shown: as it is on disk, or for a terminal with its level in colour and its time in local time.
+/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time in local time.
 struct LineStyle: Sendable {
     let isColoured: Bool
     let isLocalTime: Bool
+    /// One object a line; neither colour nor local time then.
+    var isJSON = false
 
     private static let reset = Array("\u{1B}[0m".utf8)
     private static let dim = Array("\u{1B}[2m".utf8)
 
     /// As it is unless something asks for more.
-    var isPlain: Bool { !isColoured && !isLocalTime }
+    var isPlain: Bool { !isColoured && !isLocalTime && !isJSON }
 
     /// - Parameter line: with its end.
     func shown(_ line: UnsafeRawBufferPointer) -> [UInt8] {
+        if isJSON { return LineJSON.object(line) }
         guard !isPlain, let fields = LogLine(line), line.last == UInt8(ascii: "\n") else { return Array(line) }
         let time = isLocalTime ? Array(Self.localTime(fields.time).utf8) : Array(line[..<LogLine.timeBytes])
         let rest = line[LogLine.timeBytes..<(line.count - 1)]

@@ -6,6 +6,9 @@ struct ShowCommand: ParsableCommand {
         commandName: "show", abstract: "Prints lines, those of several processes merged by time.",
         discussion: "Into a pipe lines go as they are on disk. For the byte order of the disk, use fetch.")
 
+    @Flag(help: "Print each line as a JSON object: time, level, number, category, message, metadata.")
+    var json = false
+
     @OptionGroup var filter: FilterOptions
     @OptionGroup var view: ViewOptions
     @OptionGroup var store: StoreOptions
@@ -13,7 +16,7 @@ struct ShowCommand: ParsableCommand {
     func run() throws {
         let snapshot = try store.snapshot(filter.kinds)
         var output = StandardOutput()
-        let style = view.style(isTerminal: output.isTerminal)
+        let style = view.style(isTerminal: output.isTerminal, isJSON: json)
         let lines = try MergedLines(snapshot, filter: filter.filter())
         try lines.forEach { (line) throws(LogCommandError) in
             if style.isPlain { try output.write(line) } else { try output.write(style.shown(line)) }

@@ -12,6 +12,9 @@ struct TailCommand: ParsableCommand {
     @Flag(name: [.short, .long], help: "Go on until interrupted.")
     var follow = false
 
+    @Flag(help: "Print each line as a JSON object: time, level, number, category, message, metadata.")
+    var json = false
+
     @OptionGroup var filter: FilterOptions
     @OptionGroup var view: ViewOptions
     @OptionGroup var store: StoreOptions
@@ -27,7 +30,7 @@ struct TailCommand: ParsableCommand {
         let snapshot = try store.snapshot(filter.kinds)
         let wanted = filter.filter()
         var output = StandardOutput()
-        let style = view.style(isTerminal: output.isTerminal)
+        let style = view.style(isTerminal: output.isTerminal, isJSON: json)
         let latest = try LatestLines(lines, of: snapshot, filter: wanted)
         try print(latest.lines, style, &output)
         var shortfall = Shortfall()

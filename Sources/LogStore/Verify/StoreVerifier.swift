@@ -21,6 +21,8 @@ package struct StoreVerifier {
 
     private let directory: StoreDirectory
     private let inflater: BlockInflater
+    /// Odd lines that may still be named one by one: enough to see what is wrong, and a segment may have a hundred thousand.
+    private var namableLines = 20
 
     /// - Parameter progress: called after each segment with how many of how many are done.
     package init(_ directory: StoreDirectory, progress: (Int, Int) -> Void = { _, _ in }) throws(LogStoreError) {
@@ -108,7 +110,7 @@ package struct StoreVerifier {
         let size = try file.byteCount()
         if size != index.whole.storedBytes { note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)") }
         var digests = (raw: SHA256(), stored: SHA256())
-        var lines = LineCheck(name, path: name.file(.sealed))
+        var lines = LineCheck(name, path: name.file(.sealed), naming: namableLines)
         for block in index.blocks {
             digests.stored.update(data: try file.read(block.stretch.storedBytes, at: block.storedOffset))
             do {
@@ -125,34 +127,44 @@ package struct StoreVerifier {
                 note(name.file(.sealed), error.message)
             }
         }
-        findings += lines.findings
+        take(lines)
         if Data(digests.stored.finalize()) != index.storedDigest { note(name.file(.sealed), "is not what was sealed: SHA-256 differs") }
         if Data(digests.raw.finalize()) != index.rawDigest { note(name.file(.sealed), "holds other text than was sealed: SHA-256 differs") }
     }
 
     private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
         var reader = try TextBlockReader(try StoreFile(reading: directory.path(name, .text)))
-        var check = LineCheck(name, path: name.file(.text))
+        var check = LineCheck(name, path: name.file(.text), naming: namableLines)
         while let text = try reader.next() { check.check(text) }
-        findings += check.findings
+        take(check)
         lines += check.lines
         bytes += reader.offset
+    }
+
+    /// The first odd lines of the store are named, those of each file counted.
+    private mutating func take(_ check: LineCheck) {
+        findings += check.findings
+        namableLines -= check.findings.count
+        if check.oddLines > check.findings.count { note(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered") }
     }
 }
 
 /// Whether the lines of a segment are of the form and numbered one by one.
 struct LineCheck {
-    /// Enough to see what is wrong; a segment has a hundred thousand lines.
-    private static let maximumFindings = 5
-
     private let name: SegmentName
-    private let path: String
+    let path: String
+    private let maximumFindings: Int
     private(set) var lines = 0
+    /// Lines that are not of the form or have another number.
+    private(set) var oddLines = 0
+    /// The first of them.
     private(set) var findings: [StoreVerifier.Finding] = []
 
-    init(_ name: SegmentName, path: String) {
+    /// - Parameter maximumFindings: how many odd lines are named; all are counted.
+    init(_ name: SegmentName, path: String, naming maximumFindings: Int) {
         self.name = name
         self.path = path
+        self.maximumFindings = maximumFindings
     }
 
     mutating func check(_ text: UnsafeRawBufferPointer) {
@@ -160,17 +172,18 @@ struct LineCheck {
             lines += 1
             let expected = LogNumber(segment: name.ordinal, position: UInt64(lines))
             guard let fields = LogLine(line), line.count <= LogLimits.lineBytes else {
-                note("line \(expected.value) is not of the form")
+                noteLine("is not of the form", expected)
                 continue
             }
-            if fields.number != expected { note("line \(expected.value) says it is \(fields.number.value)") }
+            if fields.number != expected { noteLine("says it is \(fields.number.value)", expected) }
         }
     }
 
     mutating func skip(_ stretch: SegmentIndex.Stretch) { lines += stretch.lines }
 
-    private mutating func note(_ message: String) {
-        guard findings.count < Self.maximumFindings else { return }
-        findings.append(StoreVerifier.Finding(file: path, message: message, isDamage: true))
+    private mutating func noteLine(_ what: String, _ number: LogNumber) {
+        oddLines += 1
+        guard findings.count < maximumFindings else { return }
+        findings.append(StoreVerifier.Finding(file: path, message: "line \(number.value) \(what)", isDamage: true))
     }
 }
