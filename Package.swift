@@ -88,6 +88,7 @@ let package = Package(
         target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
+        target("ControlSocket", ["WireModel"]),
         target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
@@ -96,10 +97,11 @@ let package = Package(
         target(
             "AgentCommands",
             [
-                "DataSampler", "RecordQueue", "LogStore", "WireModel", "CMalloc", nioCore, nioPosix, argumentParser, lifecycle, unixSignals,
+                "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel", "CMalloc", nioCore, nioPosix,
+                argumentParser, lifecycle, unixSignals,
                 logging,
             ]),
-        target("LogCommands", ["LogStore", "WireModel", crypto, argumentParser]),
+        target("LogCommands", ["LogStore", "ControlSocket", "WireModel", crypto, argumentParser]),
         .executableTarget(name: "ws1log", dependencies: ["LogCommands"], swiftSettings: settings),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
@@ -135,8 +137,8 @@ let package = Package(
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
-        tests("AgentCommands", ["DataSampler", "WireModel", argumentParser, nioCore, logging]),
-        tests("LogCommands", ["LogStore", "WireModel", "ws1log", crypto, argumentParser]),
+        tests("AgentCommands", ["DataSampler", "LogStore", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
+        tests("LogCommands", ["LogStore", "ControlSocket", "WireModel", "ws1log", crypto, argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",

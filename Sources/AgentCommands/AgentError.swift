@@ -1,4 +1,6 @@
+import ControlSocket
 import DataSampler
+import LogStore
 
 /// What a command failed at, for people, and the exit code for scripts.
 struct AgentError: Error, Sendable, CustomStringConvertible {
@@ -26,7 +28,29 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
         let code: Code =
             switch error.code {
             case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
-            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending: .tryAgain
+            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending, .networkNotAllowed: .tryAgain
+            default: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// What asking a running agent failed at.
+    init(_ error: ControlError) {
+        let code: Code =
+            switch error.code {
+            case .usage: .usage
+            case .tryAgain: .tryAgain
+            case .failed: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// Sorts the log store's errors likewise.
+    init(_ error: LogStoreError) {
+        let code: Code =
+            switch error.code {
+            case .invalid: .usage
+            case .busy, .diskFull: .tryAgain
             default: .failed
             }
         self.init(code, error.message, cause: error)

@@ -53,6 +53,21 @@ extension DataSampler {
     /// - Throws: `notRunning`.
     package func logUploads() async throws(DataSamplerError) -> [LogUpload] { await (try running()).parts.uploader.uploads }
 
+    /// Uploads by their ids, as ``logUploads()`` tells them; those that ended long ago are missing.
+    package func logUploads(_ ids: [Data]) async throws(DataSamplerError) -> [LogUpload] {
+        try await logUploads().filter { ids.contains($0.id) }
+    }
+
+    /// Writes lines into the log store and tells what became of each: they are with the kernel when this returns, whatever their level.
+    ///
+    /// - Throws: `notRunning`, `storage` where there is no room for a thread.
+    package func deliverLogs(_ entries: [LogEntry]) async throws(DataSamplerError) -> LogDelivery {
+        let store = try logs()
+        do throws(LogStoreError) { return try await BlockingWork.run { () throws(LogStoreError) in store.deliver(entries) } } catch {
+            throw DataSamplerError(.storage, error.message, cause: error)
+        }
+    }
+
     // MARK: Putting together
 
     /// Requests for logs and what carries them, which tell each other how an upload does.

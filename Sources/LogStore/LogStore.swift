@@ -127,6 +127,12 @@ public final class LogStore: Sendable {
         return rules.level == nil || !rules.hasRing ? rules.level : .verbose
     }
 
+    /// What holds for a line that comes now.
+    var capture: (rules: CaptureRules, scrubber: LineScrubber?) {
+        let rules = CaptureRules(word: self.rules.load(ordering: .acquiring))
+        return (rules, rules.isScrubbing ? scrubber.withLock { $0 } : nil)
+    }
+
     /// Replaces what is scrubbed, from the next call on. Lines already taken stay as they are.
     /// - Throws: `.invalid` for rules out of range; the former ones stay in force.
     public func setScrubbing(_ scrubbing: LogScrubbing) throws(LogStoreError) {

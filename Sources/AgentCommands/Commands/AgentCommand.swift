@@ -16,7 +16,8 @@ package struct AgentCommand: AsyncParsableCommand {
             """,
         version: DataSampler.version,
         subcommands: [
-            RunCommand.self, StatusCommand.self, EventCommand.self, BeaconCommand.self, BalanceCommand.self, ProfileCommand.self,
+            RunCommand.self, StatusCommand.self, EventCommand.self, LogCommand.self, BeaconCommand.self, BalanceCommand.self,
+            ProfileCommand.self,
             QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
             UnenrollCommand.self, WipeCommand.self, ValidateCommand.self,
         ])

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlSocket
 import DataSampler
 import FoundationEssentials
 import Glibc
@@ -29,10 +30,7 @@ struct DeviceAccess {
         let step = Duration.milliseconds(100)
         var waited = Duration.zero
         while true {
-            if let answer = try await client.ask(request) {
-                guard answer.succeeded else { throw Self.error(answer) }
-                return answer
-            }
+            if let answer = try await Self.ask(client, request) { return answer }
             if !creates { try requireQueue() }
             do throws(DataSamplerError) {
                 return try await withQueue(offline)
@@ -51,12 +49,17 @@ struct DeviceAccess {
         }
     }
 
+    /// Asks a running agent.
+    /// - Returns: `nil` where none runs.
+    func askIfRunning(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
+        try await Self.ask(ControlClient(directory: configuration.directory), request)
+    }
+
     /// Asks a running agent; for what cannot be done without one.
     func ask(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer {
-        guard let answer = try await ControlClient(directory: configuration.directory).ask(request) else {
+        guard let answer = try await askIfRunning(request) else {
             throw AgentError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
         }
-        guard answer.succeeded else { throw Self.error(answer) }
         return answer
     }
 
@@ -74,14 +77,8 @@ struct DeviceAccess {
         }
     }
 
-    private static func error(_ answer: WireControlAnswer) -> AgentError {
-        let code: AgentError.Code =
-            switch answer.exitCode {
-            case 64: .usage
-            case 75: .tryAgain
-            default: .failed
-            }
-        return AgentError(code, answer.message)
+    private static func ask(_ client: ControlClient, _ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
+        do throws(ControlError) { return try await client.ask(request)?.succeeding() } catch { throw AgentError(error) }
     }
 }
 

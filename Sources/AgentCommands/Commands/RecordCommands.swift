@@ -39,16 +39,7 @@ struct EventCommand: AsyncParsableCommand {
             let names = EventValueType.allCases.map(\.rawValue).joined(separator: ", ")
             throw AgentError(.usage, "--type is '\(type)': it must be one of \(names)")
         }
-        var values: [String: EventValue] = [:]
-        for attribute in attributes {
-            guard let separator = attribute.firstIndex(of: "="), separator > attribute.startIndex else {
-                throw AgentError(.usage, "--attribute must be KEY=VALUE")
-            }
-            let key = String(attribute[..<separator])
-            guard values.updateValue(.string(String(attribute[attribute.index(after: separator)...])), forKey: key) == nil else {
-                throw AgentError(.usage, "--attribute \(key) is given twice")
-            }
-        }
+        let values = try KeyedValues.read(attributes, option: "--attribute").mapValues { EventValue.string($0) }
         do { return try AnalyticsEvent(name: name, value: EventValue(value, type: type), attributes: values) } catch {
             throw AgentError(error)
         }

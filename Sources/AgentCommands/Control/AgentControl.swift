@@ -1,3 +1,4 @@
+import ControlSocket
 import DataSampler
 import FoundationEssentials
 import WireModel
@@ -25,6 +26,9 @@ struct AgentControl: Sendable {
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
             case .pushToken(let control): try await setPushToken(control.token)
             case .consent(let control): try await setConsent(control.consent)
+            case .log(let control): return try await LogControl(sampler: sampler).answer(control)
+            case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
+            case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
             case nil: return Self.unknown
             }
             return .done

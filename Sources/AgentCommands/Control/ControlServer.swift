@@ -1,3 +1,4 @@
+import ControlSocket
 import FoundationEssentials
 import Glibc
 import Logging
@@ -66,7 +67,8 @@ struct ControlServer: Sendable {
                     try pipeline.addHandler(RequestHandler(requests: requests))
                 }
             }
-        let socket = try ControlSocketPath(directory: directory)
+        let socket: ControlSocketPath
+        do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch { throw AgentError(error) }
         do {
             let server = try await bootstrap.bind(unixDomainSocketPath: socket.path, cleanupExistingSocketFile: true).get()
             guard chmod(socket.path, 0o600) == 0 else { throw IOError(errnoCode: errno, reason: "chmod") }

@@ -33,6 +33,9 @@ struct ConsentStore: Sendable {
         return .pending
     }
 
+    /// What was decided; `nil` where nothing was yet. Changes nothing.
+    func decided() throws(DataSamplerError) -> DataSamplerConsent? { try file.load()?.consent }
+
     /// Returns once it is on synced disk.
     func save(_ content: Content) throws(DataSamplerError) { try file.save(content) }
 }

@@ -22,6 +22,18 @@ struct CrashReporter {
         return count
     }
 
+    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose end nobody has told yet.
+    static func segmentsOfSessions(in directory: StoreDirectory) throws(LogStoreError) -> Set<UInt64> {
+        var segments: Set<UInt64> = []
+        for name in try directory.names() where SessionMarker.ordinal(of: name) != nil {
+            guard let bytes = try? StoreFile(reading: directory.path(name)).readWhole(maximumBytes: maximumMarkerBytes),
+                let session = SessionRecord(reading: String(decoding: bytes, as: UTF8.self))
+            else { continue }
+            segments.formUnion(session.segments)
+        }
+        return segments
+    }
+
     private func report(_ marker: String, _ ordinal: UInt64) throws(LogStoreError) -> Bool {
         guard let file = try claim(marker) else { return false }
         defer { flock(file.descriptor, LOCK_UN) }

@@ -11,6 +11,9 @@ struct StoreKeeper: Sendable {
     /// Microseconds.
     let maximumAge: Int64
 
+    /// Texts that are looked at for one to go on with.
+    private static let resumable = 4
+
     /// A new segment, locked. Makes the directory where it is missing, and room where the store is over its limits.
     /// - Parameter losses: counted in the state in the same step.
     func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
@@ -38,6 +41,18 @@ struct StoreKeeper: Sendable {
         } catch {
             if let made { try? directory.remove(made.file(.text)) }
             throw error
+        }
+    }
+
+    /// The newest segment of a kind that nobody holds and that can be gone on with, locked, and the position of its last line.
+    func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
+        try directory.withState { (state) throws(LogStoreError) in
+            let left = try CrashReporter.segmentsOfSessions(in: directory)
+            let texts = try directory.segments().filter { $0.value == [.text] && $0.key.kind == kind && !left.contains($0.key.ordinal) }
+            for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
+                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) { return resumed }
+            }
+            return nil
         }
     }
 

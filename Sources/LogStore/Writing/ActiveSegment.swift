@@ -20,6 +20,43 @@ final class ActiveSegment {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .system("locking", path) }
     }
 
+    /// Goes on in a text that nobody holds. For who holds the store's `lock`.
+    /// - Returns: `nil` where it does not end in a whole line of ours, is full, or is held; the position of its last line otherwise.
+    static func resume(
+        _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int
+    ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
+        let path = directory.path(name, .text)
+        let descriptor = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system("opening", path) }
+        let file = StoreFile(descriptor: descriptor, path: path)
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        let bytes = try file.byteCount()
+        var tally = LineTally()
+        var last: LogNumber?
+        if bytes < maximumBytes - LogLimits.lineBytes {
+            var reader = try TextBlockReader(try file.duplicate())
+            while let text = try reader.next() {
+                for line in LineSlices(text) {
+                    let fields = LogLine(line)
+                    tally.add(fields, bytes: line.count)
+                    last = fields?.number
+                }
+            }
+        }
+        guard tally.rawBytes == bytes, let last, last.segment == name.ordinal, last.position == tally.lines else {
+            flock(descriptor, LOCK_UN)
+            return nil
+        }
+        return (ActiveSegment(name, file, bytes: bytes, counts: LogLevelCounts(tally.levelCounts)), last.position)
+    }
+
+    private init(_ name: SegmentName, _ file: consuming StoreFile, bytes: Int, counts: LogLevelCounts) {
+        self.name = name
+        self.file = file
+        self.bytes = bytes
+        self.counts = counts
+    }
+
     deinit {
         // Closing alone would leave it held by a child that is being started at this moment.
         flock(file.descriptor, LOCK_UN)

@@ -29,6 +29,8 @@ final class LogWriter: Sendable {
         /// Milliseconds since boot.
         var lastNote = Int64.min / 2
         var lastSave = Int64.min / 2
+        /// The segments are given up; none is begun any more.
+        var isClosed = false
     }
 
     private enum Maintenance { case none, running, runningAndWanted }
@@ -88,6 +90,24 @@ final class LogWriter: Sendable {
             } else if case .takenFirst = admission {
                 wakeUp.wake()
             }
+        }
+    }
+
+    /// Writes lines behind everything taken until now; they are with the kernel when this returns, or counted as lost.
+    /// - Returns: how many of each kind are with the kernel, and why not all.
+    func deliver(_ buffer: LineBuffer) -> (application: UInt64, ring: UInt64, failure: LogStoreError?) {
+        drain(through: .max)
+        defer {
+            // Somebody has to look at the age of what is begun now.
+            wakeUp.wake()
+        }
+        return output.withLock { output in
+            guard !output.isClosed else {
+                output.losses.count(buffer.counts, as: .overload)
+                return (0, 0, nil)
+            }
+            let written = write(buffer, &output)
+            return (written.application, written.ring, output.losses.failure)
         }
     }
 
@@ -195,11 +215,14 @@ final class LogWriter: Sendable {
         }
     }
 
-    private func write(_ buffer: LineBuffer, _ output: inout Output) {
-        if buffer.count == 0, output.losses.note == nil { return }
+    /// - Returns: how many of these lines are with the kernel.
+    @discardableResult
+    private func write(_ buffer: LineBuffer, _ output: inout Output) -> (application: UInt64, ring: UInt64) {
+        if buffer.count == 0, output.losses.note == nil { return (0, 0) }
         output.application.beginTurn(&output.losses)
         output.ring.beginTurn(&output.losses)
         tell(&output)
+        let before = (application: output.application.written.total, ring: output.ring.written.total)
         var losses = output.losses
         buffer.forEach { line in
             (line.isRing ? output.ring : output.application).append(time: line.time, level: line.level, body: line.body, &losses)
@@ -207,6 +230,7 @@ final class LogWriter: Sendable {
         let isWhole = output.application.flush(&losses)
         if output.ring.flush(&losses), isWhole, buffer.count > 0 { losses.failure = nil }
         output.losses = losses
+        return (output.application.written.total - before.application, output.ring.written.total - before.ring)
     }
 
     /// The line that says what was lost, once there is room for it.
@@ -226,6 +250,7 @@ final class LogWriter: Sendable {
 
     /// - Returns: whether there is a segment to seal.
     private func housekeep(_ output: inout Output, now: Int64, isLast: Bool) -> Bool {
+        output.isClosed = isLast
         for stream in [output.application, output.ring] {
             stream.retire(ifBegunBefore: isLast ? nil : now - settings.segmentAgeMilliseconds)
         }

@@ -8,6 +8,8 @@ final class SegmentStream {
     /// Of a segment's text.
     private let maximumBytes: Int
     private let keeper: StoreKeeper
+    /// It is gone a moment later, and goes on where the visitor before it stopped.
+    private let isVisiting: Bool
     /// Hears of each segment that is begun.
     private let began: (SegmentName) -> Void
     private var active: ActiveSegment?
@@ -21,7 +23,11 @@ final class SegmentStream {
     /// Whether there is a segment to seal since this was last set.
     var hasRetired = false
 
-    init(_ kind: SegmentName.Kind, maximumBytes: Int, keeper: StoreKeeper, began: @escaping (SegmentName) -> Void = { _ in }) {
+    init(
+        _ kind: SegmentName.Kind, maximumBytes: Int, keeper: StoreKeeper, isVisiting: Bool = false,
+        began: @escaping (SegmentName) -> Void = { _ in }
+    ) {
+        self.isVisiting = isVisiting
         self.began = began
         self.kind = kind
         self.maximumBytes = maximumBytes
@@ -81,6 +87,10 @@ final class SegmentStream {
     /// The next line's number, in a segment that has room for it.
     private func makeRoom(for body: Int, _ losses: inout LossLedger) -> LogNumber? {
         guard obstacle == nil else { return nil }
+        if isVisiting, active == nil, let (segment, last) = try? keeper.resume(kind, maximumBytes: maximumBytes) {
+            active = segment
+            position = last
+        }
         if let active {
             let number = LogNumber(segment: active.name.ordinal, position: position + 1)
             if active.bytes + text.count + LineText.lineBytes(number: number, body: body) <= maximumBytes { return number }

@@ -4482,6 +4482,30 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .profile(newValue)}
   }
 
+  package var log: WireControlLog {
+    get {
+      if case .log(let v)? = action {return v}
+      return WireControlLog()
+    }
+    set {action = .log(newValue)}
+  }
+
+  package var sendLogs: WireControlSendLogs {
+    get {
+      if case .sendLogs(let v)? = action {return v}
+      return WireControlSendLogs()
+    }
+    set {action = .sendLogs(newValue)}
+  }
+
+  package var logUploads: WireControlLogUploads {
+    get {
+      if case .logUploads(let v)? = action {return v}
+      return WireControlLogUploads()
+    }
+    set {action = .logUploads(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4498,6 +4522,9 @@ package nonisolated struct WireControlRequest: Sendable {
     case doNotDisturb(WireControlDoNotDisturb)
     case unlock(WireControlUnlock)
     case profile(WireControlProfile)
+    case log(WireControlLog)
+    case sendLogs(WireControlSendLogs)
+    case logUploads(WireControlLogUploads)
 
   }
 
@@ -4725,6 +4752,76 @@ package nonisolated struct WireControlProfile: Sendable {
   package init() {}
 }
 
+package nonisolated struct WireControlLog: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var lines: [WireControlLogLine] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlLogLine: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var level: WireLogLevel = .unspecified
+
+  package var category: String = String()
+
+  package var message: String = String()
+
+  package var metadata: Dictionary<String,String> = [:]
+
+  /// of a message so long that its end was never read
+  package var leftOutBytes: UInt64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlSendLogs: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// a snapshot
+  package var request: WireRequestLogs {
+    get {_request ?? WireRequestLogs()}
+    set {_request = newValue}
+  }
+  /// Returns true if `request` has been explicitly set.
+  package var hasRequest: Bool {self._request != nil}
+  /// Clears the value of `request`. Subsequent reads from it will return its default value.
+  package mutating func clearRequest() {self._request = nil}
+
+  /// wait for a network over which logs may go, instead of failing
+  package var whenAllowed: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _request: WireRequestLogs? = nil
+}
+
+package nonisolated struct WireControlLogUploads: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var ids: [Data] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 package nonisolated struct WireControlAnswer: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -4740,7 +4837,7 @@ package nonisolated struct WireControlAnswer: Sendable {
   /// 0, 1, 64, 75
   package var exitCode: UInt32 = 0
 
-  /// status, balance
+  /// status, balance, what became of log lines, uploads of logs
   package var json: Data = Data()
 
   /// event, beacon: its number in the stream
@@ -9875,7 +9972,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10052,6 +10149,45 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .profile(v)
         }
       }()
+      case 14: try {
+        var v: WireControlLog?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .log(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .log(v)
+        }
+      }()
+      case 15: try {
+        var v: WireControlSendLogs?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .sendLogs(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .sendLogs(v)
+        }
+      }()
+      case 16: try {
+        var v: WireControlLogUploads?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .logUploads(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .logUploads(v)
+        }
+      }()
       default: break
       }
     }
@@ -10114,6 +10250,18 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .profile?: try {
       guard case .profile(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+    }()
+    case .log?: try {
+      guard case .log(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case .sendLogs?: try {
+      guard case .sendLogs(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+    }()
+    case .logUploads?: try {
+      guard case .logUploads(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
     }()
     case nil: break
     }
@@ -10457,6 +10605,155 @@ nonisolated extension WireControlProfile: SwiftProtobuf.Message, SwiftProtobuf._
   }
 
   package static func ==(lhs: WireControlProfile, rhs: WireControlProfile) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlLog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlLog"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lines\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.lines) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.lines.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.lines, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlLog, rhs: WireControlLog) -> Bool {
+    if lhs.lines != rhs.lines {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlLogLine: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlLogLine"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}level\0\u{1}category\0\u{1}message\0\u{1}metadata\0\u{3}left_out_bytes\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.level) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.category) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      case 4: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: &self.metadata) }()
+      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.leftOutBytes) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.level != .unspecified {
+      try visitor.visitSingularEnumField(value: self.level, fieldNumber: 1)
+    }
+    if !self.category.isEmpty {
+      try visitor.visitSingularStringField(value: self.category, fieldNumber: 2)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 3)
+    }
+    if !self.metadata.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: self.metadata, fieldNumber: 4)
+    }
+    if self.leftOutBytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.leftOutBytes, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlLogLine, rhs: WireControlLogLine) -> Bool {
+    if lhs.level != rhs.level {return false}
+    if lhs.category != rhs.category {return false}
+    if lhs.message != rhs.message {return false}
+    if lhs.metadata != rhs.metadata {return false}
+    if lhs.leftOutBytes != rhs.leftOutBytes {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlSendLogs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlSendLogs"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{3}when_allowed\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._request) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.whenAllowed) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._request {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.whenAllowed != false {
+      try visitor.visitSingularBoolField(value: self.whenAllowed, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlSendLogs, rhs: WireControlSendLogs) -> Bool {
+    if lhs._request != rhs._request {return false}
+    if lhs.whenAllowed != rhs.whenAllowed {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlLogUploads: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlLogUploads"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}ids\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedBytesField(value: &self.ids) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.ids.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.ids, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlLogUploads, rhs: WireControlLogUploads) -> Bool {
+    if lhs.ids != rhs.ids {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -9,7 +9,8 @@ import WireModel
         "CommandsAnswer", "Profile", "BudgetProfile", "ModuleIntervals", "SamplingProfile", "AnalyticsProfile", "LoggingProfile",
         "TransmissionRule", "ComplianceRule", "Geofence", "UploadStatus", "ControlRequest", "ControlEvent", "ControlBeacon",
         "ControlStatus", "ControlBalance", "ControlQueue", "ControlUnenroll", "ControlWipe", "ControlReload", "ControlConsent",
-        "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlAnswer",
+        "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlLog", "ControlLogLine",
+        "ControlSendLogs", "ControlLogUploads", "ControlAnswer",
     ]
 
     /// All tables reachable from what a device sends, by message; a message may have several tables.

@@ -4,27 +4,37 @@ import Glibc
 import WireModel
 
 /// Asks a running agent over its control socket, one request and one answer, bounded by a time-out. It blocks a thread that is none of the tasks'.
-struct ControlClient: Sendable {
-    let directory: String
+package struct ControlClient: Sendable {
+    package let directory: String
     /// For each read and write.
-    var timeoutSeconds = 30
+    private let timeoutSeconds: Int
+
+    package init(directory: String, timeoutSeconds: Int = 30) {
+        self.directory = directory
+        self.timeoutSeconds = timeoutSeconds
+    }
 
     /// - Returns: `nil` where no agent listens: no socket, or one left by an agent that was killed.
     /// - Throws: `tryAgain` where an agent took the connection and gave no whole answer; whether it did what was asked is then unknown.
-    func ask(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
-        guard let frame = ControlFrame.bytes(request) else {
-            throw AgentError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
-        }
+    package func ask(_ request: WireControlRequest) async throws(ControlError) -> WireControlAnswer? {
         let result = await withCheckedContinuation { continuation in
             // A queue of its own has a thread of its own; the global ones share theirs with the tasks.
             DispatchQueue(label: "ws1.control-client").async {
-                continuation.resume(returning: Result { () throws(AgentError) in try exchange(frame) })
+                continuation.resume(returning: Result { () throws(ControlError) in try askBlocking(request) })
             }
         }
         return try result.get()
     }
 
-    private func exchange(_ frame: Data) throws(AgentError) -> WireControlAnswer? {
+    /// As ``ask(_:)``, on the caller's thread; for programs without tasks.
+    package func askBlocking(_ request: WireControlRequest) throws(ControlError) -> WireControlAnswer? {
+        guard let frame = ControlFrame.bytes(request) else {
+            throw ControlError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
+        }
+        return try exchange(frame)
+    }
+
+    private func exchange(_ frame: Data) throws(ControlError) -> WireControlAnswer? {
         guard let descriptor = try connect() else { return nil }
         defer { close(descriptor) }
         try send(frame, descriptor)
@@ -32,19 +42,19 @@ struct ControlClient: Sendable {
         guard let length = ControlFrame.length(prefix.reduce(0) { $0 << 8 | UInt32($1) }) else {
             throw unanswered("gave no answer of ours")
         }
-        do { return try WireControlAnswer.decode(try receive(length, descriptor)) } catch let error as AgentError {
+        do { return try WireControlAnswer.decode(try receive(length, descriptor)) } catch let error as ControlError {
             throw error
         } catch {
             throw unanswered("gave an answer that cannot be read")
         }
     }
 
-    private func connect() throws(AgentError) -> Int32? {
+    private func connect() throws(ControlError) -> Int32? {
         var status = stat()
         guard stat(directory, &status) == 0 else { return nil }
         let path = try ControlSocketPath(directory: directory)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw AgentError(.failed, "no socket: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else { throw ControlError(.failed, "no socket: \(String(cString: strerror(errno)))") }
         var time = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
@@ -61,14 +71,14 @@ struct ControlClient: Sendable {
         close(descriptor)
         switch error {
         case ENOENT, ECONNREFUSED, ENOTDIR: return nil
-        case EAGAIN: throw AgentError(.tryAgain, "the agent in \(directory) has too many connections: try again")
+        case EAGAIN: throw ControlError(.tryAgain, "the agent in \(directory) has too many connections: try again")
         default:
-            throw AgentError(
+            throw ControlError(
                 .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: \(String(cString: strerror(error)))")
         }
     }
 
-    private func send(_ bytes: Data, _ descriptor: Int32) throws(AgentError) {
+    private func send(_ bytes: Data, _ descriptor: Int32) throws(ControlError) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -80,7 +90,7 @@ struct ControlClient: Sendable {
         }
     }
 
-    private func receive(_ count: Int, _ descriptor: Int32) throws(AgentError) -> Data {
+    private func receive(_ count: Int, _ descriptor: Int32) throws(ControlError) -> Data {
         var bytes = Data(count: count)
         var received = 0
         while received < count {
@@ -95,7 +105,22 @@ struct ControlClient: Sendable {
         return bytes
     }
 
-    private func unanswered(_ what: String) -> AgentError {
-        AgentError(.tryAgain, "the agent in \(directory) \(what): it is unknown whether it did what was asked; look at its status")
+    private func unanswered(_ what: String) -> ControlError {
+        ControlError(.tryAgain, "the agent in \(directory) \(what): it is unknown whether it did what was asked; look at its status")
+    }
+}
+
+extension WireControlAnswer {
+    /// The answer, where the agent did what was asked.
+    /// - Throws: what it says otherwise.
+    package func succeeding() throws(ControlError) -> WireControlAnswer {
+        if succeeded { return self }
+        let code: ControlError.Code =
+            switch exitCode {
+            case 64: .usage
+            case 75: .tryAgain
+            default: .failed
+            }
+        throw ControlError(code, message)
     }
 }

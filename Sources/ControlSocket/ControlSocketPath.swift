@@ -2,16 +2,16 @@ import Glibc
 
 /// `<data>/control.sock`, also where its path is longer than a socket address holds: a long one goes through an open descriptor of the
 /// directory, which is the same file by a shorter name.
-struct ControlSocketPath: ~Copyable {
-    static let name = "control.sock"
+package struct ControlSocketPath: ~Copyable {
+    package static let name = "control.sock"
     /// `sun_path` with its terminating zero.
-    static let maximumBytes = 108
+    package static let maximumBytes = 108
 
     /// Fits into a socket address, for as long as this value lives.
-    let path: String
+    package let path: String
     private let descriptor: Int32?
 
-    init(directory: String) throws(AgentError) {
+    package init(directory: String) throws(ControlError) {
         let whole = "\(directory)/\(Self.name)"
         guard whole.utf8.count >= Self.maximumBytes else {
             path = whole
@@ -20,7 +20,7 @@ struct ControlSocketPath: ~Copyable {
         }
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw AgentError(.failed, "the data directory \(directory) cannot be opened: \(String(cString: strerror(errno)))")
+            throw ControlError(.failed, "the data directory \(directory) cannot be opened: \(String(cString: strerror(errno)))")
         }
         self.descriptor = descriptor
         path = "/proc/self/fd/\(descriptor)/\(Self.name)"
