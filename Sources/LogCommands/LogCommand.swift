@@ -16,7 +16,7 @@ package struct LogCommand: ParsableCommand {
         version: LogVersion.text,
         subcommands: [
             FetchCommand.self, ShowCommand.self, TailCommand.self, ListCommand.self, StatsCommand.self, VerifyCommand.self,
-            DeleteCommand.self,
+            DeleteCommand.self, SendCommand.self,
         ])
 
     package init() {}

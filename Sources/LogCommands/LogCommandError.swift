@@ -1,3 +1,4 @@
+import ControlSocket
 import LogStore
 
 /// What a command failed at, for people, and the exit code for scripts.
@@ -26,6 +27,17 @@ struct LogCommandError: Error, Sendable, CustomStringConvertible {
             case .invalid: .usage
             case .busy, .diskFull, .networkNotAllowed: .tryAgain
             default: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// What asking a running agent failed at.
+    init(_ error: ControlError) {
+        let code: Code =
+            switch error.code {
+            case .usage: .usage
+            case .tryAgain: .tryAgain
+            case .failed: .failed
             }
         self.init(code, error.message, cause: error)
     }
