@@ -14,12 +14,12 @@ import Transmitter
 package final class HTTPTransport: Transport {
     private let collector: EndpointURL
     /// Host and port a failure is about: the proxy's where there is one.
-    private let peer: String
+    let peer: String
     private let group: MultiThreadedEventLoopGroup
     private let configuration: HTTPClient.Configuration
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
-    private struct State {
+    struct State {
         var pins: PinSet
         var client: HTTPClient
         /// Clients given up with their connections, while they end.
@@ -136,7 +136,7 @@ package final class HTTPTransport: Transport {
         }
     }
 
-    private func message(of request: TransportRequest) -> HTTPClientRequest {
+    func message(of request: TransportRequest) -> HTTPClientRequest {
         var message = HTTPClientRequest(url: "\(collector)\(request.path)")
         message.method = HTTPMethod(rawValue: request.method.rawValue)
         for header in request.headers { message.headers.add(name: header.name, value: header.value) }
@@ -144,7 +144,7 @@ package final class HTTPTransport: Transport {
         return message
     }
 
-    private func read(_ response: HTTPClientResponse, _ request: TransportRequest) async throws -> TransportResponse {
+    func read(_ response: HTTPClientResponse, _ request: TransportRequest) async throws -> TransportResponse {
         func tooLarge(_ size: String) -> TransportError {
             TransportError(.responseTooLarge, "\(peer) answered \(request.path) with \(size), over \(request.maximumResponseBytes) bytes")
         }
@@ -160,12 +160,19 @@ package final class HTTPTransport: Transport {
         }
         // A cancelled sequence may end as if the body did.
         try Task.checkCancellation()
-        var headers: [String: String] = [:]
-        for (name, value) in response.headers where headers[name.lowercased()] == nil { headers[name.lowercased()] = value }
-        return TransportResponse(status: Int(response.status.code), headers: headers, body: body)
+        var answer = head(of: response)
+        answer.body = body
+        return answer
     }
 
-    private func timedOut(_ request: TransportRequest) -> TransportError {
+    /// Status and headers.
+    func head(of response: HTTPClientResponse) -> TransportResponse {
+        var headers: [String: String] = [:]
+        for (name, value) in response.headers where headers[name.lowercased()] == nil { headers[name.lowercased()] = value }
+        return TransportResponse(status: Int(response.status.code), headers: headers)
+    }
+
+    func timedOut(_ request: TransportRequest) -> TransportError {
         TransportError(.timedOut, "\(peer) did not answer \(request.path) whole within \(request.timeout)")
     }
 }

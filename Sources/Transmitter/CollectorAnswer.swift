@@ -96,12 +96,12 @@ extension TransportResponse {
     }
 
     /// Retry-After in seconds. The date form is not read: it would need a clock that is right.
-    var retryAfter: Duration? {
+    package var retryAfter: Duration? {
         guard let seconds = headers["retry-after"].flatMap({ Int($0) }), seconds >= 0 else { return nil }
         return .seconds(min(seconds, 86_400))
     }
 
-    var problem: Problem? {
+    package var problem: Problem? {
         guard headers["content-type"]?.hasPrefix(WireNames.problem) == true else { return nil }
         return try? JSONDecoder().decode(Problem.self, from: body)
     }

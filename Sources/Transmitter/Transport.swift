@@ -22,6 +22,7 @@ package struct TransportRequest: Sendable {
         case get = "GET"
         case post = "POST"
         case put = "PUT"
+        case delete = "DELETE"
     }
 
     package var method: Method
