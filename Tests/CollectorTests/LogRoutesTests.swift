@@ -1,4 +1,5 @@
 import CollectorStore
+import Crypto
 import Foundation
 import Gzip
 import HTTPTypes
@@ -33,6 +34,7 @@ struct LogRoutesTests {
             #expect(chunk.number("firstLine") == 4_000_001 && chunk.number("lastLine") == 4_000_020)
             #expect(chunk.text("firstTime") == Self.time(1) && chunk.text("lastTime") == Self.time(20))
             #expect(chunk.object("levels")?.number("error") == 2 && chunk.object("levels")?.number("information") == 18)
+            #expect(chunk.text("sha256") == Data(SHA256.hash(data: book.chunks[0].text)).hexadecimal)
             #expect(chunk.number("rawBytes") == book.chunks[0].text.count && chunk.number("storedBytes") == book.chunks[0].gzip.count)
         }
     }

@@ -1,4 +1,5 @@
 import CollectorStore
+import FoundationEssentials
 import WireModel
 
 /// A chunk as people see it.
@@ -26,6 +27,8 @@ struct ChunkView: Encodable {
     var levels: Levels
     /// Lines of no such form as logs have.
     var otherLines: UInt64?
+    /// Of its text, as the device said and as it came.
+    var sha256: String
 
     struct Levels: Encodable {
         var error: UInt64
@@ -56,6 +59,7 @@ struct ChunkView: Encodable {
         lastLine = row.numbers?.upperBound
         levels = Levels(error: row.levels[0], warning: row.levels[1], information: row.levels[2], verbose: row.levels[3])
         otherLines = row.otherLines > 0 ? row.otherLines : nil
+        sha256 = row.rawDigest.hexadecimal
     }
 }
 

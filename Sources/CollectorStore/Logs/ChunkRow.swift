@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// A chunk that is kept, as people see it.
@@ -16,6 +17,8 @@ package struct ChunkRow: Equatable, Sendable {
     package var logEpoch: LogEpochID
     package var fileName: String
     package var rawBytes: Int
+    /// SHA-256 of its text, as the device said and as it came.
+    package var rawDigest: Data
     package var storedBytes: Int
     package var received: Int64
     /// Of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.

@@ -14,7 +14,7 @@ extension UploadCatalog {
                 """
                 SELECT c.row, u.id, c.number, c.device, c.organization, c.application, c.type, c.ring, c.test, u.command, c.log_epoch,
                 c.file_name, c.raw_bytes, c.stored_bytes, c.received, c.first_time, c.last_time, c.first_number, c.last_number, c.errors,
-                c.warnings, c.informations, c.verboses, c.others FROM chunk AS c JOIN upload AS u ON u.row = c.upload
+                c.warnings, c.informations, c.verboses, c.others, c.raw_digest FROM chunk AS c JOIN upload AS u ON u.row = c.upload
                 WHERE \(condition.text) ORDER BY c.row DESC LIMIT \(limit + 1)
                 """)
             try condition.bind(to: statement)
@@ -39,7 +39,7 @@ extension UploadCatalog {
             id: row.int64(0), upload: upload, number: row.int(2), device: device, organization: row.string(4), application: row.string(5),
             type: WireLogType(rawValue: row.int(6)).flatMap { LogType($0) }, ring: row.bool(7), test: row.bool(8),
             command: row.optionalData(9).flatMap { CommandID($0) }, logEpoch: epoch, fileName: row.string(11), rawBytes: row.int(12),
-            storedBytes: row.int(13), received: row.int64(14), times: times, numbers: numbers,
+            rawDigest: row.data(24), storedBytes: row.int(13), received: row.int64(14), times: times, numbers: numbers,
             levels: try [row.uint64(19), row.uint64(20), row.uint64(21), row.uint64(22)], otherLines: try row.uint64(23))
     }
 
