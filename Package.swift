@@ -101,7 +101,7 @@ let package = Package(
                 argumentParser, lifecycle, unixSignals,
                 logging,
             ]),
-        target("LogCommands", ["LogStore", "ControlSocket", "WireModel", crypto, argumentParser]),
+        target("LogCommands", ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto, argumentParser]),
         .executableTarget(name: "ws1log", dependencies: ["LogCommands"], swiftSettings: settings),
         .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
 
@@ -138,12 +138,13 @@ let package = Package(
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests("AgentCommands", ["DataSampler", "LogStore", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
-        tests("LogCommands", ["LogStore", "ControlSocket", "WireModel", "ws1log", crypto, argumentParser]),
+        tests("LogCommands", ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [
-                "WireModel", "CollectorStore", "CollectorCommands", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
+                "WireModel", "CollectorStore", "CollectorCommands", "ws1log", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting,
+                nioCore,
                 nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging,
             ]),
         .testTarget(

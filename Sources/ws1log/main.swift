@@ -1,3 +1,3 @@
 import LogCommands
 
-LogCommand.runAndExit()
+await LogCommand.runAndExit()

@@ -13,8 +13,8 @@ import WireModel
 
     init() throws { folder = try StoreFolder() }
 
-    private func fetch(_ arguments: String...) async throws -> CommandRun {
-        try await CommandRun.of(
+    private func fetch(_ arguments: String...) async throws -> ProgramRun {
+        try await ProgramRun.ws1log(
             ["fetch", "--chunks", "--data", folder.path, "--output", folder.file("out").path, "--device-name", "dev"] + arguments)
     }
 
@@ -46,7 +46,7 @@ import WireModel
     @Test func compressedChunksAreReadByZcat() async throws {
         #expect(try await fetch("--gzip", "--ring", "--json").status == 0)
         let files = try manifest().chunks.map { folder.file("out/\($0.name)").path }
-        let zcat = try await CommandRun.of(files, program: URL(fileURLWithPath: "/bin/zcat"))
+        let zcat = try await ProgramRun.of(files, program: URL(fileURLWithPath: "/bin/zcat"))
         #expect(zcat.output == folder.text(1, 2, 3, 4, 5))
     }
 
@@ -73,12 +73,12 @@ import WireModel
             store: folder.store.path, form: .gzip, kinds: filter.kinds.map(\.rawValue).sorted(), level: .verbose, since: nil, until: nil,
             categories: [], text: "")
         try FileManager.default.removeItem(at: folder.file("out/manifest.json"))
-        let journal = try FetchJournal(
-            FetchJournal.Head(request: request, plan: plan, names: manifest.chunks.map(\.name)),
+        let journal = try ChunkFetch.Journal(
+            ChunkFetch.Head(request: request, plan: plan, names: manifest.chunks.map(\.name)),
             at: folder.file("out/manifest.json.partial").path)
         for position in 0..<2 {
             try journal.append(
-                FetchJournal.Done(
+                WrittenChunk(
                     position: position, bytes: expected[position].count, sha256: Data(SHA256.hash(data: expected[position]))))
         }
         try Data("damaged".utf8).write(to: folder.file("out/\(manifest.chunks[1].name)"))
@@ -101,17 +101,17 @@ import WireModel
     }
 
     @Test func withoutChunksLinesGoToStandardOutputOrAFile() async throws {
-        let output = try await CommandRun.of(["fetch"], environment: ["WS1_DATA": folder.path])
+        let output = try await ProgramRun.ws1log(["fetch"], environment: ["WS1_DATA": folder.path])
         #expect(output.status == 0)
         #expect(output.output == folder.text(1, 2, 3, 5))
         let file = folder.file("all.log").path
-        #expect(try await CommandRun.of(["fetch", "--data", folder.path, "--output", file]).status == 0)
+        #expect(try await ProgramRun.ws1log(["fetch", "--data", folder.path, "--output", file]).status == 0)
         #expect(FileManager.default.contents(atPath: file) == folder.text(1, 2, 3, 5))
-        #expect(try await CommandRun.of(["fetch", "--data", folder.path, "--output", file]).status == 1)
+        #expect(try await ProgramRun.ws1log(["fetch", "--data", folder.path, "--output", file]).status == 1)
     }
 
     @Test func aFilterIsAppliedBeforeCutting() async throws {
-        let run = try await CommandRun.of(
+        let run = try await ProgramRun.ws1log(
             ["fetch", "--data", folder.store.path, "--level", "warning", "--category", "app.*", "--type", "application"])
         let lines = folder.text(1, 2, 5).split(separator: UInt8(ascii: "\n")).filter { line in
             let fields = line.split(separator: UInt8(ascii: " "))
@@ -133,7 +133,7 @@ import WireModel
         var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         bytes[bytes.count / 2] ^= 1
         try bytes.write(to: URL(fileURLWithPath: path))
-        let run = try await CommandRun.of(["fetch", "--data", folder.path, "--level", "error"])
+        let run = try await ProgramRun.ws1log(["fetch", "--data", folder.path, "--level", "error"])
         #expect(run.status == 1)
         #expect(run.errors.contains("0000000001-application.log.gz"))
         #expect(!run.output.isEmpty)
@@ -144,11 +144,11 @@ import WireModel
         ["tail", "-n", "-1", "--data", "/tmp"], ["delete", "--type", "all", "--since", "x"],
     ])
     func wrongUsageEndsWith64(_ arguments: [String]) async throws {
-        #expect(try await CommandRun.of(arguments).status == 64)
+        #expect(try await ProgramRun.ws1log(arguments).status == 64)
     }
 
     @Test func aDirectoryWithoutAStoreIsSaid() async throws {
-        let run = try await CommandRun.of(["list", "--data", "/usr"])
+        let run = try await ProgramRun.ws1log(["list", "--data", "/usr"])
         #expect(run.status == 1)
         #expect(run.errors.contains("check --data"))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TelemetryTestKit
 import Testing
 
 /// The format file is read by the real lnav (Debian's), which finds the fields of our lines, also compressed.
@@ -11,21 +12,21 @@ struct LnavTests {
     @Test func ourLinesAreReadByField() async throws {
         let folder = try StoreFolder()
         let environment = ["HOME": folder.path, "TERM": "dumb"]
-        #expect(try await CommandRun.of(["-i", Self.format.path], environment: environment, program: Self.lnav).status == 0)
-        let check = try await CommandRun.of(["-C"], environment: environment, program: Self.lnav)
+        #expect(try await ProgramRun.of(["-i", Self.format.path], environment: environment, program: Self.lnav).status == 0)
+        let check = try await ProgramRun.of(["-C"], environment: environment, program: Self.lnav)
         #expect(check.status == 0 && check.errors.isEmpty, "\(check.errors)")
 
         let lines = folder.text(1).split(separator: UInt8(ascii: "\n"))
         let query = ";SELECT log_level, count(*) AS n, min(number) AS first FROM ws1log GROUP BY log_level ORDER BY log_level"
         // A chunk as fetched, compressed.
-        let fetch = try await CommandRun.of([
+        let fetch = try await ProgramRun.ws1log([
             "fetch", "--gzip", "--data", folder.path, "--output", folder.file("chunk.log.gz").path, "--type", "application", "--until",
             "2026-11-21T00:00:01Z",
         ])
         #expect(fetch.status == 0)
         for (file, isWhole) in [("lines.log", true), ("chunk.log.gz", false)] {
             if isWhole { try folder.text(1).write(to: folder.file(file)) }
-            let run = try await CommandRun.of(
+            let run = try await ProgramRun.of(
                 ["-n", "-c", query, "-c", ":write-csv-to -", folder.file(file).path], environment: environment, program: Self.lnav)
             let rows = run.text.split(separator: "\n").dropFirst().map { $0.split(separator: ",") }
             #expect(rows.map { String($0[0]) } == ["debug", "info", "warning", "error"], "\(run.text)\(run.errors)")

@@ -11,8 +11,8 @@ import WireModel
 
     init() throws { folder = try StoreFolder() }
 
-    private func run(_ arguments: String..., environment: [String: String] = [:]) async throws -> CommandRun {
-        try await CommandRun.of(arguments + ["--data", folder.path], environment: environment)
+    private func run(_ arguments: String..., environment: [String: String] = [:]) async throws -> ProgramRun {
+        try await ProgramRun.ws1log(arguments + ["--data", folder.path], environment: environment)
     }
 
     private func lines(_ data: Data) -> [Data] { data.split(separator: UInt8(ascii: "\n")).map { Data($0) } }

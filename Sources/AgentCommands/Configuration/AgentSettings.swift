@@ -1,5 +1,6 @@
 import DataSampler
 import FoundationEssentials
+import LogStore
 
 /// What the agent runs with, checked value by value; each error names the flag, variable or key that gave the value.
 struct AgentSettings: Sendable {

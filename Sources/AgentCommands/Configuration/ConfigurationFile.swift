@@ -1,4 +1,5 @@
 import FoundationEssentials
+import LogStore
 
 /// The agent's configuration file: one JSON5 object whose keys are the flags' names in camel case.
 enum ConfigurationFile {

@@ -19,10 +19,19 @@ final class ChunkFetch: Sendable {
     /// Inflating is bound by the processor, copying by the disk; more threads help neither.
     private static let maximumWorkers = 4
 
+    typealias Journal = FetchJournal<Head, WrittenChunk>
+
+    /// What is to be done.
+    struct Head: Codable, Equatable {
+        var request: FetchRequest
+        var plan: ChunkPlan
+        var names: [String]
+    }
+
     private let folder: ChunkFolder
     private let directory: StoreDirectory
-    private let head: FetchJournal.Head
-    private let journal: FetchJournal
+    private let head: Head
+    private let journal: Journal
     private let progress: Mutex<Progress>
     /// Chunks that were there already, and are what was written.
     let resumed: Int
@@ -32,13 +41,14 @@ final class ChunkFetch: Sendable {
         problems: inout [ChunkPlan.Problem]
     ) throws {
         try folder.make()
-        let journal: FetchJournal
-        if let former = folder.isForced ? nil : try FetchJournal.resuming(folder.journalPath) {
+        let journal: Journal
+        if let former = folder.isForced ? nil : try Journal.read(folder.journalPath) {
             guard former.head.request == request else {
                 throw LogCommandError(
                     .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
             }
-            journal = former
+            // Written anew without what was torn.
+            journal = try Journal(former.head, entries: former.entries, at: folder.journalPath)
         } else {
             let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
             let names = plan.chunks.enumerated().map { position, chunk in
@@ -46,13 +56,14 @@ final class ChunkFetch: Sendable {
                     position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: request.form == .gzip)
             }
             try folder.requireFree(names)
-            journal = try FetchJournal(FetchJournal.Head(request: request, plan: plan, names: names), at: folder.journalPath)
+            journal = try Journal(Head(request: request, plan: plan, names: names), at: folder.journalPath)
         }
         let head = journal.head
         var progress = Progress()
-        for (position, done) in journal.done
-        where head.names.indices.contains(position) && folder.holds(head.names[position], done) {
-            progress.results[position] = (done.bytes, done.sha256)
+        for done in journal.entries
+        where head.names.indices.contains(done.position) && folder.holds(head.names[done.position], bytes: done.bytes, sha256: done.sha256)
+        {
+            progress.results[done.position] = (done.bytes, done.sha256)
         }
         progress.finished = progress.results.count
         resumed = progress.finished
@@ -89,7 +100,7 @@ final class ChunkFetch: Sendable {
             do {
                 let result = try folder.write(chunk, as: head.request.form, reader, to: head.names[position])
                 try progress.withLock { progress in
-                    try journal.append(FetchJournal.Done(position: position, bytes: result.bytes, sha256: result.digest))
+                    try journal.append(WrittenChunk(position: position, bytes: result.bytes, sha256: result.digest))
                     progress.results[position] = result
                 }
             } catch let error as LogStoreError where error.code == .notFound || error.code == .damaged {

@@ -29,15 +29,15 @@ struct ChunkFolder: Sendable {
     }
 
     /// Whether a file is still what was written.
-    func holds(_ name: String, _ done: FetchJournal.Done) -> Bool {
-        guard let file = try? StoreFile(reading: file(name)), (try? file.byteCount()) == done.bytes else { return false }
+    func holds(_ name: String, bytes: Int, sha256: Data) -> Bool {
+        guard let file = try? StoreFile(reading: file(name)), (try? file.byteCount()) == bytes else { return false }
         var hash = SHA256()
         var offset = 0
         while let bytes = try? file.read(1 << 20, at: offset), !bytes.isEmpty {
             hash.update(data: bytes)
             offset += bytes.count
         }
-        return Data(hash.finalize()) == done.sha256
+        return Data(hash.finalize()) == sha256
     }
 
     /// Writes one chunk whole or not at all.

@@ -4,15 +4,18 @@ import Glibc
 import LogStore
 import WireModel
 
-struct FetchCommand: ParsableCommand {
+struct FetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fetch", abstract: "Copies lines out of the store, byte for byte, in the order of the disk.",
+        commandName: "fetch", abstract: "Copies lines out of the store or from a collector, byte for byte, in the order of the disk.",
         discussion: """
             With --chunks: files of at most 5,000,000 bytes of text each, cut at line ends, and manifest.json with their names, sizes and SHA-256. \
             One after the other (cat NAMES) they are exactly the lines asked for; no lines, no files but the manifest. A fetch that was \
             interrupted goes on where it was when it is given again. Without --chunks: one file, or standard output.
 
-            Fetching deletes nothing in the store.
+            Of a collector: the lines that the device has sent there, each once, application by application, in the order they were written. What \
+            comes is held against the digests the device gave.
+
+            Fetching deletes nothing.
             """)
 
     @Flag(help: "Write chunk files and a manifest.")
@@ -33,20 +36,33 @@ struct FetchCommand: ParsableCommand {
     @Flag(help: "Print the manifest as JSON; needs --chunks.")
     var json = false
 
-    @Option(help: ArgumentHelp("Names the program in file names; ws1agent for an agent's data directory.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "Names the program in file names; by default ws1agent for an agent's data directory, and what a device said to a collector.",
+            valueName: "name"))
     var application: String?
 
-    @Option(help: ArgumentHelp("Names the device in file names; the host name by default.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "Names the device in file names; by default the host name, or the device's id at a collector.", valueName: "name"))
     var deviceName: String?
 
     @OptionGroup var filter: FilterOptions
     @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     func validate() throws {
         if json, !chunks { throw ValidationError("--json prints the manifest: give --chunks too") }
     }
 
-    func run() throws {
+    func run() async throws {
+        switch try collector.place(data: store.data) {
+        case .store: try runLocally()
+        case .collector: try await runRemotely()
+        }
+    }
+
+    private func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
         var shortfall = Shortfall()
         shortfall.add(snapshot.problems)
@@ -74,17 +90,7 @@ struct FetchCommand: ParsableCommand {
         progress.clear()
         for missing in manifest.missing { shortfall.add(missing.reason) }
 
-        var standard = StandardOutput()
-        if json {
-            try standard.json(manifest)
-        } else {
-            let (bytes, raw) = manifest.chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
-            let resumed = fetch.resumed == 0 ? "" : ", \(fetch.resumed) of them there already"
-            try standard.line(
-                "\(manifest.chunks.count) chunks\(resumed), \(ByteText.of(bytes))\(gzip ? " (\(ByteText.of(raw)) of text)" : "") in \(folder.path)"
-            )
-        }
-        try standard.flush()
+        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.path, isCompressed: gzip).print(isJSON: json)
     }
 
     private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {

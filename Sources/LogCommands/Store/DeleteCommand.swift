@@ -3,12 +3,13 @@ import FoundationEssentials
 import Glibc
 import LogStore
 
-struct DeleteCommand: ParsableCommand {
+struct DeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Deletes sealed segments, by time and type; asks first.",
         discussion: """
             Only whole segments go: those all of whose lines lie between --since and --until. Segments that are being written stay. What is \
-            deleted is counted in the store as deleted.
+            deleted is counted in the store as deleted. At a collector it is whole chunks, by the same rule; a device that sends one again is told \
+            that it was here.
             """)
 
     @Flag(help: "Do not ask.")
@@ -27,6 +28,7 @@ struct DeleteCommand: ParsableCommand {
     var json = false
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     /// As printed with --json.
     struct Result: Codable, Equatable {
@@ -34,7 +36,14 @@ struct DeleteCommand: ParsableCommand {
         var lines: UInt64
     }
 
-    func run() throws {
+    func run() async throws {
+        switch try collector.place(data: store.data) {
+        case .store: try runLocally()
+        case .collector: try await runRemotely()
+        }
+    }
+
+    private func runLocally() throws {
         let snapshot = try store.snapshot(type.kinds(withRing: true))
         let now = Clock.microseconds
         let deletion = SegmentDeletion(snapshot, since: since?.microseconds(now: now), until: until?.microseconds(now: now))
@@ -50,7 +59,7 @@ struct DeleteCommand: ParsableCommand {
         try output.flush()
     }
 
-    private func confirm(_ what: String) throws(LogCommandError) {
+    func confirm(_ what: String) throws(LogCommandError) {
         guard !yes else { return }
         guard isatty(STDIN_FILENO) == 1 else { throw LogCommandError(.usage, "\(what). Nobody can be asked here: give --yes") }
         StandardError.write("\(what). Go on? [y/N] ")

@@ -2,15 +2,17 @@ import ArgumentParser
 import LogStore
 import WireModel
 
-struct ListCommand: ParsableCommand {
+struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the segments of the store: what lies where, and how large.")
+        commandName: "list", abstract: "Lists the segments of the store: what lies where, and how large.",
+        discussion: "At a collector: the chunks that came from the device.")
 
     @Flag(help: "Print JSON.")
     var json = false
 
     @OptionGroup var view: ViewOptions
     @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     /// As printed with --json.
     struct Segment: Codable, Equatable {
@@ -28,7 +30,14 @@ struct ListCommand: ParsableCommand {
         var levels: [UInt64]
     }
 
-    func run() throws {
+    func run() async throws {
+        switch try collector.place(data: store.data) {
+        case .store: try runLocally()
+        case .collector: try await runRemotely()
+        }
+    }
+
+    private func runLocally() throws {
         let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases))
         var output = StandardOutput()
         let segments = snapshot.segments.map(Self.segment)
@@ -64,7 +73,7 @@ struct ListCommand: ParsableCommand {
             levels: whole.levelCounts)
     }
 
-    private static func time(_ time: Int64, _ style: LineStyle) -> String {
+    static func time(_ time: Int64, _ style: LineStyle) -> String {
         style.isLocalTime ? LineStyle.localTime(time) : LogTime.text(time)
     }
 }

@@ -2,16 +2,20 @@ import ArgumentParser
 import LogStore
 import WireModel
 
-struct StatsCommand: ParsableCommand {
+struct StatsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats", abstract: "Counts lines and bytes by level, type and category, and what was dropped by reason.",
-        discussion: "Reads the lines that are asked for; what was dropped is of the whole store.")
+        discussion: """
+            Reads the lines that are asked for; what was dropped is of the whole store. A collector sends them, each once; what the device dropped \
+            it does not know.
+            """)
 
     @Flag(help: "Print JSON.")
     var json = false
 
     @OptionGroup var filter: FilterOptions
     @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     struct Count: Codable, Equatable {
         var lines = 0
@@ -43,7 +47,14 @@ struct StatsCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() async throws {
+        switch try collector.place(data: store.data) {
+        case .store: try runLocally()
+        case .collector: try await runRemotely()
+        }
+    }
+
+    private func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
         let state = try snapshot.directory.readState()
         var statistics = Statistics()
@@ -65,10 +76,10 @@ struct StatsCommand: ParsableCommand {
         try shortfall.throwIfAny()
     }
 
-    private static func text(_ statistics: Statistics) -> String {
+    static func text(_ statistics: Statistics, pieces: String = "segments", place: String = "on disk") -> String {
         var text =
-            "\(statistics.all.lines) lines, \(ByteText.of(statistics.all.bytes)) of text; \(statistics.segments) segments, "
-            + "\(ByteText.of(statistics.storedBytes)) on disk\n"
+            "\(statistics.all.lines) lines, \(ByteText.of(statistics.all.bytes)) of text; \(statistics.segments) \(pieces), "
+            + "\(ByteText.of(statistics.storedBytes)) \(place)\n"
         func section(_ title: String, _ counts: [String: Count], order: [String]? = nil) {
             guard !counts.isEmpty else { return }
             var table = TextTable([title, "lines", "text"], right: [1, 2])

@@ -14,13 +14,19 @@ struct ProgressLine {
     init(isShown: Bool) { self.isShown = isShown && isatty(STDERR_FILENO) == 1 }
 
     mutating func show(_ done: Int, of all: Int, _ what: String) {
+        guard all > 0 else { return }
+        show(Double(done) / Double(all), "\(done) of \(all) \(what)")
+    }
+
+    /// - Parameter fraction: 0 to 1.
+    mutating func show(_ fraction: Double, _ text: String) {
         let now = Clock.monotonicNanoseconds
-        guard isShown, all > 0, now - lastShown >= Self.pauseNanoseconds || done == all else { return }
+        guard isShown, now - lastShown >= Self.pauseNanoseconds || fraction >= 1 else { return }
         lastShown = now
         isOnScreen = true
-        let filled = Self.barWidth * done / all
+        let filled = Int(Double(Self.barWidth) * min(max(fraction, 0), 1))
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.barWidth - filled)
-        StandardError.write("\r[\(bar)] \(done) of \(all) \(what)\u{1B}[K")
+        StandardError.write("\r[\(bar)] \(text)\u{1B}[K")
     }
 
     mutating func clear() {

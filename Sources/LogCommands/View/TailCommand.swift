@@ -18,6 +18,7 @@ struct TailCommand: ParsableCommand {
     @OptionGroup var filter: FilterOptions
     @OptionGroup var view: ViewOptions
     @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     /// Between two looks at the directory: a person sees no delay, a battery no wake-up worth mentioning.
     private static let pauseMicroseconds: UInt32 = 200_000
@@ -27,6 +28,12 @@ struct TailCommand: ParsableCommand {
     }
 
     func run() throws {
+        guard try collector.place(data: store.data) == .store else {
+            throw LogCommandError(
+                .usage,
+                "tail is for logs of this machine: a collector has what a device sent, not what it logs now. See show --since 15m, and request"
+            )
+        }
         let snapshot = try store.snapshot(filter.kinds)
         let wanted = filter.filter()
         var output = StandardOutput()

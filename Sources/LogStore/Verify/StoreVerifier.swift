@@ -11,6 +11,12 @@ package struct StoreVerifier {
         package var message: String
         /// Lines are lost or not what was written; otherwise the next writer mends it by itself.
         package var isDamage: Bool
+
+        package init(file: String, message: String, isDamage: Bool) {
+            self.file = file
+            self.message = message
+            self.isDamage = isDamage
+        }
     }
 
     package private(set) var findings: [Finding] = []

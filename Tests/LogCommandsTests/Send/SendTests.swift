@@ -1,6 +1,7 @@
 import ControlSocket
 import Foundation
 import LogStore
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -17,8 +18,8 @@ import WireModel
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    private func run(_ arguments: String...) async throws -> CommandRun {
-        try await CommandRun.of(["send", "--data", folder.path] + arguments)
+    private func run(_ arguments: String...) async throws -> ProgramRun {
+        try await ProgramRun.ws1log(["send", "--data", folder.path] + arguments)
     }
 
     private func upload(_ state: LogUploadReport.State, sent: Int = 0, detail: String = "") -> LogUploadReport {
@@ -33,9 +34,9 @@ import WireModel
         let socketPath = folder.appendingPathComponent(ControlSocketPath.name).path
         #expect(FileManager.default.createFile(atPath: socketPath, contents: nil))
         #expect(try await run().status == 75)
-        let nowhere = try await CommandRun.of(["send", "--data", folder.path + "/none"])
+        let nowhere = try await ProgramRun.ws1log(["send", "--data", folder.path + "/none"])
         #expect(nowhere.status == 1 && nowhere.errors.contains("--data"))
-        #expect(try await CommandRun.of(["send"]).status == 64)
+        #expect(try await ProgramRun.ws1log(["send"]).status == 64)
     }
 
     @Test func whatIsAskedForIsWhatTheFilterSays() async throws {
@@ -52,7 +53,7 @@ import WireModel
         #expect(request.request.since == 1_795_219_200_000_000 && request.request.until == 1_795_305_600_000_000)
         #expect(request.request.categories == ["a*", "b"] && request.request.text == "needle")
         // The store itself names the agent beside it.
-        #expect(try await CommandRun.of(["send", "--data", folder.path + "/logs"]).status == 0)
+        #expect(try await ProgramRun.ws1log(["send", "--data", folder.path + "/logs"]).status == 0)
         #expect(agent.requests.last?.sendLogs.request.hasSince == false)
     }
 

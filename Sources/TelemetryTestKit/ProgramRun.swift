@@ -1,23 +1,26 @@
 import Foundation
-import TelemetryTestKit
 
-/// One run of the built `ws1log`.
-struct CommandRun: Sendable {
-    let status: Int32
-    let output: Data
-    let errors: String
+/// One run of a program to its end, in an empty directory, with nobody at its standard input.
+package struct ProgramRun: Sendable {
+    package let status: Int32
+    package let output: Data
+    package let errors: String
 
-    var text: String { String(decoding: output, as: UTF8.self) }
+    package var text: String { String(decoding: output, as: UTF8.self) }
 
-    /// The built program beside this test bundle.
-    static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        .appendingPathComponent("ws1log")
+    /// Runs the `ws1log` built beside this test bundle.
+    package static func ws1log(_ arguments: [String], environment: [String: String] = [:]) async throws -> ProgramRun {
+        try await of(arguments, environment: environment, program: URL(fileURLWithPath: ws1logPath))
+    }
 
-    static func of(_ arguments: [String], environment: [String: String] = [:], program: URL = program) async throws -> CommandRun {
+    package static let ws1logPath = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+        .appendingPathComponent("ws1log").path
+
+    package static func of(_ arguments: [String], environment: [String: String] = [:], program: URL) async throws -> ProgramRun {
         try await BlockingCall.run { try run(arguments, environment, program) }
     }
 
-    private static func run(_ arguments: [String], _ environment: [String: String], _ program: URL) throws -> CommandRun {
+    private static func run(_ arguments: [String], _ environment: [String: String], _ program: URL) throws -> ProgramRun {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -33,7 +36,7 @@ struct CommandRun: Sendable {
         process.standardError = try FileHandle(forWritingTo: files[1])
         try process.run()
         process.waitUntilExit()
-        return CommandRun(
+        return ProgramRun(
             status: process.terminationStatus, output: try Data(contentsOf: files[0]),
             errors: String(decoding: try Data(contentsOf: files[1]), as: UTF8.self))
     }

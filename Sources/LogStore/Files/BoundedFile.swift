@@ -2,14 +2,14 @@ import FoundationEssentials
 import Glibc
 
 /// Reads small files that people name, without taking in a large or endless one.
-enum BoundedFile {
-    enum Content {
+package enum BoundedFile {
+    package enum Content {
         case whole(Data)
         case tooLong
     }
 
     /// `nil` where the file cannot be opened or read, or is a directory.
-    static func read(_ path: String, maximumBytes: Int) -> Content? {
+    package static func read(_ path: String, maximumBytes: Int) -> Content? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

@@ -1,0 +1,247 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import LogStore
+import WireModel
+
+/// Fetches a device's logs from a collector into chunk files, and goes on where an earlier attempt stopped.
+///
+/// What is to be fetched is decided at the beginning: the chunks the collector has then, in sections that share no line. They are read one after
+/// the other, so that memory does not grow with them, and cut into files at line ends. The journal says after each file where it ends; going on
+/// means to read again from there, at most one section.
+///
+/// Not `Sendable`: one task at a time.
+final class RemoteFetch {
+    private let client: CollectorClient
+    private let folder: ChunkFolder
+    private let head: RemoteFetchHead
+    private let journal: RemoteFetchJournal
+    private var chunks: [RemoteFetchChunk]
+    private var missing: [(missing: FetchManifest.Missing, section: Int)]
+    private var hasReadAll: Bool
+    /// Where what is not in whole files begins.
+    private var position: RemoteFetchPosition
+    private var current: RemoteChunkFile?
+    /// Files that were there already, and are what was written.
+    let resumed: Int
+
+    init(
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient, into folder: ChunkFolder
+    ) async throws {
+        try folder.make()
+        var former = try RemoteFetchJournal.read(folder.journalPath)
+        if let left = former, folder.isForced {
+            for case .wrote(let chunk) in left.entries { unlink(folder.file(RemoteChunkFile.name(chunk.order))) }
+            former = nil
+        }
+        if let former {
+            guard former.head.request == request else {
+                throw LogCommandError(
+                    .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
+            }
+            head = former.head
+        } else {
+            try folder.requireFree([])
+            let chunks = try await client.chunks(query).filter { request.command == nil || $0.command == request.command }
+            let formless = chunks.count { $0.numbers == nil }
+            if formless > 0 { StandardError.warn("\(formless) chunks hold no line of a log's form; a collector does not show them") }
+            head = RemoteFetchHead(request: request, filter: filter, sections: RemoteSection.sections(of: chunks, filter))
+            if let crowd = head.sections.first(where: { $0.ids.count > CollectorClient.idsPerRequest }) {
+                throw LogCommandError(
+                    .failed, "lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since or --until")
+            }
+        }
+        let kept = Self.kept(former?.entries ?? [], in: folder, head: head)
+        journal = try RemoteFetchJournal(head, entries: kept, at: folder.journalPath)
+        chunks = kept.compactMap { if case .wrote(let chunk) = $0 { chunk } else { nil } }
+        missing = kept.compactMap { if case .missed(let missing, let section) = $0 { (missing, section) } else { nil } }
+        hasReadAll = kept.contains(.readAll)
+        position = chunks.last?.end ?? RemoteFetchPosition()
+        resumed = chunks.count
+        self.client = client
+        self.folder = folder
+    }
+
+    /// Of an earlier attempt: what is still as it was written, up to the first that is not.
+    private static func kept(_ entries: [RemoteFetchEntry], in folder: ChunkFolder, head: RemoteFetchHead) -> [RemoteFetchEntry] {
+        let written = entries.compactMap { if case .wrote(let chunk) = $0 { chunk } else { nil } }
+        let names = names(written, head)
+        var whole = 0
+        for (chunk, name) in zip(written, names) where chunk.order == whole + 1 {
+            let places = [RemoteChunkFile.name(chunk.order)] + (entries.contains(.readAll) ? [name] : [])
+            guard places.contains(where: { folder.holds($0, bytes: chunk.bytes, sha256: chunk.sha256) }) else { break }
+            whole += 1
+        }
+        if whole == written.count, entries.contains(.readAll) { return entries }
+        let end = whole == 0 ? RemoteFetchPosition() : written[whole - 1].end
+        return written.prefix(whole).map { .wrote($0) }
+            + entries.filter { if case .missed(_, let section) = $0 { section < end.section } else { false } }
+    }
+
+    private static func names(_ chunks: [RemoteFetchChunk], _ head: RemoteFetchHead) -> [String] {
+        chunks.map { chunk in
+            let application = head.request.application ?? (chunk.application.isEmpty ? "logs" : chunk.application)
+            return ChunkName(application: application, device: head.request.deviceName ?? head.request.device).file(
+                chunk.order, of: chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: head.request.isCompressed)
+        }
+    }
+
+    /// - Parameter report: how many sections of how many have been read.
+    /// - Throws: what stopped it; what was written stays, for the next attempt. Lines that the collector lists and cannot give stop nothing: they are
+    ///   `missing`.
+    func run(_ report: (Int, Int) -> Void) async throws -> FetchManifest {
+        if !hasReadAll {
+            for section in position.section..<max(position.section, head.sections.count) {
+                try await read(section)
+                report(section + 1, head.sections.count)
+            }
+            try closeFile(at: RemoteFetchPosition(section: head.sections.count))
+            try await findDeleted()
+            try journal.append(.readAll)
+        }
+        return try nameFiles()
+    }
+
+    /// Fetches, shows how far it is, and says at the end what there is.
+    static func run(
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient, into folder: ChunkFolder,
+        isJSON: Bool
+    ) async throws {
+        var progress = ProgressLine(isShown: !isJSON)
+        let fetch = try await RemoteFetch(request, filter, query, client, into: folder)
+        let manifest = try await fetch.run { done, all in progress.show(done, of: all, "chunks of the collector read") }
+        progress.clear()
+        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.path, isCompressed: request.isCompressed).print(
+            isJSON: isJSON)
+        var shortfall = Shortfall()
+        for missing in manifest.missing { shortfall.add(missing.reason) }
+        try shortfall.throwIfAny()
+    }
+
+    // MARK: Reading
+
+    private func read(_ number: Int) async throws {
+        let section = head.sections[number]
+        if let current, (current.section.application, current.section.type) != (section.application, section.type) {
+            try closeFile(at: RemoteFetchPosition(section: number))
+        }
+        let start = position.section == number ? position : RemoteFetchPosition(section: number)
+        var place = RemoteFetchPosition(section: number)
+        func take(_ line: UnsafeRawBufferPointer) throws {
+            let fields = LogLine(line)
+            let isWritten = place.offset < start.offset
+            if !isWritten {
+                guard place.offset == start.offset && place.line == start.line || place.offset > start.offset else {
+                    throw changed(section)
+                }
+                try write(line, fields, of: section, at: place)
+            }
+            place.offset += line.count
+            place.line = fields?.number.value ?? place.line
+        }
+        let path = try query(section).path(CollectorClient.contentRoute)
+        guard let proof = section.proof else {
+            var splitter = LineSplitter()
+            try await client.content(path) { try splitter.add($0, take) }
+            try splitter.finish(take)
+            guard place.offset >= start.offset else { throw changed(section) }
+            return
+        }
+        guard let text = try await text(path, proof) else {
+            try miss(
+                section, number, "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differ")
+            return
+        }
+        var splitter = LineSplitter()
+        try text.withUnsafeBytes { try splitter.add($0, take) }
+        try splitter.finish(take)
+    }
+
+    private func query(_ section: RemoteSection) throws(LogCommandError) -> RemoteQuery {
+        try RemoteQuery(client.device, type: TypeArgument(rawValue: head.request.type) ?? .all, lines: head.filter)
+            .with(ids: section.ids).with("order", "number")
+    }
+
+    /// The text, no longer than it must be; `nil` where it is another.
+    private func text(_ path: String, _ proof: RemoteSection.Proof) async throws -> [UInt8]? {
+        var text: [UInt8] = []
+        text.reserveCapacity(proof.bytes)
+        var bytes = 0
+        try await client.content(path) { piece in
+            bytes += piece.count
+            if bytes <= proof.bytes { text.append(contentsOf: piece) }
+        }
+        guard bytes == proof.bytes, Data(SHA256.hash(data: text)).hexadecimal == proof.sha256 else { return nil }
+        return text
+    }
+
+    private func changed(_ section: RemoteSection) -> LogCommandError {
+        LogCommandError(
+            .failed,
+            "lines \(section.first) to \(section.last) have changed at the collector since the interrupted fetch: give --force to begin anew"
+        )
+    }
+
+    private func miss(_ section: RemoteSection, _ number: Int, _ reason: String) throws {
+        guard !missing.contains(where: { $0.section == number }) else { return }
+        let lost = FetchManifest.Missing(
+            order: current?.order ?? chunks.count + 1, firstLine: section.first, lastLine: section.last, reason: reason)
+        missing.append((lost, number))
+        try journal.append(.missed(lost, section: number))
+    }
+
+    /// What was deleted while it was read may have been left out.
+    private func findDeleted() async throws {
+        var ids = head.sections.filter { $0.proof == nil }.flatMap(\.ids)[...]
+        var present: Set<String> = []
+        while !ids.isEmpty {
+            let batch = Array(ids.prefix(CollectorClient.idsPerRequest))
+            ids = ids.dropFirst(batch.count)
+            let query = try RemoteQuery(client.device).with(ids: batch).with("limit", "1000")
+            let page: RemotePage<RemoteChunk> = try await client.get(query.path(CollectorClient.listRoute))
+            present.formUnion(page.items.map(\.id))
+        }
+        for (number, section) in head.sections.enumerated() where section.proof == nil && !present.isSuperset(of: section.ids) {
+            try miss(
+                section, number, "lines \(section.first) to \(section.last) were deleted at the collector meanwhile: some may be missing")
+        }
+    }
+
+    // MARK: Writing
+
+    private func write(_ line: UnsafeRawBufferPointer, _ fields: LogLine?, of section: RemoteSection, at place: RemoteFetchPosition) throws
+    {
+        if let current, !current.fits(line.count) { try closeFile(at: place) }
+        let file = try current ?? RemoteChunkFile(chunks.count + 1, of: section, in: folder, isCompressed: head.request.isCompressed)
+        current = file
+        try file.add(line, fields)
+    }
+
+    private func closeFile(at end: RemoteFetchPosition) throws {
+        guard let file = current else { return }
+        current = nil
+        let chunk = try file.finish(at: end)
+        try journal.append(.wrote(chunk))
+        chunks.append(chunk)
+    }
+
+    private func nameFiles() throws -> FetchManifest {
+        let names = Self.names(chunks, head)
+        let unnamed = zip(chunks, names).filter { access(folder.file(RemoteChunkFile.name($0.0.order)), F_OK) == 0 }
+        try folder.requireFree(unnamed.map(\.1))
+        for (chunk, name) in unnamed {
+            let partial = folder.file(RemoteChunkFile.name(chunk.order))
+            guard rename(partial, folder.file(name)) == 0 else { throw LogStoreError.system("renaming", partial) }
+        }
+        let manifest = FetchManifest(
+            chunks: zip(chunks, names).map { chunk, name in
+                FetchManifest.Chunk(
+                    order: chunk.order, name: name, bytes: chunk.bytes, sha256: chunk.sha256.hexadecimal, level: head.filter.level.name,
+                    type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.firstLine, lastLine: chunk.lastLine,
+                    from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
+            }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })
+        try folder.write(manifest)
+        guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }
+        return manifest
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+import Transmitter
+import WireModel
+
+@testable import LogCommands
+
+/// What is decided about a collector's logs without asking one.
+@Suite struct RemoteDecisionTests {
+    private static let both = ["WS1_DATA": "/d", "WS1_COLLECTOR": "http://h"]
+
+    @Test(
+        arguments: [
+            ("/d", [], [:], .store), (nil, ["--collector"], [:], .collector), (nil, ["--device"], both, .collector),
+            (nil, [], both, .store),
+            (nil, [], ["WS1_COLLECTOR": "http://h"], .collector), (nil, [], ["WS1_COLLECTOR": ""], nil), (nil, [], [:], nil),
+            ("/d", ["--device"], [:], nil), ("/d", [], both, .store),
+        ] as [(String?, [String], [String: String], LogPlace?)])
+    func flagsBeatTheEnvironment(_ data: String?, _ remote: [String], _ environment: [String: String], _ place: LogPlace?) {
+        #expect((try? LogPlace(data: data, remote: remote, environment: environment)) == place)
+    }
+
+    @Test func aTokenIsReadAndNeverShown() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("token-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data("from-file\n".utf8).write(to: URL(fileURLWithPath: path))
+        let environment = ["WS1_TOKEN": "from-environment", "WS1_TOKEN_FILE": path]
+        #expect(try AccessToken(file: path, environment: environment).secret == "from-file")
+        #expect(try AccessToken(file: nil, environment: environment).secret == "from-environment")
+        #expect(try AccessToken(file: nil, environment: ["WS1_TOKEN_FILE": path]).secret == "from-file")
+        let token = try AccessToken(file: path, environment: [:])
+        var dumped = ""
+        dump(token, to: &dumped)
+        #expect(!"\(token) \(String(reflecting: token)) \(dumped)".contains("from-file"))
+        for bad in ["two words", "", "\u{1B}", "é", String(repeating: "x", count: 5000)] {
+            try Data(bad.utf8).write(to: URL(fileURLWithPath: path))
+            let error = #expect(throws: LogCommandError.self) { try AccessToken(file: path, environment: [:]) }
+            #expect(error?.code == .usage && !(error?.message.contains("words") ?? true))
+        }
+        #expect(throws: LogCommandError.self) { try AccessToken(file: nil, environment: [:]) }
+    }
+
+    @Test func aQueryIsWrittenSoThatNothingInItIsTakenForMore() throws {
+        let device = try #require(DeviceID(RemoteScript.device))
+        let filter = LogFilter(level: .warning, since: 0, until: 1, categories: ["a.*", "b"], text: "x=1&y é+%")
+        let path = try RemoteQuery(device, type: .crash, lines: filter).with(ids: ["1", "2"]).path("/api/v1/logs")
+        #expect(
+            path == "/api/v1/logs?device=\(device)&test=true&type=crash&level=warning&from=1970-01-01T00:00:00.000000Z"
+                + "&to=1970-01-01T00:00:00.000001Z&category=a.%2A,b&text=x%3D1%26y%20%C3%A9%2B%25&ids=1,2")
+        #expect(throws: LogCommandError.self) { try RemoteQuery(device, lines: LogFilter(categories: ["a,b"])) }
+    }
+
+    @Test(arguments: [1, 2, 3, 7, 1000]) func linesAreTheSameHoweverTheyCome(_ piece: Int) throws {
+        let text = Array("one\ntwo\n\nthree and more\nlast".utf8)
+        var splitter = LineSplitter()
+        var lines: [String] = []
+        for start in stride(from: 0, to: text.count, by: piece) {
+            try Array(text[start..<min(start + piece, text.count)]).withUnsafeBytes { bytes in
+                try splitter.add(bytes) { lines.append(String(decoding: $0, as: UTF8.self)) }
+            }
+        }
+        try splitter.finish { lines.append(String(decoding: $0, as: UTF8.self)) }
+        #expect(lines == ["one\n", "two\n", "\n", "three and more\n", "last"])
+    }
+
+    @Test func aLineThatNoChunkHoldsIsRefused() throws {
+        var splitter = LineSplitter()
+        let piece = [UInt8](repeating: 0x61, count: LineSplitter.maximumLineBytes)
+        try piece.withUnsafeBytes { try splitter.add($0) { _ in } }
+        #expect(throws: LogCommandError.self) { try piece.withUnsafeBytes { try splitter.add($0) { _ in } } }
+    }
+
+    /// Chunks as `id: first...last`, and which of them are read together, in order.
+    @Test(
+        arguments: [
+            ([(1, 1...10), (2, 11...20)], [["1"], ["2"]]), ([(2, 11...20), (1, 1...10)], [["1"], ["2"]]),
+            ([(1, 1...10), (2, 10...20), (3, 21...30)], [["1", "2"], ["3"]]),
+            ([(1, 1...100), (2, 5...6), (3, 50...120)], [["1", "2", "3"]]),
+            ([(1, 1...10), (2, 1...10)], [["1", "2"]]), ([], []),
+        ] as [([(Int, ClosedRange<UInt64>)], [[String]])])
+    func chunksThatMayHoldTheSameLinesAreReadTogether(_ chunks: [(Int, ClosedRange<UInt64>)], _ expected: [[String]]) throws {
+        let sections = RemoteSection.sections(of: try chunks.map { try Self.chunk($0.0, $0.1) }, LogFilter())
+        #expect(sections.map(\.ids) == expected)
+        #expect(sections.allSatisfy { ($0.proof != nil) == ($0.ids.count == 1) })
+    }
+
+    @Test func logsOfOtherProgramsTypesAndEpochsShareNoLine() throws {
+        let chunks = [
+            try Self.chunk(1, 1...10, type: "crash"), try Self.chunk(2, 1...10, epoch: "ffffffff-0000-4000-8000-000000000000"),
+            try Self.chunk(3, 1...10, application: "b"), try Self.chunk(4, 1...10),
+        ]
+        #expect(RemoteSection.sections(of: chunks, LogFilter()).map(\.ids) == [["4"], ["2"], ["1"], ["3"]])
+        // Where lines are left out there is nothing to hold the rest against.
+        #expect(RemoteSection.sections(of: chunks, LogFilter(level: .error)).allSatisfy { $0.proof == nil })
+    }
+
+    private static func chunk(
+        _ id: Int, _ lines: ClosedRange<UInt64>, application: String = "a", type: String = "application",
+        epoch: String = RemoteScript.epoch
+    ) throws -> RemoteChunk {
+        let json = """
+            {"id":"\(id)","application":"\(application)","type":"\(type)","upload":"u","number":1,"logEpoch":"\(epoch)","rawBytes":10,"storedBytes":5,\
+            "receivedAt":"2026-11-21T00:00:00.000000Z","firstTime":"2026-11-21T00:00:00.000000Z","lastTime":"2026-11-21T00:00:01.000000Z",\
+            "firstLine":\(lines.lowerBound),"lastLine":\(lines.upperBound),"levels":{"error":1,"warning":0,"information":9,"verbose":0},"sha256":"00"}
+            """
+        return try JSONDecoder().decode(RemoteChunk.self, from: Data(json.utf8))
+    }
+
+    @Test func everyStateOfARequestHasAMeaning() throws {
+        func standing(_ state: String) throws -> RequestStanding {
+            let json = """
+                {"id":"i","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
+                "uploads":[{"upload":"u","state":"open","chunks":4,"storedChunks":1,"goneChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
+                """
+            return RequestStanding(try JSONDecoder().decode(RemoteCommand.self, from: Data(json.utf8)))
+        }
+        for state in ["queued", "received", "running", "not-now", "something new"] { #expect(try standing(state).meaning == .pending) }
+        for state in ["failed", "expired", "unsupported"] { #expect(try standing(state).meaning == .failed("\(state): why")) }
+        #expect(try standing("done").meaning == .done)
+        #expect(try standing("running").progress == 0.25)
+        #expect(try standing("running").text == "running, 1 of 4 chunks here, 1.0 kB of text: why")
+    }
+
+    @Test func whatACollectorSaysDoesNotSteerATerminal() {
+        #expect(LogCommandError.shown("a\u{1B}[31mb\u{9B}c\n") == "a [31mb c ")
+        #expect(LogCommandError.shown(String(repeating: "x", count: 9999)).count == 500)
+    }
+
+    @Test(arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("0s", nil), ("2026-11-21", nil), ("x", nil)] as [(String, Int64?)])
+    func spansAreRead(_ text: String, _ seconds: Int64?) {
+        #expect(SpanArgument(argument: text)?.seconds == seconds)
+    }
+
+    @Test(arguments: [
+        (TransportError.Code.timedOut, Int32(75)), (.nameResolution, 75), (.connectionClosed, 75), (.tls, 1), (.responseTooLarge, 1),
+    ])
+    func aNetworkThatFailsIsTriedAgain(_ code: TransportError.Code, _ exit: Int32) {
+        #expect(LogCommandError(TransportError(code, "m"), peer: "p").exitCode == exit)
+    }
+}

@@ -1,0 +1,278 @@
+import Crypto
+import Foundation
+import Glibc
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import LogCommands
+
+@Suite struct RemoteFetchTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-remote-\(UUID().uuidString)")
+
+    private func run(_ server: ScriptedCollector, _ arguments: [String]) async throws -> ProgramRun {
+        try await ProgramRun.ws1log(
+            arguments + ["--collector", server.url, "--device", RemoteScript.device], environment: ["WS1_TOKEN": "s3cret-token"])
+    }
+
+    private func fetch(_ server: ScriptedCollector, _ arguments: String...) async throws -> ProgramRun {
+        try await run(server, ["fetch", "--chunks", "--output", folder.path] + arguments)
+    }
+
+    private func serving(
+        _ answer: @escaping @Sendable (String, Int) -> ScriptedCollector.Answer, _ body: (ScriptedCollector) async throws -> Void
+    ) async throws {
+        let server = try ScriptedCollector(answer)
+        defer {
+            server.stop()
+            try? FileManager.default.removeItem(at: folder)
+        }
+        try await body(server)
+    }
+
+    private func manifest() throws -> FetchManifest {
+        try JSONDecoder().decode(FetchManifest.self, from: Data(contentsOf: folder.appendingPathComponent("manifest.json")))
+    }
+
+    private var files: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
+
+    /// The chunk files one after the other, each checked against the manifest.
+    private func text() throws -> Data {
+        var all = Data()
+        for chunk in try manifest().chunks {
+            let data = try Data(contentsOf: folder.appendingPathComponent(chunk.name))
+            #expect(data.count == chunk.bytes && chunk.rawBytes <= LogLimits.chunkBytes)
+            #expect(Data(SHA256.hash(data: data)).hexadecimal == chunk.sha256)
+            all += data
+        }
+        return all
+    }
+
+    @Test func chunksOfTheCollectorAreCutAtLineEndsIntoFiles() async throws {
+        let script = RemoteScript(chunks: 3, bytes: 3_000_000)
+        try await serving({ head, _ in script.answer(head) }) { server in
+            let fetch = try await fetch(server, "--json")
+            #expect(fetch.status == 0, "\(fetch.errors)")
+            let manifest = try manifest()
+            #expect(try JSONDecoder().decode(FetchManifest.self, from: fetch.output) == manifest)
+            #expect(manifest.chunks.map(\.order) == [1, 2] && manifest.missing.isEmpty)
+            #expect(
+                manifest.chunks.allSatisfy { $0.name.hasPrefix("kiosk-\(RemoteScript.device)-application-2026") && $0.type == .application }
+            )
+            #expect(manifest.chunks[1].firstLine == manifest.chunks[0].lastLine + 1)
+            #expect(try text() == script.text)
+            #expect(try files == (manifest.chunks.map(\.name) + ["manifest.json"]).sorted())
+            #expect(server.requests.allSatisfy { $0.hasPrefix("GET /api/v1/logs") && $0.contains("device=\(RemoteScript.device)") })
+            #expect(!fetch.errors.contains("s3cret"))
+            // Again, into the same place.
+            #expect(try await self.fetch(server).status == 1)
+            #expect(try await self.fetch(server, "--force").status == 0)
+        }
+    }
+
+    @Test func anInterruptedFetchGoesOnAndNoByteIsMissingOrTwice() async throws {
+        let script = RemoteScript(chunks: 3, bytes: 3_000_000)
+        // The list, two chunks, and the third breaks off.
+        try await serving({ head, count in
+            var answer = script.answer(head)
+            if count == 3 { answer.sentBytes = answer.body.count / 2 }
+            return answer
+        }) { server in
+            let broken = try await fetch(server, "--gzip")
+            #expect(broken.status == 75, "\(broken.errors)")
+            #expect(try files == ["chunk-1.partial", "chunk-2.partial", "manifest.json.partial"])
+            let other = try await fetch(server, "--gzip", "--level", "error")
+            #expect(other.status == 1 && other.errors.contains("something else"))
+
+            let before = server.requests.count
+            let whole = try await fetch(server, "--gzip")
+            #expect(whole.status == 0, "\(whole.errors)")
+            #expect(whole.text.contains("1 of them there already"))
+            // From where the first file ends, in the second chunk of the collector.
+            let asked = server.requests.dropFirst(before).filter { $0.contains("/content") }
+            #expect(asked.count == 2 && asked.first?.contains("ids=2&") == true)
+            let zcat = try await ProgramRun.of(
+                try manifest().chunks.map { folder.appendingPathComponent($0.name).path }, program: URL(fileURLWithPath: "/bin/zcat"))
+            #expect(zcat.output == script.text)
+            #expect(try files.count == 3)
+        }
+    }
+
+    @Test func aFileThatWasDamagedMeanwhileIsFetchedAgain() async throws {
+        let script = RemoteScript(chunks: 3, bytes: 3_000_000)
+        try await serving({ head, count in
+            var answer = script.answer(head)
+            if count == 3 { answer.sentBytes = 1000 }
+            return answer
+        }) { server in
+            #expect(try await fetch(server).status == 75)
+            try Data("damaged".utf8).write(to: folder.appendingPathComponent("chunk-1.partial"))
+            #expect(try await fetch(server).status == 0)
+            #expect(try text() == script.text)
+        }
+    }
+
+    @Test func textOfAnotherDigestIsLeftOutAndSaid() async throws {
+        let script = RemoteScript(chunks: 3, bytes: 100_000)
+        let wrong = String(repeating: "0", count: 64)
+        try await serving({ head, _ in
+            head.contains("/content") ? script.answer(head) : .json(script.list(digest: (2, wrong)))
+        }) { server in
+            let run = try await fetch(server)
+            #expect(run.status == 1)
+            #expect(run.errors.contains("chunk 2"))
+            #expect(try text() == script.texts[0] + script.texts[2])
+            let missing = try manifest().missing
+            #expect(missing.map(\.firstLine) == [2_000_001])
+            let verify = try await self.run(server, ["verify"])
+            #expect(verify.status == 1)
+            #expect(verify.text.contains("damaged  chunk 2"))
+        }
+    }
+
+    @Test func aWholeLogIsFoundWhole() async throws {
+        let script = RemoteScript(chunks: 2, bytes: 10_000)
+        try await serving({ head, _ in script.answer(head) }) { server in
+            let verify = try await run(server, ["verify", "--json"])
+            #expect(verify.status == 0)
+            let result = try JSONDecoder().decode(VerifyCommand.Result.self, from: verify.output)
+            #expect(result.isWhole && result.segments == 2 && result.bytes == script.text.count && result.findings.isEmpty)
+        }
+    }
+
+    @Test func anAnswerThatBreaksOffEndsWith75() async throws {
+        let script = RemoteScript(chunks: 1, bytes: 500_000)
+        try await serving({ head, _ in
+            var answer = script.answer(head)
+            answer.sentBytes = answer.body.count / 2
+            return answer
+        }) { server in
+            for arguments in [["show"], ["fetch"], ["list"]] {
+                let run = try await run(server, arguments)
+                #expect(run.status == 75, "\(arguments): \(run.errors)")
+                #expect(run.errors.contains(server.url))
+            }
+        }
+    }
+
+    @Test func aContentThatWasChangedOnTheWayIsNotTaken() async throws {
+        let script = RemoteScript(chunks: 1, bytes: 50_000)
+        try await serving({ head, _ in
+            var answer = script.answer(head)
+            if head.contains("/content") { answer.body[answer.body.count - 5] ^= 1 }
+            return answer
+        }) { server in
+            let run = try await run(server, ["fetch", "--output", folder.path + ".log"])
+            #expect(run.status == 75)
+            #expect(run.errors.contains("damaged on the way"))
+            #expect(!FileManager.default.fileExists(atPath: folder.path + ".log"))
+        }
+    }
+
+    @Test(arguments: [
+        (200, ["Content-Type": "text/html"], 75, "no collector"), (302, ["Location": "http://portal.example/login"], 75, "portal.example"),
+        (404, [:], 75, "no collector"), (503, ["Retry-After": "30"], 75, "30 s"), (502, [:], 75, "no collector"),
+    ])
+    func whatIsNoCollectorIsSaid(_ status: Int, _ headers: [String: String], _ code: Int32, _ words: String) async throws {
+        let answer = ScriptedCollector.Answer(status: status, headers: headers, body: Data("<html>Sign in</html>".utf8))
+        try await serving({ _, _ in answer }) { server in
+            for arguments in [["list"], ["show"]] {
+                let run = try await run(server, arguments)
+                #expect(run.status == code && run.errors.contains(words), "\(run.errors)")
+                #expect(run.output.isEmpty && server.requests.allSatisfy { $0.hasPrefix("GET /api/v1/logs") })
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (507, "disk-full", [:], 75, "HTTP 507 disk-full"), (503, "shutting-down", ["Retry-After": "7"], 75, "7 s"),
+            (429, "busy", ["Retry-After": "3"], 75, "3 s"), (401, "credential-unknown", [:], 1, "--token-file"),
+            (403, "forbidden", [:], 1, "administrator"), (404, "not-found", [:], 1, "HTTP 404 not-found: why it is"),
+        ] as [(Int, String, [String: String], Int32, String)])
+    func problemsAreSaidWithTheirCode(_ status: Int, _ code: String, _ headers: [String: String], _ exit: Int32, _ words: String)
+        async throws
+    {
+        try await serving({ _, _ in .problem(status, code, detail: "why it is", headers: headers) }) { server in
+            for arguments in [["list"], ["show"], ["delete", "--yes"], ["request"]] {
+                let run = try await run(server, arguments)
+                #expect(run.status == exit && run.errors.contains(words) && run.errors.contains(code), "\(run.errors)")
+                #expect(!run.errors.contains("s3cret"))
+            }
+        }
+    }
+
+    @Test func aRequestIsFollowedAndWhatItBroughtIsFetched() async throws {
+        let script = RemoteScript(chunks: 2, bytes: 20_000)
+        let id = "33333333-3333-4333-8333-333333333333"
+        @Sendable func command(_ state: String) -> String {
+            """
+            {"id":"\(id)","device":"\(RemoteScript.device)","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c",\
+            "state":"\(state)","progress":0.5,"uploads":[]}
+            """
+        }
+        try await serving({ head, count in
+            if head.hasPrefix("POST") { return .json(command("queued"), status: 201) }
+            if head.contains("/commands/") { return count == 1 ? .problem(503, "busy", detail: "d") : .json(command("done")) }
+            return script.answer(head, command: id)
+        }) { server in
+            let run = try await run(server, ["request", "--level", "warning", "--fetch", "--output", folder.path])
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(run.text.hasPrefix("\(id)\n2 chunks") || run.text.hasPrefix("\(id)\n1 chunks"), "\(run.text)")
+            #expect(try text() == script.text)
+        }
+    }
+
+    /// The interruption comes while the second look is answered, so that it meets the wait.
+    @Test func anInterruptionLeavesTheRequestAndSaysHowToGoOn() async throws {
+        let id = "33333333-3333-4333-8333-333333333333"
+        let answer = ScriptedCollector.Answer.json(
+            #"{"id":"\#(id)","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"running","progress":0}"#)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        let note = folder.appendingPathComponent("pid").path
+        try await serving({ _, count in
+            let text = try? String(contentsOfFile: note, encoding: .utf8)
+            if count == 1, let process = text.flatMap({ Int32($0.trimmingCharacters(in: .whitespacesAndNewlines)) }) {
+                kill(process, SIGINT)
+            }
+            return answer
+        }) { server in
+            let arguments = [
+                "-c", "echo $$ >\(note); exec \"$@\"", "sh", ProgramRun.ws1logPath, "request", "--id", id, "--wait", "--collector",
+                server.url,
+                "--device", RemoteScript.device,
+            ]
+            let run = try await ProgramRun.of(arguments, environment: ["WS1_TOKEN": "t"], program: URL(fileURLWithPath: "/bin/sh"))
+            #expect(run.status == 75, "\(run.errors)")
+            #expect(run.errors.contains("request \(id) goes on") && run.errors.contains("--id \(id) --wait"))
+            #expect(server.requests.allSatisfy { $0.hasPrefix("GET ") })
+        }
+    }
+
+    @Test(
+        arguments: [("failed", 1, "failed: no room"), ("expired", 1, "expired"), ("running", 75, "--id 33333333")]
+            as [(String, Int32, String)])
+    func theEndOfARequestIsTheExitCode(_ state: String, _ exit: Int32, _ words: String) async throws {
+        let answer = ScriptedCollector.Answer.json(
+            """
+            {"id":"33333333-3333-4333-8333-333333333333","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)",\
+            "progress":0,"detail":"no room"}
+            """)
+        try await serving({ _, _ in answer }) { server in
+            let run = try await run(server, ["request", "--id", "33333333-3333-4333-8333-333333333333", "--wait", "--wait-limit", "1s"])
+            #expect(run.status == exit && run.errors.contains(words), "\(run.errors)")
+        }
+    }
+
+    @Test(arguments: [
+        ["tail", "--collector", "http://h", "--device", RemoteScript.device], ["show", "--data", "/tmp", "--collector", "http://h"],
+        ["show", "--collector", "http://h", "--device", "x"], ["show", "--collector", "ftp://h", "--device", RemoteScript.device],
+        ["show", "--ring", "--collector", "http://h", "--device", RemoteScript.device], ["list", "--collector", "http://h"],
+        ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"], ["request", "--output", "d"],
+    ])
+    func wrongUsageEndsWith64(_ arguments: [String]) async throws {
+        #expect(try await ProgramRun.ws1log(arguments, environment: ["WS1_TOKEN": "t"]).status == 64)
+    }
+}
