@@ -150,19 +150,24 @@ struct LogRoutesTests {
     }
 
     @Test func theAnswerIsCompressedForWhoTakesIt() async throws {
-        try await UploadScene.play(live: true) { scene in
+        try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...5000, from: Harness.now)
             try await scene.upload(book)
-            let plain = try await scene.client.send(.get, "/api/v1/logs/content", bearer: scene.person)
-            #expect(Data(plain.body.readableBytesView) == book.chunks[0].text && plain.headers[.contentEncoding] == nil)
-            let small = try await scene.client.send(
-                .get, "/api/v1/logs/content", bearer: scene.person, headers: [.acceptEncoding: "br, gzip;q=0.5"])
-            #expect(small.headers[.contentEncoding] == "gzip")
-            #expect(try GzipCodec.decompress(Data(small.body.readableBytesView)) == book.chunks[0].text)
-            let none = try await scene.client.send(
-                .get, "/api/v1/logs/content?text=nowhere", bearer: scene.person, headers: [.acceptEncoding: "gzip"])
-            #expect(try GzipCodec.decompress(Data(none.body.readableBytesView)).isEmpty)
+            let text = book.chunks[0].text
+            try await scene.harness.live { [text] client in
+                func content(_ query: String = "", taking codings: String? = nil) async throws -> (coding: String?, body: Data) {
+                    let answer = try await client.send(
+                        .get, "/api/v1/logs/content\(query)", bearer: scene.person, headers: codings.map { [.acceptEncoding: $0] } ?? [:])
+                    return (answer.headers[.contentEncoding], Data((answer.body ?? ByteBuffer()).readableBytesView))
+                }
+                let plain = try await content()
+                #expect(plain.body == text && plain.coding == nil)
+                let small = try await content(taking: "br, gzip;q=0.5")
+                #expect(small.coding == "gzip")
+                #expect(try GzipCodec.decompress(small.body) == text)
+                #expect(try GzipCodec.decompress(try await content("?text=nowhere", taking: "gzip").body).isEmpty)
+            }
         }
     }
 

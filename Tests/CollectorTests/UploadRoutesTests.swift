@@ -16,7 +16,7 @@ struct UploadRoutesTests {
     }
 
     @Test func anUploadGoesChunkByChunkInAnyOrderUntilNothingIsMissing() async throws {
-        try await UploadScene.play(live: true) { scene in
+        try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(), UploadID.random())
             let begun = try await scene.begin(upload, book.manifest(upload)).message(WireUploadStatus.self)
             #expect(begun.missing == [1, 2, 3] && begun.state == .open && !begun.complete && begun.uploadID == upload.data)
@@ -119,20 +119,21 @@ struct UploadRoutesTests {
     }
 
     @Test func aChunkOfMoreThanFiveMegabytesIsRefusedBeforeItIsRead() async throws {
-        try await UploadScene.play(live: true) { scene in
+        try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             var manifest = book.manifest(upload)
             manifest.chunks[0].rawBytes = 6_000_000
             try await scene.begin(upload, manifest).expect(422, "manifest-invalid")
             _ = try await scene.begin(upload, book.manifest(upload))
-            let port = try #require(scene.client.port)
             let head =
                 "PUT \(WireNames.uploadsPath)/\(upload)/chunks/1 HTTP/1.1\r\nHost: collector\r\nContent-Type: \(WireNames.gzip)\r\n"
                 + "Authorization: Bearer \(scene.device.credential)\r\nContent-Length: 6000000\r\n\r\n"
-            let answer = try await BlockingCall.run {
-                let connection = try RawConnection(port: port)
-                connection.send(head)
-                return connection.receiveToEnd()
+            let answer = try await scene.harness.live { client in
+                try await BlockingCall.run {
+                    let connection = try RawConnection(port: client.port)
+                    connection.send(head)
+                    return connection.receiveToEnd()
+                }
             }
             #expect(answer.text.hasPrefix("HTTP/1.1 413 ") && answer.text.contains(Problem.Code.bodyTooLarge) && answer.ended)
             #expect(try await scene.standing(upload).message(WireUploadStatus.self).missing == [1])

@@ -67,7 +67,10 @@ struct SamplerBench {
 
     /// Lets others work until something holds, for what happens in the background; bounded by the suite's time limit.
     static func until(_ holds: () async throws -> Bool) async throws {
-        while try await !holds() { await Task.yield() }
+        while try await !holds() {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
     }
 
     /// The code of what `body` throws; `nil`: nothing.

@@ -38,7 +38,7 @@ struct FaultTests {
                 for fault in Self.faults {
                     proxy.behave(fault.behaviour)
                     try await produce(fault.name, 3)
-                    await proxy.faultsMet(2)
+                    try await proxy.faultsMet(2)
                     let status = try await Program.agent.run(["status", "--data", deployment.agentData])
                     #expect(status.succeeded, "\(status)")
                     #expect(

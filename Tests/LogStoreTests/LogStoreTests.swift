@@ -4,7 +4,7 @@ import WireModel
 
 @testable import LogStore
 
-@Suite struct LogStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct LogStoreTests {
     private let temporary: TemporaryStore
 
     init() throws { temporary = try TemporaryStore() }
@@ -55,9 +55,15 @@ import WireModel
     @Test func linesAreWrittenWithoutBeingAskedFor() async throws {
         let store = try store { $0.flushInterval = .milliseconds(10) }
         store.information("by itself")
-        while try written().lines.isEmpty { await Task.yield() }
+        while try written().lines.isEmpty {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         store.information("and again")
-        while try written().lines.count < 2 { await Task.yield() }
+        while try written().lines.count < 2 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         await store.close()
     }
 
@@ -113,7 +119,10 @@ import WireModel
 
     @Test func aStoreThatIsOnlyLetGoWritesWhatWaits() async throws {
         do { try store().information("let go") }
-        while try written().lines.isEmpty { await Task.yield() }
+        while try written().lines.isEmpty {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
     }
 
     @Test func segmentsAreFullAtFiveMillionBytesAndAllLinesAreThere() async throws {

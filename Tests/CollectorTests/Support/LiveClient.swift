@@ -17,8 +17,11 @@ struct LiveClient: Sendable {
         }
     }
 
-    func send(_ method: HTTPRequest.Method, _ path: String, bearer: String?, body: Data? = nil) async throws -> TestClient.Response {
-        var headers: HTTPFields = [.contentType: WireNames.protobuf]
+    func send(
+        _ method: HTTPRequest.Method, _ path: String, bearer: String?, headers: HTTPFields = [:], body: Data? = nil
+    ) async throws -> TestClient.Response {
+        var headers = headers
+        if body != nil { headers[.contentType] = WireNames.protobuf }
         if let bearer { headers[.authorization] = "Bearer \(bearer)" }
         return try await client.execute(
             .init(path, method: method, authority: "localhost", headers: headers, body: body.map { ByteBuffer(bytes: $0) }))

@@ -3,6 +3,7 @@ import CollectorStore
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import Testing
 import Logging
 import Synchronization
 import WireModel
@@ -46,13 +47,18 @@ struct RegistryHarness: Sendable {
             settings: CollectorServer.Settings(port: 0), logger: logger, clock: { clock.now() })
     }
 
-    /// Runs against the responder, or over a real socket, and removes the directory after.
-    func route<Value: Sendable>(
-        live: Bool = false, _ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value
-    ) async throws -> Value {
+    /// Runs over a real socket, within `route`.
+    func live<Value: Sendable>(_ test: @escaping @Sendable (LiveClient) async throws -> Value) async throws -> Value {
+        try await server.application().test(.live) { framework in
+            try await LiveClient.with(port: try #require(framework.port), test)
+        }
+    }
+
+    /// Runs against the responder, and removes the directory after.
+    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
         let result: Result<Value, any Error>
         do {
-            result = .success(try await server.application().test(live ? .live : .router) { try await test($0) })
+            result = .success(try await server.application().test(.router) { try await test($0) })
         } catch { result = .failure(error) }
         await archive.shutDown()
         await registry.close()

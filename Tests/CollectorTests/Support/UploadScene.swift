@@ -63,10 +63,10 @@ struct UploadScene: Sendable {
     }
 
     static func play(
-        quotaBytes: Int = 200_000_000, live: Bool = false, _ body: @escaping @Sendable (UploadScene) async throws -> Void
+        quotaBytes: Int = 200_000_000, _ body: @escaping @Sendable (UploadScene) async throws -> Void
     ) async throws {
         let harness = try RegistryHarness(quotaBytes: quotaBytes)
-        try await harness.route(live: live) { client in
+        try await harness.route { client in
             try await body(
                 UploadScene(
                     harness: harness, client: client, device: try await harness.device(), person: try await harness.person(.operator)))

@@ -33,43 +33,46 @@ final class FaultyProxy: Sendable {
     private struct State {
         var behaviour = Behaviour.forward
         var counters = Counters()
-        var waiting: [(faults: Int, CheckedContinuation<Void, Never>)] = []
     }
 
-    let port: Int
     private let upstream: String
     private let state = Mutex(State())
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let client: HTTPClient
-    private let server: NIOAsyncChannel<NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>, Never>
+    private let server = Mutex<(any Channel)?>(nil)
 
     /// Serves while `body` runs, and ends however that ends.
     static func run(upstreamPort: Int, _ body: (FaultyProxy) async throws -> Void) async throws {
-        let proxy = try await FaultyProxy(upstreamPort: upstreamPort)
-        var failure: (any Error)?
-        await withTaskGroup(of: Void.self) { tasks in
-            // Cancelled, it throws; what it served is judged by the test.
-            tasks.addTask { try? await proxy.serve() }
-            do { try await body(proxy) } catch { failure = error }
-            tasks.cancelAll()
-        }
+        let proxy = FaultyProxy(upstreamPort: upstreamPort)
+        let result: Result<Void, any Error>
+        do {
+            try await proxy.start()
+            result = .success(try await body(proxy))
+        } catch { result = .failure(error) }
         try await proxy.shutdown()
-        if let failure { throw failure }
+        try result.get()
     }
 
-    private init(upstreamPort: Int) async throws {
+    private init(upstreamPort: Int) {
         upstream = "http://127.0.0.1:\(upstreamPort)"
         client = HTTPClient(eventLoopGroup: group)
-        server = try await ServerBootstrap(group: group)
+    }
+
+    /// Not as asynchronous channels: one that is accepted while the server closes, and handed to nobody, ends the whole program.
+    private func start() async throws {
+        let server = try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: "127.0.0.1", port: 0) { channel in
+            .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
+                    try channel.pipeline.syncOperations.addHandler(Connection(proxy: self))
                 }
             }
-        port = server.channel.localAddress!.port!
+            .bind(host: "127.0.0.1", port: 0).get()
+        self.server.withLock { $0 = server }
     }
+
+    var port: Int { server.withLock { $0?.localAddress?.port } ?? 0 }
 
     var counters: Counters { state.withLock { $0.counters } }
 
@@ -80,54 +83,48 @@ final class FaultyProxy: Sendable {
         }
     }
 
-    /// Returns when `count` requests have met the present fault.
-    func faultsMet(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let already = state.withLock { state in
-                if state.counters.faulted >= count { return true }
-                state.waiting.append((count, continuation))
-                return false
-            }
-            if already { continuation.resume() }
-        }
-    }
-
-    /// Until cancelled.
-    private func serve() async throws {
-        try await withThrowingDiscardingTaskGroup { tasks in
-            try await server.executeThenClose { connections in
-                for try await connection in connections {
-                    tasks.addTask { try? await self.serve(connection) }
-                }
-            }
-        }
+    /// Returns when `count` requests have met the present fault, or with an error when the test is over.
+    func faultsMet(_ count: Int) async throws {
+        while counters.faulted < count { try await Task.sleep(for: .milliseconds(20)) }
     }
 
     private func shutdown() async throws {
+        try? await server.withLock { $0 }?.close()
         try await client.shutdown()
         try await group.shutdownGracefully()
     }
 
-    private func serve(_ connection: NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>) async throws {
-        try await connection.executeThenClose { parts, replies in
-            var head: HTTPRequestHead?
-            var body = ByteBuffer()
-            for try await part in parts {
-                switch part {
-                case .head(let next):
-                    head = next
-                    body.clear()
-                case .body(var chunk):
-                    body.writeBuffer(&chunk)
-                case .end:
-                    guard let request = head, let answer = try await answer(request, body) else { return }
+    /// Takes requests of one connection, one at a time, and answers them.
+    private final class Connection: ChannelInboundHandler {
+        typealias InboundIn = HTTPServerRequestPart
+        typealias OutboundOut = HTTPServerResponsePart
+
+        private let proxy: FaultyProxy
+        private var head: HTTPRequestHead?
+        private var body = ByteBuffer()
+
+        init(proxy: FaultyProxy) { self.proxy = proxy }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            switch unwrapInboundIn(data) {
+            case .head(let next):
+                head = next
+                body.clear()
+            case .body(var chunk):
+                body.writeBuffer(&chunk)
+            case .end:
+                guard let head else { return context.close(promise: nil) }
+                let (proxy, body, channel) = (proxy, body, context.channel)
+                Task {
+                    guard let answer = await proxy.answer(head, body) else { return channel.close(promise: nil) }
                     var headers = answer.headers
                     for name in ["transfer-encoding", "content-length", "connection"] { headers.remove(name: name) }
                     headers.add(name: "content-length", value: String(answer.body.readableBytes))
-                    try await replies.write(.head(.init(version: .http1_1, status: answer.status, headers: headers)))
-                    try await replies.write(.body(.byteBuffer(answer.body)))
-                    try await replies.write(.end(nil))
-                    if !request.isKeepAlive { return }
+                    channel.write(
+                        HTTPServerResponsePart.head(.init(version: .http1_1, status: answer.status, headers: headers)), promise: nil)
+                    channel.write(HTTPServerResponsePart.body(.byteBuffer(answer.body)), promise: nil)
+                    try? await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
+                    if !head.isKeepAlive { channel.close(promise: nil) }
                 }
             }
         }
@@ -140,28 +137,28 @@ final class FaultyProxy: Sendable {
     }
 
     /// `nil` closes the connection.
-    private func answer(_ head: HTTPRequestHead, _ body: ByteBuffer) async throws -> Answer? {
+    private func answer(_ head: HTTPRequestHead, _ body: ByteBuffer) async -> Answer? {
         switch state.withLock({ $0.behaviour }) {
         case .forward:
-            return try await forward(head, body)
+            return await forward(head, body)
         case .cut:
             noteFault()
             return nil
         case .loseAnswer:
-            _ = try await forward(head, body)
+            _ = await forward(head, body)
             noteFault()
             return nil
         case .answer(let status, let headers, let text):
             noteFault()
             return Answer(status: status, headers: HTTPHeaders(headers.map { ($0.key, $0.value) }), body: ByteBuffer(string: text))
         case .refuseBodies(let limit):
-            if body.readableBytes <= limit { return try await forward(head, body) }
+            if body.readableBytes <= limit { return await forward(head, body) }
             noteFault()
             return Answer(status: .payloadTooLarge, headers: ["content-type": "text/html"], body: ByteBuffer(string: "<h1>413</h1>"))
         }
     }
 
-    private func forward(_ head: HTTPRequestHead, _ body: ByteBuffer) async throws -> Answer? {
+    private func forward(_ head: HTTPRequestHead, _ body: ByteBuffer) async -> Answer? {
         var request = HTTPClientRequest(url: upstream + head.uri)
         request.method = head.method
         request.headers = head.headers
@@ -177,14 +174,5 @@ final class FaultyProxy: Sendable {
         return Answer(status: response.status, headers: response.headers, body: content)
     }
 
-    private func noteFault() {
-        let ready = state.withLock { state in
-            state.counters.faulted += 1
-            let count = state.counters.faulted
-            let ready = state.waiting.filter { $0.faults <= count }
-            state.waiting.removeAll { $0.faults <= count }
-            return ready
-        }
-        for (_, continuation) in ready { continuation.resume() }
-    }
+    private func noteFault() { state.withLock { $0.counters.faulted += 1 } }
 }

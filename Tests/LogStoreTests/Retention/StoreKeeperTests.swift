@@ -151,7 +151,10 @@ import WireModel
     @Test func aDirectoryThatVanishesIsMadeAnewAndWhatWasInItIsCounted() async throws {
         let store = try store { $0.ringBytes = 0 }
         store.error("gone")
-        try FileManager.default.removeItem(atPath: temporary.directory.path)
+        // Moved away first, in one step: the store's own thread may be making a file in it.
+        let gone = temporary.directory.path + ".gone"
+        try FileManager.default.moveItem(atPath: temporary.directory.path, toPath: gone)
+        try FileManager.default.removeItem(atPath: gone)
         store.error("here")
         await store.close()
         let log = try WrittenLog(temporary.directory)
