@@ -15,7 +15,8 @@ import Testing
     func `The interval is the beacon's, 15 min at most, and the transmit interval at least`(
         beacon: Double?, transmit: Duration, seconds: UInt64
     ) {
-        #expect(NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit) == seconds * Self.second)
+        #expect(NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 1) == seconds * Self.second)
+        #expect(NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 2.5) == seconds * Self.second * 5 / 2)
     }
 
     @Test func `It is asked once an interval after the last that was heard, and no sooner`() {

@@ -256,7 +256,8 @@ actor CommandRunner {
 
     private var pollInterval: UInt64 {
         let settings = core.settings
-        return NewsPoll.interval(beaconInterval: settings.beaconInterval, transmitInterval: settings.transmitInterval)
+        return NewsPoll.interval(
+            beaconInterval: settings.beaconInterval, transmitInterval: settings.transmitInterval, slowdown: core.slowdown)
     }
 
     private var pause: Duration {

@@ -5,7 +5,7 @@ import WireModel
 ///
 /// A quiet device asks as often as it is expected to speak, which is its beacon interval, and every 15 min where that is longer or there is
 /// none; but never more often than it transmits, so that no radio is woken for it alone. That is 60 s at least (the least beacon interval) and
-/// a day at most (the greatest transmit interval); 15 min by default. The request is a `GET` without a body, some 300 bytes.
+/// a day at most (the greatest transmit interval); 15 min by default; longer while a budget slows the device down. The request is a `GET` without a body, some 300 bytes.
 /// Times are microseconds of one clock that never goes back.
 struct NewsPoll: Equatable, Sendable {
     /// What stands in the way of asking.
@@ -31,9 +31,11 @@ struct NewsPoll: Equatable, Sendable {
     /// - Parameters:
     ///   - beaconInterval: seconds; `nil`: no schedule.
     ///   - transmitInterval: between two passes.
-    static func interval(beaconInterval: Double?, transmitInterval: Duration) -> UInt64 {
+    ///   - slowdown: a budget's; intervals are so many times longer.
+    static func interval(beaconInterval: Double?, transmitInterval: Duration, slowdown: Double) -> UInt64 {
         let quiet = min(beaconInterval.map(BeaconScheduleStateMachine.frequency) ?? greatestSeconds, greatestSeconds)
-        return max(UInt64(quiet * 1_000_000), UInt64(clamping: transmitInterval.components.seconds) * 1_000_000)
+        let seconds = max(quiet, Double(transmitInterval.components.seconds)) * max(1, slowdown)
+        return UInt64(seconds * 1_000_000)
     }
 
     /// An answer brought news, or that there are none.

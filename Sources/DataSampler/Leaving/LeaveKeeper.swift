@@ -20,6 +20,8 @@ actor LeaveKeeper {
     private let tellCollector: @Sendable () async -> CollectorAnswer
     private let transmitNow: @Sendable () -> Void
     private var note: LeaveNote?
+    /// A step awaits, and an actor lets others in meanwhile: two at once would record two last beacons.
+    private let turnstile = Turnstile()
 
     /// - Parameters:
     ///   - lastBeacon: returns once it is on synced disk.
@@ -57,6 +59,8 @@ actor LeaveKeeper {
 
     /// Does what can be done now.
     func step() async throws(DataSamplerError) -> Progress {
+        guard await turnstile.enter() else { return .waiting("the attempt was cancelled") }
+        defer { turnstile.leave() }
         guard var note else { return .done }
         do {
             if !note.beaconRecorded {

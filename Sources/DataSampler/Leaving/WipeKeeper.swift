@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import RecordQueue
+import Transmitter
 import WireModel
 
 /// Erases what the device keeps, so that a crash at any point is followed by going on where it was.
@@ -15,6 +16,8 @@ actor WipeKeeper {
     private var note: WipeNote?
     /// Since the note was written or found.
     private var isErased = false
+    /// Erasing awaits, and an actor lets others in meanwhile: two at once would end two epochs.
+    private let turnstile = Turnstile()
 
     /// Ends uploads and erases the log store; harmless twice.
     typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void
@@ -59,6 +62,8 @@ actor WipeKeeper {
 
     /// Erases what `begin` decided on; harmless where that has been done.
     func erase() async throws(DataSamplerError) {
+        guard await turnstile.enter() else { throw DataSamplerError(.wipePending, "the wipe goes on later: the attempt was cancelled") }
+        defer { turnstile.leave() }
         guard let note, !isErased else { return }
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch {
