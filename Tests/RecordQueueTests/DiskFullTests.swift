@@ -157,6 +157,13 @@ final class SmallDisk: Sendable {
         guard freeBytes == 0 else { throw POSIXError(.EIO) }
     }
 
+    /// All but so many bytes.
+    func fill(leaving bytes: Int) throws {
+        let descriptor = open("\(path)/filler", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        defer { close(descriptor) }
+        guard posix_fallocate(descriptor, 0, off_t(freeBytes - bytes)) == 0 else { throw POSIXError(.EIO) }
+    }
+
     func empty() {
         unlink("\(path)/filler")
     }

@@ -247,6 +247,12 @@ import WireModel
             #expect(try await bench.stored() == [1, 2])
             #expect(try await bench.stored(of: new.deviceID).isEmpty)
             #expect(try await queue.balance()[.event]?.waiting == 3)
+            // As `queue rebind --send` does, while the transmitter runs.
+            try await queue.endEpoch(.reboundSend)
+            try await queue.rebind(to: nil)
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await bench.stored(of: new.deviceID) == [1, 2, 3])
+            #expect(try await queue.balance()[.event]?.waiting == 0)
         }
     }
 

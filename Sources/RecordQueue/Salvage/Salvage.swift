@@ -92,13 +92,10 @@ extension QueueStore {
                 batch.removeAll(keepingCapacity: true)
                 bytes = 0
             }
-            guard !isFull else { return }
-            do { try insert(salvaged: batch, bytes: bytes) } catch {
-                // What has no room stays in the file that is kept aside, counted as lost.
-                guard QueueError(error).code == .diskFull else { throw error }
-                isFull = true
-                logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(error)"])
-            }
+            guard !isFull, let failure = try insertFitting(batch[...]) else { return }
+            // What has no room stays in the file that is kept aside, counted as lost.
+            isFull = true
+            logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(failure)"])
         }
         var rows = RawRows(pages)
         try rows.forEach { id, row in
@@ -118,8 +115,24 @@ extension QueueStore {
         return try count(unknown, note)
     }
 
-    private func insert(salvaged records: [SalvageRow.Record], bytes: Int) throws {
-        let pages = RoomPlan.pages(records: records.count, bytes: bytes) * 2
+    /// In halves where there is no room for all in one transaction.
+    /// - Returns: what the disk said when not even one record had room; `nil`: all are in.
+    private func insertFitting(_ records: ArraySlice<SalvageRow.Record>) throws -> QueueError? {
+        do {
+            try insert(salvaged: records)
+            return nil
+        } catch {
+            let failure = QueueError(error)
+            guard failure.code == .diskFull else { throw error }
+            guard records.count > 1 else { return failure }
+            checkpoint()
+            let middle = records.startIndex + records.count / 2
+            return try insertFitting(records[..<middle]) ?? insertFitting(records[middle...])
+        }
+    }
+
+    private func insert(salvaged records: ArraySlice<SalvageRow.Record>) throws {
+        let pages = RoomPlan.pages(records: records.count, bytes: records.reduce(0) { $0 + $1.body.count }) * 2
         if case .grow(let target) = try roomPlan().step(needed: pages) { try grow(toPages: target) }
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             for record in records {
@@ -135,6 +148,8 @@ extension QueueStore {
                     record.body, record.chain.rawValue)
                 try statement.run()
             }
+            // Moving them into the new epoch needs it.
+            if try availablePages() < QueueFile.reservePages { throw outOfPages(pages) }
         }
         checkpointIfDue()
     }

@@ -55,7 +55,7 @@ extension QueueStore {
         throw outOfPages(needed)
     }
 
-    private func outOfPages(_ needed: Int) -> QueueError {
+    func outOfPages(_ needed: Int) -> QueueError {
         QueueError(.diskFull, "\(path): no room for \(needed) pages of \(QueueFile.pageBytes) bytes. Free space on the file system.")
     }
 

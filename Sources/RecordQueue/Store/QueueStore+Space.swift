@@ -26,8 +26,14 @@ extension QueueStore {
 
     /// Allocates the file up to so many pages.
     func grow(toPages pages: Int) throws {
-        try connection.setChunkSize(bytes: QueueFile.pageBytes)
-        try connection.sizeHint(bytes: Int64(pages) * Int64(QueueFile.pageBytes))
+        do {
+            try connection.setChunkSize(bytes: QueueFile.pageBytes)
+            try connection.sizeHint(bytes: Int64(pages) * Int64(QueueFile.pageBytes))
+        } catch {
+            // Else the next checkpoint would cut off what is allocated and not yet used, the reserve with it.
+            if allocatedPages > 0 { try fixAllocation() }
+            throw error
+        }
         allocatedPages = pages
         try fixAllocation()
     }

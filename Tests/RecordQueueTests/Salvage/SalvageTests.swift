@@ -341,4 +341,24 @@ struct SalvageTests {
         #expect(collector.stored[.event]?.count == 4000)
         await queue.close()
     }
+
+    @Test(
+        "With little room a salvage saves what fits, and counts the rest",
+        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is nearly full"), arguments: [10, 13])
+    func littleRoom(megabytes: Int) async throws {
+        let disk = try SmallDisk(megabytes: 48)
+        let fixture = try QueueFixture(in: disk.path)
+        let configuration = QueueFixture.configuration { $0.maximumBytes = 32 << 20 }
+        try await corrupt(fixture, configuration)
+        try disk.fill(leaving: megabytes << 20)
+        let queue = try fixture.open("", configuration)
+        let note = try #require(try await queue.status().ended.first?.salvage)
+        #expect(note.salvaged > (megabytes - 10) * 300 + 100 && note.salvaged < 4000 && note.salvaged + note.lost == 4000, "\(note)")
+        var collector = ModelCollector()
+        _ = try await collector.closeAll(queue)
+        _ = try await collector.drain(queue)
+        #expect(UInt64(collector.stored[.event]?.count ?? 0) == note.salvaged)
+        for (stream, balance) in try await queue.balance() { #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)") }
+        await queue.close()
+    }
 }
