@@ -1,3 +1,4 @@
+import Dispatch
 import SQLite
 import WireModel
 
@@ -44,6 +45,8 @@ import WireModel
 /// **Promises, and why they hold.**
 /// - *kill -9*: a commit is one WAL transaction: all of it or nothing. A durable call returns after the commit; an ordinary one is lost
 ///   if the process dies within the loss window. Numbers come from the ledger of the same transaction, so none is given twice.
+///   An acknowledgement is written by the next commit, or alone after `settleTime`: until then it lies in an open transaction, of bounded size.
+///   Lost, its records are sent once more, and the collector's mark passes over them. With a loss window of zero it is committed at once.
 /// - *Power cut*: `synchronous=FULL` syncs the WAL at every commit, before any caller hears of it, and the file before the WAL is begun
 ///   anew. What a torn write leaves at the WAL's end fails its checksum and is not there. Where the disk lies about syncs, acknowledged
 ///   history may come back older: the chain then differs at the collector's mark and the queue parts instead of doubling.
@@ -99,6 +102,10 @@ enum QueueFile {
     static let checkpointPages = 1000
     /// Bytes of records that one transaction inserts or removes, about.
     static let transactionBytes = 1 << 20
+    /// What acknowledgements remove before they are committed by themselves.
+    static let deferredBytes: UInt64 = 256 << 10
+    /// How long an acknowledgement waits for a commit that takes it along.
+    static let settleTime = DispatchTimeInterval.seconds(60)
     static let transactionRecords = 8192
     /// Pages that inserts leave for gaps, ledger and quarantine when the file is full.
     static let reservePages = 32

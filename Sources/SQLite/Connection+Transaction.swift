@@ -56,4 +56,27 @@ extension Connection {
         do { try commit() } catch { throw mapping(error) }
         return value
     }
+
+    /// Runs `body` within the transaction that is open: what it did is undone when it throws, and the transaction stays open, unless SQLite has
+    /// rolled all of it back (`isInTransaction` tells).
+    /// - Parameter mapping: makes the caller's error of one that the savepoint threw.
+    package func nested<T, E: Error>(mapping: (SQLiteError) -> E, _ body: () throws(E) -> T) throws(E) -> T {
+        do { try cached("SAVEPOINT nested").run() } catch { throw mapping(error) }
+        let value: T
+        do { value = try body() } catch {
+            undoNested()
+            throw error
+        }
+        do { try cached("RELEASE nested").run() } catch {
+            undoNested()
+            throw mapping(error)
+        }
+        return value
+    }
+
+    private func undoNested() {
+        guard isInTransaction else { return }
+        try? cached("ROLLBACK TO nested").run()
+        try? cached("RELEASE nested").run()
+    }
 }

@@ -139,6 +139,7 @@ extension QueueStore {
     /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still hold what was erased, and
     /// what was acknowledged before. The file is written anew, with what little is in it now, and both are cut and allocated anew.
     func scrub() throws {
+        try settle()
         try connection.execute("VACUUM")
         try connection.setChunkSize(bytes: QueueFile.pageBytes)
         guard try !connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(path) could not be cut after a wipe") }

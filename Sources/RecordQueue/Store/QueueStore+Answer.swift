@@ -22,7 +22,7 @@ extension QueueStore {
         case .remove:
             let size = try bytes(through: answer.mark.number, of: .current(stream))
             checkpointBefore(removing: size)
-            try change { next in
+            try change(deferring: configuration.lossWindow > .zero ? size : nil) { next in
                 let count = try delete(through: answer.mark.number, of: .current(stream))
                 next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
             }

@@ -12,9 +12,15 @@ final class QueueStore {
     let clock: any RecordClock
     let logger: Logger
     let connection: Connection
-    /// As on disk.
+    /// As in the file, with what `isCommitDue` tells of.
     private(set) var state: QueueState
     private(set) var commits: UInt64 = 0
+    /// A transaction is open: acknowledgements that the next change takes along, or `settle`.
+    private(set) var isCommitDue = false
+    /// What those acknowledgements have removed.
+    private var deferredBytes: UInt64 = 0
+    /// After a change that failed (a full disk) nothing is left to the next one.
+    private var mayDefer = true
     /// `max_page_count`: what the file has allocated, and so what a checkpoint can write without asking for space.
     var allocatedPages = 0
     var pagesAtCheckpoint = 0
@@ -56,28 +62,71 @@ final class QueueStore {
     var queueClock: QueueClock { state.clock.advanced(to: clock.now()) }
 
     /// Runs a change: all of it is on synced disk when this returns, nothing of it when this throws.
-    func change<T>(_ body: (inout QueueState) throws -> T) throws -> T {
+    ///
+    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an acknowledgement: what it acknowledged is
+    ///   then sent again, and the collector has it already. It counts from now on, but is on disk only with the next change, or after `settle`,
+    ///   so that pages both touch are written once. Not where it would make that transaction large; `nil`: never.
+    func change<T>(deferring bytes: UInt64? = nil, _ body: (inout QueueState) throws -> T) throws -> T {
         var next = state
         next.clock = queueClock
         do {
-            let value = try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws -> T in
+            func write() throws -> T {
                 let value = try body(&next)
                 try save(next, over: state)
                 return value
             }
-            state = next
-            commits += 1
+            let value: T
+            if isCommitDue {
+                value = try connection.nested(mapping: { $0 as any Error }, write)
+            } else {
+                try connection.begin(.immediate)
+                value = try write()
+                isCommitDue = true
+            }
+            if let bytes, mayDefer, deferredBytes + bytes <= QueueFile.deferredBytes {
+                deferredBytes += bytes
+                state = next
+            } else {
+                try commit()
+                state = next
+                mayDefer = true
+            }
             return value
         } catch {
-            // A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still
-            // right, because nothing of the failed transaction was committed.
-            if let found = try? load() {
-                let clock = state.clock
-                state = found
-                state.clock = clock
-            }
+            mayDefer = false
+            // What was left to this change is committed without it, if it still can be.
+            if isCommitDue, connection.isInTransaction { try? commit() }
+            connection.rollback()
+            isCommitDue = false
+            deferredBytes = 0
+            reload()
             throw error
         }
+    }
+
+    /// Commits what was left to the next change.
+    func settle() throws {
+        guard isCommitDue else { return }
+        do { try commit() } catch {
+            reload()
+            throw error
+        }
+    }
+
+    private func commit() throws {
+        isCommitDue = false
+        deferredBytes = 0
+        try connection.commit()
+        commits += 1
+    }
+
+    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still right, because nothing
+    /// of the failed transaction was committed.
+    private func reload() {
+        guard let found = try? load() else { return }
+        let clock = state.clock
+        state = found
+        state.clock = clock
     }
 
     /// Names the current epoch beside the file. Not an error where it fails: the file is the truth, and the next opening tries again.
@@ -104,11 +153,12 @@ final class QueueStore {
 
     /// Moves the WAL into the file when it has grown to its measure. Never an error: the next commit tries again.
     func checkpointIfDue() {
-        if connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }
+        if !isCommitDue, connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }
     }
 
     func checkpoint() {
         do {
+            try settle()
             let result = try connection.checkpoint(.full)
             guard !result.busy, result.checkpointedFrames == result.walFrames else { return }
             pagesAtCheckpoint = connection.pagesWritten

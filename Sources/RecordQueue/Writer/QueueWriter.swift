@@ -25,6 +25,8 @@ final class QueueWriter: @unchecked Sendable {
     /// The end of the loss window. One source that is set anew, and void once a commit for another reason has taken what it was set for: so
     /// a commit for sending is not followed by one for the few records that came since.
     private let timer: any DispatchSourceTimer
+    /// When an acknowledgement that no commit has taken along is committed alone.
+    private let settling: any DispatchSourceTimer
 
     init(
         store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger,
@@ -39,11 +41,17 @@ final class QueueWriter: @unchecked Sendable {
         transactionBytes = configuration.transactionBytes
         self.logger = logger
         timer = DispatchSource.makeTimerSource(queue: queue)
+        settling = DispatchSource.makeTimerSource(queue: queue)
         timer.setEventHandler { [weak self] in self?.timerFired() }
+        settling.setEventHandler { [weak self] in self?.settle() }
         timer.activate()
+        settling.activate()
     }
 
-    deinit { timer.cancel() }
+    deinit {
+        timer.cancel()
+        settling.cancel()
+    }
 
     private struct Glance {
         var epoch: EpochID
@@ -106,6 +114,7 @@ final class QueueWriter: @unchecked Sendable {
                 look()
                 waiter.resume(returning: result)
                 store?.checkpointIfDue()
+                if store?.isCommitDue == true { settling.schedule(deadline: .now() + QueueFile.settleTime, leeway: .seconds(10)) }
             }
         }
         return try result.get()
@@ -159,6 +168,12 @@ final class QueueWriter: @unchecked Sendable {
 
     private func timerFired() {
         if buffer.withLock({ $0.timerFired() }) { commitGathered() }
+    }
+
+    private func settle() {
+        do { try store?.settle() } catch {
+            logger.warning("an acknowledgement could not be committed", metadata: ["queue.error": "\(error)"])
+        }
     }
 
     /// On `queue`: after the state may have changed in what others look at.
