@@ -126,8 +126,13 @@ struct RequestCommand: AsyncParsableCommand {
         let request = RemoteFetchHead.Request(
             collector: client.name, device: "\(client.device)", command: command.id, isCompressed: gzip, application: nil, deviceName: nil,
             type: TypeArgument.all.rawValue, level: .verbose, since: nil, until: nil, categories: [], text: "")
-        try await RemoteFetch.run(
-            request, LogFilter(), try RemoteQuery(client.device), client, into: ChunkFolder(path: output ?? ".", isForced: force),
-            isJSON: json)
+        do {
+            try await RemoteFetch.run(
+                request, LogFilter(), try RemoteQuery(client.device), client, into: ChunkFolder(path: output ?? ".", isForced: force),
+                isJSON: json)
+        } catch let error as LogCommandError where error.code == .tryAgain {
+            // The same command line again would be another request.
+            throw LogCommandError(.tryAgain, "\(error.message); go on with: ws1log request --id \(command.id) --fetch", cause: error)
+        }
     }
 }
