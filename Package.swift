@@ -155,7 +155,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "WireModel", "Gzip", "TelemetryTestKit", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                "ws1agent", "ws1collector",
+                "ws1agent", "ws1collector", "ws1log",
             ],
             exclude: ["Support/wall-clock.c"],
             swiftSettings: settings),

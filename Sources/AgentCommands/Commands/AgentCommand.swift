@@ -19,7 +19,7 @@ package struct AgentCommand: AsyncParsableCommand {
             RunCommand.self, StatusCommand.self, EventCommand.self, LogCommand.self, BeaconCommand.self, BalanceCommand.self,
             ProfileCommand.self,
             QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
-            UnenrollCommand.self, WipeCommand.self, ValidateCommand.self,
+            UnenrollCommand.self, EndedCommand.self, WipeCommand.self, ValidateCommand.self,
         ])
 
     package init() {}

@@ -29,6 +29,8 @@ struct RunCommand: AsyncParsableCommand {
                 sampler: try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent")),
                 directory: configuration.directory, logger: logger)
         } catch {
+            // It ends in order, so that nobody takes it for a crash.
+            await logs.close()
             throw AgentError(error)
         }
         let group = ServiceGroup(
@@ -45,9 +47,12 @@ struct RunCommand: AsyncParsableCommand {
         await logs.close()
     }
 
+    /// Whose session its log's is.
+    static let logName = "ws1agent"
+
     private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
         var settings = LogStore.Configuration(
-            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: "ws1agent")
+            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: logName)
         settings.applicationVersion = DataSampler.version
         settings.flushInterval = .seconds(configuration.lossWindow)
         if !configuration.loggingEnabled { settings.level = nil }

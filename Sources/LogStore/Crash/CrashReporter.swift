@@ -10,7 +10,7 @@ struct CrashReporter {
 
     /// Segments at the end of a session that are looked at for its last lines.
     private static let tailSegments = 4
-    private static let maximumMarkerBytes = 1 << 20
+    static let maximumMarkerBytes = 1 << 20
 
     /// - Returns: how many crash logs were written.
     @discardableResult func reportAll() throws(LogStoreError) -> Int {

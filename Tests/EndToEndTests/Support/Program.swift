@@ -4,6 +4,7 @@ import Foundation
 enum Program: String {
     case agent = "ws1agent"
     case collector = "ws1collector"
+    case log = "ws1log"
 
     /// What a finished run said.
     struct Outcome: CustomStringConvertible, Sendable {

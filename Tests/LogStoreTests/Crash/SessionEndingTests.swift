@@ -1,0 +1,79 @@
+import Foundation
+import Testing
+
+@testable import LogStore
+
+/// What a service manager says of a program's end reaches the log of its crash.
+@Suite struct SessionEndingTests {
+    private let temporary: TemporaryStore
+
+    init() throws { temporary = try TemporaryStore() }
+
+    private func marker(_ application: String = "kiosk", boot: String? = "b") throws -> SessionMarker {
+        try SessionMarker(
+            SessionRecord(application: application, version: "1", process: 42, bootID: boot, started: 5, backtraces: nil),
+            in: temporary.directory)
+    }
+
+    private func note(_ code: String, _ status: String, _ result: String = "signal") throws -> Bool {
+        try SessionEnding.note(
+            SessionRecord.Exit(code: code, status: status, result: result), of: "kiosk", bootID: "b", in: temporary.directory)
+    }
+
+    private func reasons() throws -> [String] {
+        try CrashReporter(directory: temporary.directory, bootID: "b", scrubber: nil).reportAll()
+        return try WrittenLog(temporary.directory).lines.filter { $0.category == "crash" }.map(\.message)
+    }
+
+    @Test(arguments: [
+        ("killed", "KILL", "signal", "kiosk ended by signal KILL"), ("dumped", "SEGV", "core-dump", "kiosk ended by signal SEGV"),
+        ("exited", "70", "exit-code", "kiosk exited with status 70 without closing its log"),
+        ("killed", "KILL", "oom-kill", "kiosk killed by the kernel for want of memory"),
+    ])
+    func theCrashTellsHowItEnded(code: String, status: String, result: String, reason: String) throws {
+        _ = try marker()
+        #expect(try note(code, status, result))
+        #expect(try reasons() == [reason])
+        #expect(try !note(code, status, result), "told, there is nothing to note any more")
+    }
+
+    @Test func onlyTheNewestEndThatNobodyHasNotedIsMeant() throws {
+        _ = try marker()
+        #expect(try note("exited", "1"))
+        _ = try marker()
+        #expect(try note("killed", "ABRT"))
+        #expect(try !note("killed", "TERM"))
+        #expect(
+            try reasons() == ["kiosk exited with status 1 without closing its log", "kiosk ended by signal ABRT"])
+    }
+
+    @Test func whoRunsAnotherProgramAndAnotherBootAreLeftAlone() throws {
+        let running = try marker()
+        _ = try marker("other")
+        _ = try marker(boot: "a")
+        #expect(try !note("killed", "KILL"))
+        running.close()
+        #expect(try !note("killed", "KILL"))
+        let reasons = try reasons()
+        #expect(reasons.count == 2 && reasons.contains { $0.contains("the machine went down") })
+        #expect(!reasons.contains { $0.contains("signal KILL") })
+    }
+
+    @Test func aLineThatWasCutOffDoesNotTakeTheEndWithIt() throws {
+        var marker: SessionMarker? = try marker()
+        let path = temporary.directory.path(SessionMarker.name(try #require(marker?.ordinal)))
+        marker = nil
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data("segm".utf8))
+        try file.close()
+        #expect(try note("dumped", "BUS"))
+        #expect(try reasons() == ["kiosk ended by signal BUS"])
+    }
+
+    @Test func withoutAStoreThereIsNothingToNote() throws {
+        let nowhere = StoreDirectory(path: temporary.directory.path("none"))
+        #expect(try !SessionEnding.note(code: "killed", status: "KILL", result: "", application: "kiosk", in: nowhere))
+        #expect(try temporary.files.isEmpty)
+    }
+}
