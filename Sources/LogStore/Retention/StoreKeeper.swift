@@ -77,15 +77,18 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// Bytes of all files of each segment.
+    /// Bytes that all files of each segment take on the disk, in blocks: small segments take more than they hold.
     func sizes() throws(LogStoreError) -> [SegmentName: Int] { try sizes(of: directory.segments()) }
+
+    private static let diskBlockBytes = 4096
 
     private func sizes(of segments: [SegmentName: Set<SegmentName.Part>]) -> [SegmentName: Int] {
         var sizes: [SegmentName: Int] = [:]
         for (name, parts) in segments {
             for part in parts {
                 var status = stat()
-                if stat(directory.path(name, part), &status) == 0 { sizes[name, default: 0] += Int(status.st_size) }
+                guard stat(directory.path(name, part), &status) == 0 else { continue }
+                sizes[name, default: 0] += (Int(status.st_size) + Self.diskBlockBytes - 1) / Self.diskBlockBytes * Self.diskBlockBytes
             }
         }
         return sizes
