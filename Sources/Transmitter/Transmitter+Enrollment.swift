@@ -141,6 +141,8 @@ extension Transmitter {
             switch try await queue.bind(to: QueueBinding(enrollment)) {
             case .bound, .same: break
             case .other(let other):
+                // The next look begins with what is on disk: the one in memory may be who this device was before.
+                self.enrollment = nil
                 return machine.enrollmentRefused(
                     "the queue holds records of device \(other.device) for organization \(other.organization) at collector "
                         + "\(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes of them")

@@ -210,7 +210,8 @@ package actor Transmitter {
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
-                let parts = try await nextParts(planned, of: open)
+                // Settings may have changed while they were read: what was recorded under do-not-disturb is not among them then.
+                let parts = try await nextParts(planned, of: open).filter { !settings.pausedStreams.contains($0.stream) }
                 if parts.isEmpty {
                     machine.foundNothing(in: planned.map(\.stream))
                     continue

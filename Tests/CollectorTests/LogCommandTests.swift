@@ -14,14 +14,15 @@ struct LogCommandTests {
     /// A device's logs: two overlapping uploads of one program, and a crash.
     private struct Scene: Sendable {
         let scene: UploadScene
+        /// Where the collector listens.
+        let port: Int
         let folder: URL
         /// Without what was sent twice.
         let application: Data
         let crash: Data
 
         func ws1log(_ arguments: [String]) async throws -> ProgramRun {
-            let port = try #require(scene.client.port)
-            return try await ProgramRun.ws1log(
+            try await ProgramRun.ws1log(
                 arguments + ["--collector", "http://127.0.0.1:\(port)", "--device", "\(scene.device.deviceID)"],
                 environment: ["WS1_TOKEN": scene.person])
         }
@@ -30,7 +31,7 @@ struct LogCommandTests {
     }
 
     private static func play(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
-        try await UploadScene.play(live: true) { upload in
+        try await UploadScene.play { upload in
             let epoch = LogEpochID.random()
             func book(_ segments: [(UInt64, ClosedRange<UInt64>)]) throws -> LogBook {
                 var book = LogBook(epoch: epoch, application: "com.example.kiosk")
@@ -45,11 +46,11 @@ struct LogCommandTests {
             try await upload.upload(try book([(3, 1...5)]), type: .crash)
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-live-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
-            try await body(
-                Scene(
-                    scene: upload, folder: folder,
-                    application: try book([(1, 1...80), (2, 1...40), (4, 1...30)]).chunks.reduce(Data()) { $0 + $1.text },
-                    crash: try book([(3, 1...5)]).chunks[0].text))
+            let application = try book([(1, 1...80), (2, 1...40), (4, 1...30)]).chunks.reduce(Data()) { $0 + $1.text }
+            let crash = try book([(3, 1...5)]).chunks[0].text
+            try await upload.harness.live { client in
+                try await body(Scene(scene: upload, port: client.port, folder: folder, application: application, crash: crash))
+            }
         }
     }
 
@@ -154,7 +155,7 @@ struct LogCommandTests {
 
     @Test func whoMayNotAndWhatIsNotThereIsSaid() async throws {
         try await Self.play { scene in
-            let port = try #require(scene.scene.client.port)
+            let port = scene.port
             func run(_ arguments: [String], device: String, token: String) async throws -> ProgramRun {
                 try await ProgramRun.ws1log(
                     arguments + ["--device", device], environment: ["WS1_TOKEN": token, "WS1_COLLECTOR": "http://127.0.0.1:\(port)"])

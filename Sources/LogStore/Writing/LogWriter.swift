@@ -288,9 +288,10 @@ final class LogWriter: Sendable {
     }
 
     private func sealAll() {
-        session.reportCrashes()
         // What fails stays as it is, readable, and is tried again with the next segment or in an hour.
         sealing.withLock { _ in
+            // Crash logs are segments: a stop that seals waits for those that are being written, too.
+            session.reportCrashes()
             guard let sealer = try? SegmentSealer() else { return }
             try? keeper.sealAll(with: sealer)
         }

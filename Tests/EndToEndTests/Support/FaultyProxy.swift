@@ -33,6 +33,7 @@ final class FaultyProxy: Sendable {
     private struct State {
         var behaviour = Behaviour.forward
         var counters = Counters()
+        var watchers: [AsyncStream<Void>.Continuation] = []
     }
 
     private let upstream: String
@@ -85,7 +86,11 @@ final class FaultyProxy: Sendable {
 
     /// Returns when `count` requests have met the present fault, or with an error when the test is over.
     func faultsMet(_ count: Int) async throws {
-        while counters.faulted < count { try await Task.sleep(for: .milliseconds(20)) }
+        let (faults, watcher) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.watchers.append(watcher) }
+        watcher.yield()
+        for await _ in faults where counters.faulted >= count { return }
+        try Task.checkCancellation()
     }
 
     private func shutdown() async throws {
@@ -174,5 +179,11 @@ final class FaultyProxy: Sendable {
         return Answer(status: response.status, headers: response.headers, body: content)
     }
 
-    private func noteFault() { state.withLock { $0.counters.faulted += 1 } }
+    private func noteFault() {
+        let watchers = state.withLock { state in
+            state.counters.faulted += 1
+            return state.watchers
+        }
+        for watcher in watchers { watcher.yield() }
+    }
 }
