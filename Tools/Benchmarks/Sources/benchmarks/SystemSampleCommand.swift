@@ -21,7 +21,9 @@ struct SystemSampleCommand: AsyncParsableCommand {
             "system-sample", unit: "us of processor time", rounds: options.rounds,
             [
                 Contestant(baseline) { BareReading().processorMicroseconds(samples: samples) },
-                Contestant("system sample, serialized", baseline: baseline) { try sampling(samples) { SystemModule(host: $0, logger: $1) } },
+                Contestant("system sample, serialized", baseline: baseline) {
+                    try sampling(samples) { SystemModule(host: $0, logger: $1) }
+                },
             ])
         if let median = comparison.results.last?.figures.median {
             comparison.notes.append("at one sample a second: \(Report.number(median * 60 / 1000)) ms of processor time a minute")
