@@ -31,7 +31,7 @@ public final class LogStore: Sendable {
     let writer: LogWriter
     private let session: SessionKeeper
     private let rules: Atomic<Int>
-    private let scrubber: Mutex<LineScrubber?>
+    private let scrubber: ShortLock<LineScrubber?>
 
     /// Opens the store. A directory that cannot be written is no error: `status.failure` says so, and lines are counted as lost until it can.
     /// - Throws: `.invalid` for a configuration or scrub rules out of range, `.io` if there is no room for a thread.
@@ -45,7 +45,7 @@ public final class LogStore: Sendable {
         session = SessionKeeper(configuration.session, in: directory)
         session.scrub(with: scrubber)
         writer = LogWriter(configuration.writerSettings, keeper: keeper, session: session)
-        self.scrubber = Mutex(scrubber)
+        self.scrubber = ShortLock(scrubber)
         rules = Atomic(
             CaptureRules(level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil).word)
         try writer.start()

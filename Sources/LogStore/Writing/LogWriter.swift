@@ -37,7 +37,7 @@ final class LogWriter: Sendable {
 
     private let settings: Settings
     private let keeper: StoreKeeper
-    private let waiting: Mutex<WaitingLines>
+    private let waiting: ShortLock<WaitingLines>
     private let output: Mutex<Output>
     private let wakeUp = WakeUp()
     private let maintenance = Mutex(Maintenance.none)
@@ -57,7 +57,7 @@ final class LogWriter: Sendable {
         self.settings = settings
         self.keeper = keeper
         self.session = session
-        waiting = Mutex(WaitingLines(limits: settings.waiting))
+        waiting = ShortLock(WaitingLines(limits: settings.waiting))
         output = Mutex(
             Output(
                 application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper) { session.began($0) },
