@@ -172,7 +172,7 @@ package final class HTTPTransport: Transport {
         return TransportResponse(status: Int(response.status.code), headers: headers)
     }
 
-    func timedOut(_ request: TransportRequest) -> TransportError {
+    private func timedOut(_ request: TransportRequest) -> TransportError {
         TransportError(.timedOut, "\(peer) did not answer \(request.path) whole within \(request.timeout)")
     }
 }

@@ -118,7 +118,7 @@ struct LogCommandTests {
     @Test func deletingAsksFirstAndTakesWholeChunks() async throws {
         try await Self.play { scene in
             let asked = try await scene.ws1log("delete", "--type", "crash")
-            #expect(asked.status == 64 && asked.errors.contains("5 lines in 1 chunks") && asked.errors.contains("--yes"))
+            #expect(asked.status == 64 && asked.errors.contains("5 lines in 1 chunk of") && asked.errors.contains("--yes"))
             #expect(try await scene.ws1log("delete", "--type", "crash", "--yes").text == "5 lines deleted\n")
             // Of segment 1 a chunk and part of another lie before that; only what lies there whole goes.
             let until = LogTime.text(Harness.now + 1070 * Self.second)

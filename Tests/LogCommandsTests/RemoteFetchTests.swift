@@ -225,7 +225,7 @@ import WireModel
             #expect(broken.text == "\(id)\n")
             let run = try await run(server, ["request", "--id", id, "--fetch", "--output", folder.path])
             #expect(run.status == 0, "\(run.errors)")
-            #expect(run.text.hasPrefix("\(id) done\n1 chunks"), "\(run.text)")
+            #expect(run.text.hasPrefix("\(id) done\n1 chunk, "), "\(run.text)")
             #expect(server.requests.count { $0.hasPrefix("POST") } == 1)
             #expect(try text() == script.text)
         }

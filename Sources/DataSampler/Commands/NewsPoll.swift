@@ -5,7 +5,8 @@ import WireModel
 ///
 /// A quiet device asks as often as it is expected to speak, which is its beacon interval, and every 15 min where that is longer or there is
 /// none; but never more often than it transmits, so that no radio is woken for it alone. That is 60 s at least (the least beacon interval) and
-/// a day at most (the greatest transmit interval); 15 min by default; longer while a budget slows the device down. The request is a `GET` without a body, some 300 bytes.
+/// a day at most (the greatest transmit interval); 15 min by default; longer while a budget slows the device down. The request is a `GET`
+/// without a body, some 300 bytes.
 /// Times are microseconds of one clock that never goes back.
 struct NewsPoll: Equatable, Sendable {
     /// What stands in the way of asking.

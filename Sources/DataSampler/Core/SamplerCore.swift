@@ -161,10 +161,10 @@ final class SamplerCore: Sendable {
     /// What beacons tell of it.
     func setDoNotDisturb(_ isOn: Bool?) { state.withLock { $0.doNotDisturb = isOn } }
 
-    /// What beacons tell of it; `nil`: intervals are as they were set.
     /// Intervals are so many times longer; 1: no budget asks for it.
     var slowdown: Double { state.withLock { $0.slowdown }.map { Double($0.factor) / 100 } ?? 1 }
 
+    /// What beacons tell of it; `nil`: intervals are as they were set.
     func setSlowdown(_ slowdown: WireSlowdown?) { state.withLock { $0.slowdown = slowdown } }
 
     /// The queue's clock, microseconds: what deadlines are counted on, whatever somebody does to the wall clock.

@@ -14,7 +14,7 @@ struct FetchReport {
 
     private var text: String {
         let (bytes, raw) = manifest.chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
-        return "\(manifest.chunks.count) chunks\(resumed == 0 ? "" : ", \(resumed) of them there already"), "
+        return "\(CountText.of(manifest.chunks.count, "chunk"))\(resumed == 0 ? "" : ", \(resumed) of them there already"), "
             + "\(ByteText.of(bytes))\(isCompressed ? " (\(ByteText.of(raw)) of text)" : "") in \(folder)"
     }
 }

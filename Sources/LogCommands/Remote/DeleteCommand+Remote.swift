@@ -18,7 +18,9 @@ extension DeleteCommand {
             let chunks = try await client.chunks(query).filter { isWhole($0, in: lines) }
             guard !chunks.isEmpty else { return Result(segments: 0, lines: 0) }
             let count = chunks.reduce(0) { $0 + $1.lines }
-            try confirm("\(count) lines in \(chunks.count) chunks of device \(client.device) at \(client.name) are deleted for good")
+            try confirm(
+                "\(CountText.of(count, "line")) in \(CountText.of(chunks.count, "chunk")) of device \(client.device) at \(client.name) "
+                    + "will be deleted for good")
             return try await delete(chunks.map(\.id), client)
         }
         var output = StandardOutput()

@@ -20,7 +20,7 @@ struct SendSummary {
 
     var text: String {
         guard !uploads.isEmpty else { return "no line matches: there is nothing to send" }
-        let what = "\(chunks) \(chunks == 1 ? "chunk" : "chunks"), \(ByteText.of(bytes)) of text"
+        let what = "\(CountText.of(chunks, "chunk")), \(ByteText.of(bytes)) of text"
         if let failed {
             return "\(what): not sent whole: \(failed.detail.isEmpty ? failed.state.rawValue : failed.detail)"
         }

@@ -49,7 +49,9 @@ struct DeleteCommand: AsyncParsableCommand {
         let deletion = SegmentDeletion(snapshot, since: since?.microseconds(now: now), until: until?.microseconds(now: now))
         var output = StandardOutput()
         let lines = deletion.segments.reduce(0) { $0 + $1.index.whole.lines }
-        if !deletion.segments.isEmpty { try confirm("\(lines) lines in \(deletion.segments.count) segments are deleted for good") }
+        if !deletion.segments.isEmpty {
+            try confirm("\(CountText.of(lines, "line")) in \(CountText.of(deletion.segments.count, "segment")) will be deleted for good")
+        }
         let deleted = deletion.segments.isEmpty ? 0 : try deletion.perform().total
         if json {
             try output.json(Result(segments: deletion.segments.count, lines: deleted))

@@ -108,6 +108,7 @@ final class QueueStore {
     func settle() throws {
         guard isCommitDue else { return }
         do { try commit() } catch {
+            mayDefer = false
             reload()
             throw error
         }
