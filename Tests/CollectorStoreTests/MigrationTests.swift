@@ -5,7 +5,7 @@ import WireModel
 
 @testable import CollectorStore
 
-/// A `collector.sqlite` of version 1 becomes one of version 2 with everything in it.
+/// A `collector.sqlite` of version 1 becomes one of the present version with everything in it.
 @Suite struct MigrationTests {
     /// As version 1 made it; never changed.
     private static let firstSchema = """

@@ -9,11 +9,11 @@ import SQLite
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials, profiles, commands, uploads and their chunks, notices, the list of record files, and the baseline:
-/// marks and counts of removed record files, never cleared.
+/// organizations, tokens, credentials, deleted devices, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
+/// record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 3
+    static let version: Int32 = 4
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -100,6 +100,22 @@ enum CollectorDatabase {
         CREATE INDEX notice_organization ON notice (organization, id);
         """
 
+    /// From version 3 to 4: the audit trail, what remains of deleted devices, a device's predecessor, and the profile a device runs.
+    private static let fourthSchema = """
+        CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL, token TEXT, role INTEGER,
+            organization TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL, outcome TEXT NOT NULL);
+        CREATE INDEX audit_organization ON audit (organization, id);
+        CREATE TABLE deleted_device (
+            id BLOB PRIMARY KEY, organization TEXT NOT NULL, credential_hash BLOB NOT NULL, next_credential_hash BLOB,
+            deleted INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE INDEX deleted_device_credential ON deleted_device (credential_hash);
+        CREATE INDEX deleted_device_next_credential ON deleted_device (next_credential_hash) WHERE next_credential_hash IS NOT NULL;
+        ALTER TABLE device ADD COLUMN predecessor BLOB;
+        CREATE INDEX device_machine ON device (organization, machine_hash);
+        ALTER TABLE device_state ADD COLUMN profile_revision INTEGER;
+        """
+
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
     /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
     ///   and start their marks again.
@@ -149,6 +165,12 @@ enum CollectorDatabase {
             try StoreError.mapping { () throws(SQLiteError) in
                 try connection.execute(thirdSchema)
                 try connection.setUserVersion(3)
+            }
+        }
+        if found < 4 {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.execute(fourthSchema)
+                try connection.setUserVersion(4)
             }
         }
     }
