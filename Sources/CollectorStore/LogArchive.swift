@@ -28,8 +28,7 @@ package protocol LogArchive: Sendable {
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage
 
     /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told or not.
-    /// - Parameter gzip: as one gzip member.
-    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent
+    func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent
 
     /// What a deletion would take: every chunk that `chunks` tells of.
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion

@@ -83,8 +83,8 @@ package final class SQLiteLogArchive: LogArchive {
         try await catalog.chunks(query, below: id, limit: limit)
     }
 
-    package func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent {
-        try LogReader(try await catalog.segments(query), of: query, order: order, gzip: gzip, catalog: catalog)
+    package func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent {
+        try LogReader(try await catalog.segments(query), of: query, as: form, catalog: catalog)
     }
 
     package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {

@@ -13,11 +13,14 @@ struct LogCommandError: Error, Sendable, CustomStringConvertible {
     /// What failed, on what, and what to do.
     let message: String
     let cause: (any Error)?
+    /// When the other side asks to be asked again, where it said so before it did anything.
+    let retryAfter: Duration?
 
-    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    init(_ code: Code, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil) {
         self.code = code
         self.message = message
         self.cause = cause
+        self.retryAfter = retryAfter
     }
 
     /// Sorts the store's errors by whether trying again can help.

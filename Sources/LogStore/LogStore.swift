@@ -171,8 +171,7 @@ public final class LogStore: Sendable {
     private func take(_ level: LogLevel, _ word: Int, _ category: String, _ message: String, _ metadata: [String: String]) {
         let time = SystemClock.wallMicroseconds()
         let isRing = CaptureRules.isRing(level, word)
-        if metadata.isEmpty, !CaptureRules.isScrubbing(word),
-            takePlain(time, level, isRing, category.isEmpty ? Self.noCategory : category, message)
+        if !CaptureRules.isScrubbing(word), takeShort(time, level, isRing, category.isEmpty ? Self.noCategory : category, message, metadata)
         {
             return
         }
@@ -186,10 +185,17 @@ public final class LogStore: Sendable {
 
     private static let noCategory = "-"
 
-    /// The short way: what needs no escape is copied from where it lies into the memory of waiting lines.
+    /// The short way: what needs no escape is copied from where it lies into the memory of waiting lines; with fields, over the stack.
     /// - Returns: `false` if it has to go the long way.
-    private func takePlain(_ time: Int64, _ level: LogLevel, _ isRing: Bool, _ category: String, _ message: String) -> Bool {
-        category.utf8.withContiguousStorageIfAvailable { category in
+    private func takeShort(
+        _ time: Int64, _ level: LogLevel, _ isRing: Bool, _ category: String, _ message: String, _ metadata: [String: String]
+    ) -> Bool {
+        guard metadata.isEmpty else {
+            return ShortLine.build(category: category, message: message, fields: metadata) { body in
+                writer.append(time: time, level: level, isRing: isRing, category: body, message: nil)
+            }
+        }
+        return category.utf8.withContiguousStorageIfAvailable { category in
             guard category.count <= LogLimits.categoryBytes, Escape.category.plainEnd(category) == category.count else { return false }
             return message.utf8.withContiguousStorageIfAvailable { message in
                 guard category.count + 1 + message.count <= LineBody.maximumBytes, Escape.message.plainEnd(message) == message.count else {

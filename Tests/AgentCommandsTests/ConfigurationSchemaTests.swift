@@ -80,6 +80,7 @@ import Testing
         let everything = lines.filter { !$0.hasPrefix("enrollmentTokenFile:") && !$0.hasPrefix("binaryDigest:") }.joined(separator: "\n")
         let settings = try Self.settings(everything)
         #expect(settings.budgets?.processorShare == 0.01)
+        #expect(settings.logRetention == LogRetention())
         #expect(settings.privacy["mac"] == .hash)
         #expect(settings.offlineTimeAllowed == 604_800)
     }

@@ -182,7 +182,7 @@ import WireModel
         for _ in 0..<40 { try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300, padding: 150)], to: archive) }
         let query = LogQuery()
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog, heldBytes: 200_000)
+            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog, heldBytes: 200_000)
         var last: Int64 = 0
         var lines = 0
         while let piece = try await reader.next() {
@@ -209,7 +209,7 @@ import WireModel
         var query = LogQuery()
         query.lines = LogFilter(level: .error, since: start + 9_000_000_000, until: start + 9_100_000_000)
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog)
+            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog)
         var text = Data()
         while let piece = try await reader.next() { text += piece }
         #expect(String(decoding: text, as: UTF8.self).split(separator: "\n").count == 10)
@@ -231,7 +231,7 @@ import WireModel
         #expect(total > 190_000_000)
         let query = LogQuery()
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, order: .time, gzip: false, catalog: archive.catalog)
+            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog)
         var (told, most) = (0, 0)
         while let piece = try await reader.next() {
             told += piece.count
@@ -247,7 +247,7 @@ import WireModel
 extension SQLiteLogArchive {
     /// All lines, in the order of their numbers.
     func text() async throws -> Data {
-        let content = try await content(LogQuery(), order: .number, gzip: false)
+        let content = try await content(LogQuery(), as: LogForm(order: .number))
         var text = Data()
         while let piece = try await content.next() { text += piece }
         return text

@@ -116,6 +116,10 @@ struct LogRoutesTests {
             let (first, second) = (String(repeating: "a", count: 10) + String(repeating: "b", count: 10), String(repeating: "c", count: 10))
             #expect(numbered == first + second || numbered == second + first)
             #expect(try await Self.content(scene, "device=\(other.deviceID)").count == 10)
+            let labelled = try await Self.content(scene, "label=device")
+            let (whole, names) = (try await Self.content(scene), try labelled.map { try #require(DeviceID(String($0.prefix(36)))) })
+            #expect(labelled.map { String($0.dropFirst(37)) } == whole)
+            #expect(zip(names, whole).allSatisfy { ($0 == other.deviceID) == $1.hasSuffix("c") })
         }
     }
 

@@ -20,6 +20,15 @@ import WireModel
         #expect((try? LogPlace(data: data, remote: remote, environment: environment)) == place)
     }
 
+    @Test func patienceWithABusyCollectorHasABound() {
+        var patience = BusyPatience()
+        #expect(patience.pause(.zero, roll: 0) == .milliseconds(100))
+        #expect(patience.pause(.seconds(8), roll: 1) == .seconds(10))
+        #expect(patience.pause(.seconds(50), roll: 0) == nil)
+        #expect(patience.pause(.milliseconds(49_900), roll: 0) == .milliseconds(49_900))
+        #expect(patience.pause(.milliseconds(1), roll: 0) == nil)
+    }
+
     @Test func aTokenIsReadAndNeverShown() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("token-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }

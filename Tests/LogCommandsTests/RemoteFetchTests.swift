@@ -188,8 +188,8 @@ import WireModel
 
     @Test(
         arguments: [
-            (507, "disk-full", [:], 75, "HTTP 507 disk-full"), (503, "shutting-down", ["Retry-After": "7"], 75, "7 s"),
-            (429, "busy", ["Retry-After": "3"], 75, "3 s"), (401, "credential-unknown", [:], 1, "--token-file"),
+            (507, "disk-full", [:], 75, "HTTP 507 disk-full"), (503, "shutting-down", ["Retry-After": "70"], 75, "70 s"),
+            (429, "busy", ["Retry-After": "300"], 75, "300 s"), (401, "credential-unknown", [:], 1, "--token-file"),
             (403, "forbidden", [:], 1, "administrator"), (404, "not-found", [:], 1, "HTTP 404 not-found: why it is"),
         ] as [(Int, String, [String: String], Int32, String)])
     func problemsAreSaidWithTheirCode(_ status: Int, _ code: String, _ headers: [String: String], _ exit: Int32, _ words: String)
@@ -201,6 +201,18 @@ import WireModel
                 #expect(run.status == exit && run.errors.contains(words) && run.errors.contains(code), "\(run.errors)")
                 #expect(!run.errors.contains("s3cret"))
             }
+        }
+    }
+
+    /// The list, and each section once, are refused first.
+    @Test func whatABusyCollectorRefusesIsAskedAgain() async throws {
+        let script = RemoteScript(chunks: 2, bytes: 20_000)
+        try await serving({ head, count in
+            count.isMultiple(of: 2) ? .problem(429, "busy", detail: "full", headers: ["Retry-After": "0"]) : script.answer(head)
+        }) { server in
+            let fetch = try await fetch(server)
+            #expect(fetch.status == 0, "\(fetch.errors)")
+            #expect(try text() == script.text)
         }
     }
 

@@ -51,11 +51,7 @@ struct RunCommand: AsyncParsableCommand {
     static let logName = "ws1agent"
 
     private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
-        var settings = LogStore.Configuration(
-            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: logName)
-        settings.applicationVersion = DataSampler.version
-        settings.flushInterval = .seconds(configuration.lossWindow)
-        if !configuration.loggingEnabled { settings.level = nil }
+        let settings = LogStore.Configuration(configuration, applicationName: logName, applicationVersion: DataSampler.version)
         do throws(LogStoreError) { return try LogStore(settings) } catch {
             throw AgentError(DataSamplerError(.storage, error.message, cause: error))
         }

@@ -51,6 +51,7 @@ struct AgentSettings: Sendable {
         configuration.proxyURL = try layers[.proxy]?.text()
         configuration.offlineTimeAllowed = try layers[.offlineTimeAllowed]?.seconds(.offline)
         configuration.budgets = try Self.budgets(layers[.budgets])
+        configuration.logRetention = try Self.logRetention(layers[.logRetention])
     }
 
     private mutating func takeSwitches(_ layers: SettingLayers) throws(AgentError) {
@@ -79,7 +80,9 @@ struct AgentSettings: Sendable {
     /// What is left to check is what the library knows best: names, digests, addresses.
     private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
         do { try configuration.validate() } catch {
-            let checked: [SettingName] = [.collector, .proxy, .moduleIntervals, .disabledModules, .privacy, .budgets, .binaryDigest]
+            let checked: [SettingName] = [
+                .collector, .proxy, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention, .binaryDigest,
+            ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw AgentError(.usage, "\(origins): \(error.message)", cause: error)
         }
@@ -120,6 +123,25 @@ struct AgentSettings: Sendable {
             }
         }
         return budgets
+    }
+
+    private static func logRetention(_ given: GivenSetting?) throws(AgentError) -> LogRetention {
+        var retention = LogRetention()
+        guard let given else { return retention }
+        for (key, entry) in try given.table("{bytes: 50000000}") {
+            switch key {
+            case "bytes": retention.bytes = try wholeNumber(entry)
+            case "days": retention.days = try entry.number()
+            case "verboseRingBytes": retention.verboseRingBytes = try wholeNumber(entry)
+            default: throw entry.unknownKey(["bytes", "days", "verboseRingBytes"])
+            }
+        }
+        return retention
+    }
+
+    private static func wholeNumber(_ given: GivenSetting) throws(AgentError) -> Int {
+        guard let number = Int(exactly: try given.number()) else { throw given.wrong("a whole number of bytes") }
+        return number
     }
 
     private static func bytes(_ given: GivenSetting) throws(AgentError) -> UInt64 {

@@ -32,11 +32,12 @@ enum SettingName: String, CaseIterable, Sendable {
     case moduleIntervals = "module-intervals"
     case privacy
     case budgets
+    case logRetention = "log-retention"
 
     /// Whether only the file can say it.
     var isTable: Bool {
         switch self {
-        case .moduleIntervals, .privacy, .budgets: true
+        case .moduleIntervals, .privacy, .budgets, .logRetention: true
         default: false
         }
     }

@@ -50,23 +50,27 @@ struct LogRoutes: Sendable {
     // MARK: Content
 
     private func content(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["order"]))
+        let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["order", "label"]))
         let logs = try LogQuery(query, organization: exchange.person.organization)
-        let order: LogOrder
+        var form = LogForm(isCompressed: Self.acceptsGzip(exchange.request))
         switch query.text("order") {
-        case nil, "time": order = .time
-        case "number": order = .number
+        case nil, "time": form.order = .time
+        case "number": form.order = .number
         case .some(let text): throw Problem.invalidParameter("order", "is \(text); expected time or number.")
         }
-        let gzip = Self.acceptsGzip(exchange.request)
+        switch query.text("label") {
+        case nil: break
+        case "device": form.namesDevices = true
+        case .some(let text): throw Problem.invalidParameter("label", "is \(text); expected device.")
+        }
         guard let place = streams.take() else {
             throw Problem.busy("As many logs are being read as the collector reads at a time (\(streams.limit)).")
         }
-        let lines = try await archive.content(logs, order: order, gzip: gzip)
+        let lines = try await archive.content(logs, as: form)
         // What cannot be read is said while it still can be.
         let first = try await lines.next()
         var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store", .vary: "Accept-Encoding"]
-        if gzip { headers[.contentEncoding] = "gzip" }
+        if form.isCompressed { headers[.contentEncoding] = "gzip" }
         let logger = logger
         let body = ResponseBody { writer in
             defer { place.giveBack() }

@@ -31,6 +31,21 @@ package struct LogQuery: Equatable, Sendable {
     }
 }
 
+/// How lines are told.
+package struct LogForm: Equatable, Sendable {
+    package var order: LogOrder
+    /// As one gzip member.
+    package var isCompressed: Bool
+    /// Before each line, and a space: the id of the device it is of.
+    package var namesDevices: Bool
+
+    package init(order: LogOrder = .time, isCompressed: Bool = false, namesDevices: Bool = false) {
+        self.order = order
+        self.isCompressed = isCompressed
+        self.namesDevices = namesDevices
+    }
+}
+
 /// In which order lines of several devices, or of several processes of one, are told.
 package enum LogOrder: Sendable {
     /// By the devices' clocks.

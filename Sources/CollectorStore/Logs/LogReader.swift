@@ -10,7 +10,7 @@ package actor LogReader: LogContent {
     private let catalog: UploadCatalog
     private let filter: LogFilter
     private let matcher: LogLineMatcher
-    private let order: LogOrder
+    private let form: LogForm
     private let heldBytes: Int
     private let held = HeldText()
     private let compressor: GzipCompressor?
@@ -30,16 +30,18 @@ package actor LogReader: LogContent {
     package static let standardHeldBytes = 32 << 20
 
     init(
-        _ segments: [LogSegment], of query: LogQuery, order: LogOrder, gzip: Bool, catalog: UploadCatalog,
+        _ segments: [LogSegment], of query: LogQuery, as form: LogForm, catalog: UploadCatalog,
         heldBytes: Int = LogReader.standardHeldBytes
     ) throws(StoreError) {
         self.catalog = catalog
-        self.order = order
+        self.form = form
         self.heldBytes = heldBytes
         filter = query.lines
         matcher = LogLineMatcher(query.lines)
-        do throws(GzipError) { compressor = gzip ? try GzipCompressor() : nil } catch { throw StoreError(.overloaded, error.message) }
-        switch order {
+        do throws(GzipError) { compressor = form.isCompressed ? try GzipCompressor() : nil } catch {
+            throw StoreError(.overloaded, error.message)
+        }
+        switch form.order {
         case .time: waiting = segments.sorted { ($1.start, $1.key) < ($0.start, $0.key) }
         case .number: waiting = segments.sorted { $1.key < $0.key }
         }
@@ -58,6 +60,7 @@ package actor LogReader: LogContent {
                 try await openSegment(segment)
             }
             guard let cursor = open.first else { break }
+            if form.namesDevices { output.append(contentsOf: "\(cursor.key.device) ".utf8) }
             try cursor.write(to: &output)
             if cursor.head == nil {
                 open.swapAt(0, open.count - 1)
@@ -90,7 +93,7 @@ package actor LogReader: LogContent {
 
     private func isDue(_ segment: LogSegment) -> Bool {
         guard let head = open.first?.head else { return true }
-        return order == .time && segment.start <= head.time
+        return form.order == .time && segment.start <= head.time
     }
 
     private func openSegment(_ segment: LogSegment) async throws(StoreError) {

@@ -29,6 +29,7 @@ extension DataSamplerConfiguration {
                 "privacy names '\(name)': the classes are \(FieldClass.decidable.map(\.rawValue).sorted().joined(separator: ", "))")
         }
         try checkBudgets()
+        try checkLogRetention()
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw DataSamplerError(.invalidConfiguration, "expectedBinaryDigest is no SHA-256: it must be 64 hexadecimal digits")
         }
@@ -46,6 +47,17 @@ extension DataSamplerConfiguration {
         for (name, bytes) in [("sentBytesPerDay", budgets.sentBytesPerDay), ("writtenBytesPerDay", budgets.writtenBytesPerDay)]
         where bytes == 0 {
             throw DataSamplerError(.invalidConfiguration, "budgets.\(name) is 0: it must be 1 or more; nil is no budget")
+        }
+    }
+
+    private func checkLogRetention() throws(DataSamplerError) {
+        func refuse(_ name: String, _ value: some Any, _ wanted: String) -> DataSamplerError {
+            DataSamplerError(.invalidConfiguration, "logRetention.\(name) is \(value): it must be \(wanted)")
+        }
+        guard logRetention.bytes >= 1_000_000 else { throw refuse("bytes", logRetention.bytes, "1000000 or more") }
+        guard (1...3650).contains(logRetention.days) else { throw refuse("days", logRetention.days, "1 to 3650") }
+        guard logRetention.verboseRingBytes == 0 || logRetention.verboseRingBytes >= 100_000 else {
+            throw refuse("verboseRingBytes", logRetention.verboseRingBytes, "0, or 100000 or more")
         }
     }
 

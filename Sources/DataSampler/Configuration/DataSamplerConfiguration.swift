@@ -61,6 +61,8 @@ public struct DataSamplerConfiguration: Sendable {
     /// The log store to use, opened by the program before everything else; the data sampler sets its level and adds to what it scrubs, as the
     /// profile says, and does not close it. `nil`: one is opened in `<directory>/logs` by ``DataSampler/start()`` and closed by ``DataSampler/stop()``.
     public var logStore: LogStore?
+    /// What the log store keeps that is opened in `<directory>/logs`.
+    public var logRetention = LogRetention()
     /// Nothing is sampled, recorded or sent, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool
     /// Modules that stay off whatever the profile says, by name: built-in ones, or those of custom modules.
@@ -133,6 +135,23 @@ public struct DataSamplerConfiguration: Sendable {
         moduleIntervals = [:]
         builtInDetectors = Set(BuiltInDetector.allCases)
         detectors = []
+    }
+}
+
+/// What a device's log store keeps; the oldest segments go first, counted.
+public struct LogRetention: Equatable, Sendable {
+    /// Bytes on disk of what was logged at the level in force, 1,000,000 or more.
+    public var bytes: Int
+    /// How long after their last line segments are kept, 1 to 3,650.
+    public var days: Double
+    /// Bytes on disk of the ring that takes lines less severe than that level, for requests that ask for them: 100,000 or more, or 0: none.
+    public var verboseRingBytes: Int
+
+    /// The defaults: 50 MB, 14 days, 5 MB.
+    public init(bytes: Int = 50_000_000, days: Double = 14, verboseRingBytes: Int = 5_000_000) {
+        self.bytes = bytes
+        self.days = days
+        self.verboseRingBytes = verboseRingBytes
     }
 }
 

@@ -22,12 +22,10 @@ final class LogKeeper: Sendable {
             isOwn = false
             own = given.ownScrubbing
         } else {
-            var settings = LogStore.Configuration(
-                directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)",
-                applicationName: configuration.applicationIdentifier.isEmpty ? "ws1agent" : configuration.applicationIdentifier)
-            settings.applicationVersion = configuration.applicationVersion
-            settings.flushInterval = .seconds(configuration.lossWindow)
-            settings.level = configuration.loggingEnabled ? .information : nil
+            let settings = LogStore.Configuration(
+                configuration,
+                applicationName: configuration.applicationIdentifier.isEmpty ? "ws1agent" : configuration.applicationIdentifier,
+                applicationVersion: configuration.applicationVersion)
             do { store = try LogStore(settings) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
             isOwn = true
         }

@@ -10,8 +10,7 @@ package struct OfflineLogs {
     /// - Throws: `storageDamaged` where the profile cannot be read, so that nobody knows what must not be written; `storage`.
     package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
         let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
-        var store = LogStore.Configuration(
-            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: "ws1agent")
+        var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
         let isStopped = try Self.isStopped(configuration)
         store.level = LogCapture.level(
             settings.logging, command: nil, capture: nil, isStopped: settings.telemetryDisabled || isStopped)

@@ -64,6 +64,15 @@ final class CollectorClient: Sendable {
     /// Text of a log, piece by piece; it was whole if this returns.
     /// - Parameter receive: told pieces of any size, one at a time. What it throws ends the request and is thrown on.
     func content(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
+        var patience = BusyPatience()
+        while true {
+            do { return try await readContent(path, receive) } catch let error as LogCommandError {
+                try await pause(after: error, &patience)
+            }
+        }
+    }
+
+    private func readContent(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
         // Who takes the text bounds what is kept of it.
         let inflater = try GzipDecompressor(limits: InflateLimits(maximumBytes: .max - 1, maximumRatio: .max))
         let name = name
@@ -98,12 +107,22 @@ final class CollectorClient: Sendable {
     private func send(
         _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
     ) async throws(LogCommandError) -> Data {
-        let answer: TransportResponse
-        do throws(TransportError) { answer = try await transport.send(request(method, path, headers: headers, body: body)) } catch {
-            throw LogCommandError(error, peer: name)
+        var patience = BusyPatience()
+        while true {
+            let answer: TransportResponse
+            do throws(TransportError) { answer = try await transport.send(request(method, path, headers: headers, body: body)) } catch {
+                throw LogCommandError(error, peer: name)
+            }
+            guard let refusal = LogCommandError.refusal(answer, from: name) else { return answer.body }
+            try await pause(after: refusal, &patience)
         }
-        if let refusal = LogCommandError.refusal(answer, from: name) { throw refusal }
-        return answer.body
+    }
+
+    /// Waits as long as a busy collector asks.
+    /// - Throws: the error, where waiting is of no use or takes too long.
+    private func pause(after error: LogCommandError, _ patience: inout BusyPatience) async throws(LogCommandError) {
+        guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else { throw error }
+        do { try await Task.sleep(for: pause) } catch { throw LogCommandError(.tryAgain, "interrupted", cause: error) }
     }
 
     private func request(

@@ -31,14 +31,20 @@ extension LogCommandError {
                 .failed, "\(peer) does not know the access token (\(said)). Check --token-file; `ws1collector token` makes tokens")
         case 403:
             return LogCommandError(.failed, "\(peer) does not allow this with your access token (\(said)). Ask an administrator")
-        case 408, 429, 500...599: return LogCommandError(.tryAgain, "\(peer) cannot answer now: \(said). \(again(response))")
+        case 408, 429, 500...599:
+            return LogCommandError(
+                .tryAgain, "\(peer) cannot answer now: \(said). \(again(response))",
+                retryAfter: status == 429 || status == 503 ? wait(response) : nil)
         default: return LogCommandError(.failed, "\(peer) refused: \(said)")
         }
     }
 
+    private static func wait(_ response: TransportResponse) -> Duration? {
+        response.problem?.retryAfterMs.map { Duration.milliseconds($0) } ?? response.retryAfter
+    }
+
     private static func again(_ response: TransportResponse) -> String {
-        let wait = response.problem?.retryAfterMs.map { Duration.milliseconds($0) } ?? response.retryAfter
-        return wait.map { "Try again in \(max(1, $0.components.seconds)) s" } ?? "Try again later"
+        wait(response).map { "Try again in \(max(1, $0.components.seconds)) s" } ?? "Try again later"
     }
 
     /// Why there was no answer.

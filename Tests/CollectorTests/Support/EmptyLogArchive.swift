@@ -16,7 +16,7 @@ struct EmptyLogArchive: LogArchive {
     ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
 
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { ChunkPage(chunks: [], next: nil) }
-    func content(_ query: LogQuery, order: LogOrder, gzip: Bool) async throws(StoreError) -> any LogContent { EmptyLogContent() }
+    func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent { EmptyLogContent() }
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { throw Self.none }
     func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? { throw Self.none }
     func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] { [] }
