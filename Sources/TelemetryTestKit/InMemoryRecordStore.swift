@@ -99,7 +99,7 @@ package final class InMemoryRecordStore: RecordStore {
             entry.markBeforeLast = entry.mark
             entry.rowsBeforeLast = entry.rows.count
             for record in slice.records where record.rejection == nil {
-                guard let header = record.header else { continue }
+                guard let header = RecordHeader(scanning: record.bytes) else { continue }
                 entry.rows.append(StoredRecord(epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt))
             }
             if slice.mark.number > entry.mark.number || brokenRule == nil { entry.mark = slice.mark }

@@ -1,7 +1,8 @@
 import Foundation
 import WireModel
 
-/// How many things a batch request holds, counted on its bytes before it is decoded: two bytes on the wire can become hundreds in memory.
+/// What a batch request holds, found on its bytes before it is decoded: how many things - two bytes on the wire can become hundreds in memory -
+/// and where its records lie, which are most of it and stay bytes.
 struct BatchStructure: Equatable {
     static let maximumParts = 64
     static let maximumGaps = 4096
@@ -12,34 +13,79 @@ struct BatchStructure: Equatable {
     private(set) var gaps = 0
     private(set) var records = 0
     private(set) var counts = 0
+    /// In the body: part by part, the bytes of each record, and runs of all the other fields. No more records than are taken.
+    private var pieces: [Piece] = []
+    /// Fields beside the parts; of unknown ones no more than can be.
+    private var rest: [Range<Int>] = []
+
+    private struct Piece: Equatable {
+        var records: [Range<Int>] = []
+        var rest: [Range<Int>] = []
+    }
 
     /// Scans a serialized `BatchRequest`. `nil` where it is not protobuf.
     init?(scanning request: Data) {
         let whole = request.withUnsafeBytes { bytes -> Bool in
             var scanner = ProtobufScanner(bytes)
+            var start = 0
             while let field = scanner.next() {
-                guard field.number == 1 else { continue }
+                defer { start = scanner.position }
+                guard field.number == 1 else {
+                    if rest.count < Self.maximumCounts { rest.append(start..<scanner.position) }
+                    continue
+                }
                 guard case .bytes(let range) = field.value else { return false }
                 parts += 1
-                guard scan(part: UnsafeRawBufferPointer(rebasing: bytes[range])) else { return false }
+                guard scan(part: UnsafeRawBufferPointer(rebasing: bytes[range]), at: range.lowerBound) else { return false }
             }
             return scanner.isAtEnd
         }
         guard whole else { return nil }
     }
 
-    private mutating func scan(part: UnsafeRawBufferPointer) -> Bool {
+    private mutating func scan(part: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         var scanner = ProtobufScanner(part)
+        var piece = Piece()
+        var restStart = 0
+        var start = 0
         while let field = scanner.next() {
             switch (field.number, field.value) {
             case (7, _): gaps += 1
             case (8, .bytes(let range)):
                 guard scan(totals: UnsafeRawBufferPointer(rebasing: part[range])) else { return false }
-            case (9, _): records += 1
-            default: continue
+            case (9, .bytes(let range)):
+                records += 1
+                guard records <= Self.maximumRecords else { break }
+                piece.records.append((offset + range.lowerBound)..<(offset + range.upperBound))
+                if restStart < start { piece.rest.append((offset + restStart)..<(offset + start)) }
+                restStart = scanner.position
+            default: break
             }
+            start = scanner.position
         }
+        if restStart < start { piece.rest.append((offset + restStart)..<(offset + start)) }
+        if parts <= Self.maximumParts { pieces.append(piece) }
         return scanner.isAtEnd
+    }
+
+    /// The request of the body that was scanned. Its records are slices of the body: what is most of a request is not copied.
+    /// - Throws: `WireError` where a field holds what its type does not allow.
+    func decode(_ body: Data) throws(WireError) -> WireBatchRequest {
+        var request = try WireBatchRequest.decode(envelope(of: body))
+        for (position, piece) in pieces.enumerated() {
+            request.parts[position].records = piece.records.map { body.slice($0) }
+        }
+        return request
+    }
+
+    /// The request without its records.
+    private func envelope(of body: Data) -> Data {
+        body.withUnsafeBytes { bytes in
+            var envelope = ProtobufWriter(reserving: 512)
+            for piece in pieces { envelope.present(field: 1, pieces: piece.rest.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) }) }
+            for range in rest { envelope.raw(UnsafeRawBufferPointer(rebasing: bytes[range])) }
+            return Data(envelope.written)
+        }
     }
 
     private mutating func scan(totals: UnsafeRawBufferPointer) -> Bool {

@@ -36,7 +36,8 @@ struct IngestRoutes: Sendable {
                 throw Problem.malformed("The body of \(body.count) bytes is not a BatchRequest.")
             }
             if let problem = structure.problem { throw problem }
-            let request = try decode(WireBatchRequest.self, body)
+            let request: WireBatchRequest
+            do throws(WireError) { request = try structure.decode(body) } catch { throw Problem.malformed(error.message) }
             let batch = try IncomingBatch(request)
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: exchange.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {

@@ -46,10 +46,9 @@ struct NewestState {
 
     private static func newest<Value>(of part: BatchPart, kind: WireRecordKind, decode: (Data) -> Value?) -> Value? {
         for record in part.records.reversed() {
-            guard let header = RecordHeader(scanning: record), header.kind == kind.rawValue, let value = decode(header.body(of: record))
-            else {
-                continue
-            }
+            guard let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) }), envelope.kind == kind.rawValue,
+                let value = decode(record.slice(envelope.body))
+            else { continue }
             return value
         }
         return nil

@@ -41,10 +41,10 @@ extension DayFile {
         var kinds: UInt64 = 0
         for record in slice.records where record.rejection == nil {
             stored.append(record.bytes)
-            guard let header = record.header else { continue }
-            earliest = min(earliest, header.wallTime)
-            latest = max(latest, header.wallTime)
-            kinds |= Self.kindBit(header.kind)
+            guard let envelope = record.envelope else { continue }
+            earliest = min(earliest, envelope.wallTime)
+            latest = max(latest, envelope.wallTime)
+            kinds |= Self.kindBit(envelope.kind)
         }
         let statement = try connection.cached(
             """

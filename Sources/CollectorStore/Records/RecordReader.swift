@@ -75,7 +75,7 @@ actor RecordReader {
         var records: [StoredRecord] = []
         records.reserveCapacity(ranges.count)
         for range in ranges.reversed() {
-            let bytes = Data(slice.records[(slice.records.startIndex + range.lowerBound)..<(slice.records.startIndex + range.upperBound)])
+            let bytes = Data(slice.records.slice(range))
             guard let header = RecordHeader(scanning: bytes) else {
                 throw file.corrupt("a record of the slice from \(slice.first) of chain \(chain.id) has no envelope")
             }

@@ -127,9 +127,8 @@ struct StreamVerification {
                 case .rejected(let rejection): mark.rejected[rejection.reason, default: 0] += 1
                 case .record(let range):
                     stored += 1
-                    let start = slice.records.startIndex
-                    let header = RecordHeader(scanning: slice.records[(start + range.lowerBound)..<(start + range.upperBound)])
-                    if header?.number != number, misplaced == nil {
+                    let envelope = slice.records.slice(range).withUnsafeBytes { RecordEnvelope(scanning: $0) }
+                    if envelope?.number != number, misplaced == nil {
                         misplaced = .init(number: number, message: "the record's envelope does not say its number")
                     }
                 }

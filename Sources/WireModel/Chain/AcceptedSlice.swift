@@ -39,15 +39,15 @@ package struct AcceptedRecord: Equatable, Sendable {
     package let bytes: Data
     /// `nil` where the record is stored.
     package let rejection: RejectReason?
-    /// The envelope's header; `nil` where the envelope is malformed.
-    package let header: RecordHeader?
+    /// `nil` where it is malformed.
+    package let envelope: RecordEnvelope?
 
     init(number: UInt64, bytes: Data, maximumBytes: Int) {
         self.number = number
         self.bytes = bytes
-        let header = RecordHeader(scanning: bytes)
-        self.header = header
+        let envelope = bytes.withUnsafeBytes { RecordEnvelope(scanning: $0) }
+        self.envelope = envelope
         rejection =
-            bytes.count > maximumBytes ? .recordTooLarge : header?.number != number ? .malformedEnvelope : nil
+            bytes.count > maximumBytes ? .recordTooLarge : envelope?.number != number ? .malformedEnvelope : nil
     }
 }

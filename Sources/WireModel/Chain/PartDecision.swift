@@ -26,7 +26,8 @@ package enum PartDecision: Equatable, Sendable {
         var position = part.first - 1
         var linkAtMark: ChainLink? = position == mark.number ? running : nil
         var gaps = part.gaps[...]
-        var records = part.records[...]
+        var next = 0
+        slice.records.reserveCapacity(part.records.count)
         while position < part.last {
             if let gap = gaps.first, gap.first == position + 1 {
                 gaps.removeFirst()
@@ -36,7 +37,8 @@ package enum PartDecision: Equatable, Sendable {
                     slice.gaps.append(Gap(first: max(gap.first, mark.number + 1), last: gap.last, reason: gap.reason, link: gap.link))
                 }
             } else {
-                let record = records.removeFirst()
+                let record = part.records[next]
+                next += 1
                 running = running.appending(record)
                 position += 1
                 if position > mark.number {

@@ -10,7 +10,7 @@ package struct ProtobufScanner {
 
     private let bytes: UnsafeRawBufferPointer
     /// Behind the last field that was walked over.
-    private(set) var position = 0
+    package private(set) var position = 0
     private var failed = false
 
     /// The buffer must outlive the scanner.

@@ -2,12 +2,12 @@ import FoundationEssentials
 
 /// Appends protobuf fields; zero and empty values are left out, as proto3 does.
 ///
-/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change, and for fields
-/// that the privacy filter replaces; every other message goes through swift-protobuf.
-struct ProtobufWriter {
-    private(set) var written: [UInt8] = []
+/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not change, for fields that
+/// the privacy filter replaces, and for what a batch holds beside its records; every other message goes through swift-protobuf.
+package struct ProtobufWriter {
+    package private(set) var written: [UInt8] = []
 
-    init(reserving capacity: Int) {
+    package init(reserving capacity: Int) {
         written.reserveCapacity(capacity)
     }
 
@@ -48,8 +48,15 @@ struct ProtobufWriter {
         withUnsafeBytes(of: value.bitPattern.littleEndian) { written.append(contentsOf: $0) }
     }
 
+    /// A message whose fields are serialized already, in several pieces.
+    package mutating func present(field: Int, pieces: [UnsafeRawBufferPointer]) {
+        append(UInt64(field << 3 | 2))
+        append(UInt64(pieces.reduce(0) { $0 + $1.count }))
+        for piece in pieces { written.append(contentsOf: piece) }
+    }
+
     /// Fields that are serialized already.
-    mutating func raw(_ fields: UnsafeRawBufferPointer) {
+    package mutating func raw(_ fields: UnsafeRawBufferPointer) {
         written.append(contentsOf: fields)
     }
 
