@@ -111,7 +111,7 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
-                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, logging,
+                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, crypto, logging,
             ]),
         target(
             "CollectorCommands",

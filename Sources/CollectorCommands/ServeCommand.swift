@@ -37,7 +37,7 @@ struct ServeCommand: AsyncParsableCommand {
             logs.quotaBytes = settings.logQuotaBytes
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let server = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry, archive: archive,
+                store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
                 settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in

@@ -34,8 +34,10 @@ package protocol LogArchive: Sendable {
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion
 
     /// Deletes it. A chunk that was deleted is not taken again.
-    /// - Parameter confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any more.
-    func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion?
+    /// - Parameters:
+    ///   - confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any more.
+    ///   - actor: who does it, for the audit trail, which is told for every organization whose logs go.
+    func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion?
 
     /// By organization and application.
     /// - Parameter organization: `nil` for all.

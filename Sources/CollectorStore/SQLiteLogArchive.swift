@@ -91,8 +91,8 @@ package final class SQLiteLogArchive: LogArchive {
         try await catalog.deletion(query)
     }
 
-    package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
-        try await catalog.delete(query, confirmation: confirmation)
+    package func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion? {
+        try await catalog.delete(query, confirmation: confirmation, by: actor)
     }
 
     package func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] {

@@ -198,7 +198,7 @@ import WireModel
         for seconds in [60, 600, 600] as [Int64] {
             _ = try await registry.issue(
                 NewCommand(
-                    device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000, issuer: "x",
+                    device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000, issuer: .commandLine,
                     idempotencyKey: nil, request: Data()), organization: nil)
         }
         let row = try #require(try await registry.device(device.deviceID, organization: nil))

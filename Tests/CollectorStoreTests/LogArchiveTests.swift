@@ -73,7 +73,7 @@ import WireModel
         #expect(newest.upload == uploads[1])
         let query = LogQuery(chunks: [newest.id])
         let plan = try await archive.deletion(query)
-        #expect(try await archive.delete(query, confirmation: plan.confirmation) == plan)
+        #expect(try await archive.delete(query, confirmation: plan.confirmation, by: .commandLine) == plan)
         clock.advance(days: 59)
         for upload in uploads { #expect(try await archive.standing(of: upload, from: device.row.id).phase == .complete) }
         clock.advance(days: 2)

@@ -147,7 +147,8 @@ import WireModel
         let registry = try open(directory)
         _ = try await registry.issue(
             NewCommand(
-                device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5, issuer: "x", idempotencyKey: nil,
+                device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5, issuer: .commandLine,
+                idempotencyKey: nil,
                 request: Data()), organization: "west")
         let device = try #require(try await registry.device(Self.device, organization: nil))
         #expect(registry.openCommands(of: device, at: ManualStoreClock.start).map(\.enrollmentID) == [Data()])

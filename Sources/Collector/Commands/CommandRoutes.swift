@@ -76,7 +76,7 @@ struct CommandRoutes: Sendable {
                 throw Problem.forbidden("A wipe needs the role \(document.role); the token has the role \(person.role).")
             }
             let new = NewCommand(
-                device: device.id, action: document.action, expires: document.expires, issuer: person.name, idempotencyKey: key,
+                device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person), idempotencyKey: key,
                 request: body)
             let issued: (row: CommandRow, isNew: Bool)
             do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
@@ -96,12 +96,7 @@ struct CommandRoutes: Sendable {
         }
     }
 
-    private func known(_ exchange: Exchange) async throws -> DeviceRow {
-        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
-            let device = try await registry.device(id, organization: exchange.person.organization)
-        else { throw Problem.noDevice }
-        return device
-    }
+    private func known(_ exchange: Exchange) async throws -> DeviceRow { try await registry.known(exchange) }
 }
 
 extension CommandPosition {

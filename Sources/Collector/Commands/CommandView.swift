@@ -33,10 +33,11 @@ struct CommandView: Encodable {
         detail = row.status.detail.isEmpty ? nil : row.status.detail
         updatedAt = row.updated.map(Timestamp.text)
         deviceInformation = try row.status.information.map(MessageView.json)
-        (kind, arguments) = Self.action(row.command.action)
+        kind = row.command.action?.kind ?? "unknown"
+        arguments = .object(Self.arguments(of: row.command.action))
     }
 
-    private static func action(_ action: WireCommand.OneOf_Action?) -> (String, JSONValue) {
+    private static func arguments(of action: WireCommand.OneOf_Action?) -> [String: JSONValue] {
         switch action {
         case .requestLogs(let request):
             var fields: [String: JSONValue] = [
@@ -49,20 +50,12 @@ struct CommandView: Encodable {
             if request.maximumBytes > 0 { fields["maximumBytes"] = .unsigned(request.maximumBytes) }
             if !request.categories.isEmpty { fields["categories"] = .array(request.categories.map { .text($0) }) }
             if !request.text.isEmpty { fields["text"] = .text(request.text) }
-            return ("request-logs", .object(fields))
-        case .cancel(let cancel): return ("cancel", .object(["command": .text(CommandID(cancel.commandID)?.description ?? "")]))
-        case .sendBeacon: return ("send-beacon", .object([:]))
-        case .queryDeviceInformation: return ("query-device-information", .object([:]))
-        case .reloadProfile: return ("reload-profile", .object([:]))
+            return fields
+        case .cancel(let cancel): return ["command": .text(CommandID(cancel.commandID)?.description ?? "")]
+        case .sendBeacon, .queryDeviceInformation, .reloadProfile, nil: return [:]
         case .changeLogLevel(let change):
-            return (
-                "change-log-level",
-                .object([
-                    "level": .text(EnumName.logLevel.name(change.level)), "durationSeconds": .integer(Int64(change.durationSeconds)),
-                ])
-            )
-        case .wipe(let wipe): return ("wipe", .object(wipe.reason.isEmpty ? [:] : ["reason": .text(wipe.reason)]))
-        case nil: return ("unknown", .object([:]))
+            return ["level": .text(EnumName.logLevel.name(change.level)), "durationSeconds": .integer(Int64(change.durationSeconds))]
+        case .wipe(let wipe): return wipe.reason.isEmpty ? [:] : ["reason": .text(wipe.reason)]
         }
     }
 }

@@ -24,7 +24,11 @@ package protocol DeviceRegistry: Sendable {
 
     /// Devices in the order of their ids. - Parameter organization: `nil` for all.
     func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage
+    /// Devices that match, in the order asked for. - Parameter position: an earlier page's `next`.
+    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow?
+    /// Which other devices are, or may be, the same machine.
+    func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage
 
     /// Whether what was opened is still there.
     func readiness() async -> StoreReadiness

@@ -13,6 +13,7 @@ package struct CollectorResponder: HTTPResponder {
     private let registry: any DeviceRegistry
     private let identity: CollectorIdentity
     private let clock: @Sendable () -> Int64
+    private let finish = AnswerFinish()
 
     init(routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, clock: @escaping @Sendable () -> Int64) {
         self.routes = routes
@@ -24,7 +25,7 @@ package struct CollectorResponder: HTTPResponder {
     package func respond(to request: Request, context: Context) async throws -> Response {
         var response: Response
         do {
-            response = try await answer(request)
+            response = try await finish.finish(try await answer(request), to: request)
         } catch let problem as Problem {
             response = problem.response
             if problem.status == 405 { response.headers[.allow] = allowed(at: request.uri.path).joined(separator: ", ") }

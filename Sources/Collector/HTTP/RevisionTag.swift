@@ -5,7 +5,12 @@ struct RevisionTag: Equatable {
     let text: String
 
     init(_ revision: UInt64) {
-        text = "\"\(revision)\""
+        self.init(text: "\"\(revision)\"")
+    }
+
+    /// - Parameter text: with its quotes.
+    init(text: String) {
+        self.text = text
     }
 
     /// Whether a field with a list of tags, or `*`, names it; a weak tag compares as a strong one.

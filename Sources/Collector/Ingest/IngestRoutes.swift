@@ -48,7 +48,8 @@ struct IngestRoutes: Sendable {
                 device.id,
                 DeviceSight(
                     at: exchange.now, beacon: newest.beacon, identity: newest.identity,
-                    expectedBeaconSeconds: Self.schedule(request, newest.beacon)))
+                    expectedBeaconSeconds: Self.schedule(request, newest.beacon),
+                    profileRevision: request.profileRevision > 0 ? request.profileRevision : nil))
             if !newest.commandResults.isEmpty {
                 commandRegistry.noteResults(newest.commandResults, of: device.id, at: exchange.now)
             }

@@ -28,7 +28,7 @@ struct LogRoutes: Sendable {
     private func list(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["limit", "cursor"]))
         let page = try await archive.chunks(
-            try LogQuery(query, organization: exchange.person.organization), below: try query.numberCursor(), limit: try query.limit())
+            try await logQuery(exchange, query), below: try query.numberCursor(), limit: try query.limit())
         return try Page(items: page.chunks.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
     }
 
@@ -40,19 +40,27 @@ struct LogRoutes: Sendable {
 
     private func uploads(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: ["limit"])
-        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
-            let device = try await registry.device(id, organization: exchange.person.organization)
-        else { throw Problem.noDevice }
+        let device = try await registry.known(exchange)
         let rows = try await archive.uploads(of: device.id, command: nil, limit: try query.limit())
         return try Page(items: rows.map(UploadView.init), next: nil).response()
+    }
+
+    /// What is asked for, cut to the organization; a device's predecessors are asked for with it.
+    private func logQuery(_ exchange: Exchange, _ query: QueryParameters) async throws -> LogQuery {
+        let organization = try exchange.person.organization
+        var logs = try LogQuery(query, organization: organization)
+        if let id = logs.device, let device = try await registry.device(id, organization: organization), device.predecessor != nil {
+            logs.predecessors = try await registry.lineage(of: device).predecessors
+        }
+        return logs
     }
 
     // MARK: Content
 
     private func content(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: LogQuery.parameters.union(["order", "label"]))
-        let logs = try LogQuery(query, organization: exchange.person.organization)
-        var form = LogForm(isCompressed: Self.acceptsGzip(exchange.request))
+        let logs = try await logQuery(exchange, query)
+        var form = LogForm(isCompressed: exchange.request.acceptsGzip)
         switch query.text("order") {
         case nil, "time": form.order = .time
         case "number": form.order = .number
@@ -88,20 +96,12 @@ struct LogRoutes: Sendable {
         return Response(status: .ok, headers: headers, body: body)
     }
 
-    static func acceptsGzip(_ request: Request) -> Bool {
-        (request.headers[.acceptEncoding] ?? "").split(separator: ",").contains { part in
-            let words = part.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
-            guard words.first == "gzip" || words.first == "*" else { return false }
-            return !words.dropFirst().contains { $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0 }
-        }
-    }
-
     // MARK: Deleting
 
     private func delete(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
         let person = try exchange.person
-        var logs = try LogQuery(query, organization: person.organization)
+        var logs = try await logQuery(exchange, query)
         if let text = query.text("olderThanDays") {
             guard let days = Int64(text), (1...36_500).contains(days) else {
                 throw Problem.invalidParameter("olderThanDays", "is \(text); expected 1 to 36500.")
@@ -112,11 +112,8 @@ struct LogRoutes: Sendable {
         guard let confirmation = query.text("confirm") else {
             return try LogDeletionView(try await archive.deletion(logs), isDone: false).response()
         }
-        guard let deleted = try await archive.delete(logs, confirmation: confirmation) else {
-            throw Problem(
-                status: 409, code: "confirmation-outdated", title: "Confirmation outdated",
-                detail: "This is not what would be deleted now. Ask again without `confirm`, and confirm what that tells.", retryable: false
-            )
+        guard let deleted = try await archive.delete(logs, confirmation: confirmation, by: AuditActor(person)) else {
+            throw Problem.confirmationOutdated
         }
         logger.notice(
             "logs deleted",

@@ -13,8 +13,16 @@ package protocol ProfileRegistry: Sendable {
     func profileRevisions(organization: String, application: String?, below revision: UInt64?, limit: Int) async throws(StoreError)
         -> ProfilePage
     /// Makes a new revision. - Parameter expected: the scope's newest one as the caller knows it, 0 for none; `nil`: whatever it is.
-    func putProfile(_ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, author: String) async throws(ProfileError)
+    func putProfile(_ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor) async throws(ProfileError)
         -> ProfileRow
+    /// Makes a new revision of an earlier one's profile. - Returns: `nil` where the scope has no such revision.
+    func rollBackProfile(_ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor) async throws(ProfileError)
+        -> ProfileRow?
+    /// Checks a profile as `putProfile` does, and tells what devices would get by it; nothing is changed.
+    /// - Parameter application: whose devices; only where the profile is the organization's.
+    func previewProfile(_ profile: WireProfile, _ scope: ProfileScope, application: String) async throws(ProfileError) -> WireProfile
+    /// How many devices run which revision.
+    func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption]
 }
 
 extension CollectorRegistry: ProfileRegistry {}

@@ -49,10 +49,10 @@ struct ProfileRoutes: Sendable {
         let person = try exchange.person
         return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
-            let expected = try await self.expected(exchange, scope)
+            let expected = try await profiles.expectedRevision(exchange, scope)
             let row: ProfileRow
             do throws(ProfileError) {
-                row = try await profiles.putProfile(profile, scope, expected: expected, author: person.name)
+                row = try await profiles.putProfile(profile, scope, expected: expected, by: AuditActor(person))
             } catch {
                 throw Problem.ofProfile(error)
             }
@@ -68,17 +68,6 @@ struct ProfileRoutes: Sendable {
         }
     }
 
-    /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
-    private func expected(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
-        let headers = exchange.request.headers
-        guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
-        let newest = try await profiles.profile(scope, revision: nil)?.revision ?? 0
-        if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
-        if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
-        // Looked at again when it is put: it must not have changed in between.
-        return newest
-    }
-
     private func revisions(_ exchange: Exchange) async throws -> Response {
         let scope = try scope(exchange)
         let query = try QueryParameters(exchange.request, known: ["application", "limit", "cursor"])
@@ -88,17 +77,37 @@ struct ProfileRoutes: Sendable {
         return try Page(items: try page.revisions.map(ProfileView.init), next: page.next.map { String($0) }).response()
     }
 
-    /// Another organization is not there.
     private func scope(_ exchange: Exchange) throws -> ProfileScope {
-        let scope = ProfileScope(
-            organization: exchange.parameters["organization"] ?? "", application: exchange.parameters["app"] ?? "")
-        if let own = try exchange.person.organization, own != scope.organization { throw Problem.noProfile }
-        return scope
+        ProfileScope(organization: try exchange.organization, application: exchange.parameters["app"] ?? "")
+    }
+}
+
+extension Exchange {
+    /// The one in the path of a profile; another than the person's is not there.
+    var organization: String {
+        get throws {
+            let named = parameters["organization"] ?? ""
+            if let own = try person.organization, own != named { throw Problem.noProfile }
+            return named
+        }
+    }
+}
+
+extension ProfileRegistry {
+    /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
+    func expectedRevision(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
+        let headers = exchange.request.headers
+        guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
+        let newest = try await profile(scope, revision: nil)?.revision ?? 0
+        if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
+        if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
+        // Looked at again when it is put: it must not have changed in between.
+        return newest
     }
 }
 
 extension QueryParameters {
-    fileprivate func revision(_ name: String) throws -> UInt64? {
+    func revision(_ name: String) throws -> UInt64? {
         try text(name).map { text in
             guard let revision = UInt64(text), revision >= 1, revision <= UInt64(Int64.max) else {
                 throw Problem.invalidParameter(name, "is \(text); expected a revision's number.")

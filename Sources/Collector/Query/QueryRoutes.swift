@@ -15,34 +15,11 @@ struct QueryRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/api/v1/devices", .person(.viewer), handle: devices),
-            Route(.get, "/api/v1/devices/{device}", .person(.viewer), handle: device),
             Route(.get, "/api/v1/devices/{device}/beacons", .person(.viewer), handle: beacons),
             Route(.get, "/api/v1/devices/{device}/samples", .person(.viewer), handle: samples),
             Route(.get, "/api/v1/devices/{device}/balance", .person(.viewer), handle: balance),
             Route(.get, "/api/v1/events", .person(.viewer), handle: events),
         ]
-    }
-
-    // MARK: Devices
-
-    private func devices(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: ["limit", "cursor", "test"])
-        let (limit, withTest) = (try query.limit(), try query.flag("test"))
-        var after = try query.cursor().map { $0.device.description }
-        var items: [DeviceView] = []
-        repeat {
-            let page = try await registry.devices(organization: exchange.person.organization, after: after, limit: limit - items.count)
-            for device in page.devices where withTest || !device.test { items.append(try DeviceView(device, now: exchange.now)) }
-            after = page.next
-        } while after != nil && items.count < limit
-        let next = after.flatMap { DeviceID($0) }.map { PageCursor(device: $0, before: nil).text }
-        return try Page(items: items, next: next).response()
-    }
-
-    private func device(_ exchange: Exchange) async throws -> Response {
-        _ = try QueryParameters(exchange.request, known: [])
-        return try DeviceView(try await known(exchange), now: exchange.now).response()
     }
 
     private func balance(_ exchange: Exchange) async throws -> Response {
@@ -53,12 +30,7 @@ struct QueryRoutes: Sendable {
         return try BalanceReport([(device.id, balances)]).response()
     }
 
-    private func known(_ exchange: Exchange) async throws -> DeviceRow {
-        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
-            let device = try await registry.device(id, organization: exchange.person.organization)
-        else { throw Problem.noDevice }
-        return device
-    }
+    private func known(_ exchange: Exchange) async throws -> DeviceRow { try await registry.known(exchange) }
 
     // MARK: Records
 

@@ -8,54 +8,16 @@ struct Page<Item: Encodable>: Encodable {
     var items: [Item]
     /// The `cursor` of the next page; `null` at the end.
     var next: String?
+    /// Of all pages together; absent where that is not counted.
+    var total: Int?
 
-    private enum Key: CodingKey { case items, next }
+    private enum Key: CodingKey { case items, next, total }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(items, forKey: .items)
         try container.encode(next, forKey: .next)
-    }
-}
-
-struct DeviceView: Encodable {
-    var id: String
-    var organization: String
-    var name: String
-    var state: String
-    var agentVersion: String
-    var application: String
-    var test: Bool
-    var createdAt: String
-    var enrolledAt: String
-    var revokedAt: String?
-    var leftAt: String?
-    var lastSeenAt: String?
-    var lastBeaconAt: String?
-    /// The schedule `state` is derived from.
-    var expectedBeaconSeconds: UInt32?
-    var operatingSystem: JSONValue?
-    var beacon: JSONValue?
-    var identity: JSONValue?
-
-    init(_ device: DeviceRow, now: Int64) throws {
-        id = device.id.description
-        organization = device.organization
-        name = device.name
-        state = ReportingState(of: device, at: now).rawValue
-        agentVersion = device.agentVersion
-        application = device.application
-        test = device.test
-        createdAt = Timestamp.text(device.created)
-        enrolledAt = Timestamp.text(device.enrolled)
-        revokedAt = device.revoked.map(Timestamp.text)
-        leftAt = device.left.map(Timestamp.text)
-        lastSeenAt = device.lastSeen.map(Timestamp.text)
-        lastBeaconAt = device.lastBeacon.map(Timestamp.text)
-        expectedBeaconSeconds = device.expectedBeaconSeconds.flatMap { $0 > 0 ? $0 : nil }
-        operatingSystem = try MessageView.json(device.operatingSystem)
-        beacon = try device.beacon.map(MessageView.json)
-        identity = try device.identity.map(MessageView.json)
+        try container.encodeIfPresent(total, forKey: .total)
     }
 }
 

@@ -44,7 +44,8 @@ package struct CollectorServer: Sendable {
 
     package init(
         store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
-        archive: any LogArchive, settings: Settings = Settings(), logger: Logger, clock: @escaping @Sendable () -> Int64
+        administration: any Administration, archive: any LogArchive, settings: Settings = Settings(), logger: Logger,
+        clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
@@ -57,6 +58,11 @@ package struct CollectorServer: Sendable {
                 store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader, logger: logger
             ).routes
             + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
+            + ProfileRevisionRoutes(profiles: profiles, registry: registry, reader: reader, logger: logger).routes
+            + DeviceRoutes(registry: registry, administration: administration, archive: archive, reader: reader, logger: logger).routes
+            + OrganizationRoutes(administration: administration, reader: reader, logger: logger).routes
+            + TokenRoutes(administration: administration, reader: reader, logger: logger).routes
+            + AuditRoutes(administration: administration).routes
             + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
             + LogRoutes(archive: archive, registry: registry, streams: StreamLimit(settings.logStreams), logger: logger).routes
             + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes

@@ -49,14 +49,14 @@ package struct NewCommand: Equatable, Sendable {
     /// Its action; id, expiry and enrollment are set when it is issued.
     package var action: WireCommand.OneOf_Action
     package var expires: Int64
-    package var issuer: String
+    package var issuer: AuditActor
     /// With it, the same request issues one command however often it comes.
     package var idempotencyKey: String?
     /// What was asked for, byte for byte, so that a key that is used for something else is noticed.
     package var request: Data
 
     package init(
-        device: DeviceID, action: WireCommand.OneOf_Action, expires: Int64, issuer: String, idempotencyKey: String?, request: Data
+        device: DeviceID, action: WireCommand.OneOf_Action, expires: Int64, issuer: AuditActor, idempotencyKey: String?, request: Data
     ) {
         self.device = device
         self.action = action
@@ -64,6 +64,21 @@ package struct NewCommand: Equatable, Sendable {
         self.issuer = issuer
         self.idempotencyKey = idempotencyKey
         self.request = request
+    }
+}
+
+extension WireCommand.OneOf_Action {
+    /// Its name, as people say it.
+    package var kind: String {
+        switch self {
+        case .requestLogs: "request-logs"
+        case .cancel: "cancel"
+        case .sendBeacon: "send-beacon"
+        case .queryDeviceInformation: "query-device-information"
+        case .reloadProfile: "reload-profile"
+        case .changeLogLevel: "change-log-level"
+        case .wipe: "wipe"
+        }
     }
 }
 

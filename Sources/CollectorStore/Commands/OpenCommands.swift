@@ -67,6 +67,9 @@ final class OpenCommands: Sendable {
         }
     }
 
+    /// Forgets all commands of a device that nothing reaches any more.
+    func forget(_ device: DeviceID) { state.withLock { $0.replace(device, by: []) } }
+
     /// Forgets the commands of a device's other enrollments.
     func forget(_ device: DeviceID, but enrollmentID: Data) {
         state.withLock { state in

@@ -9,7 +9,11 @@ struct ChunkCondition {
 
     init(_ query: LogQuery, runs: Bool = false) {
         if let organization = query.organization { add("c.organization = ?", organization) }
-        if let device = query.device { add("c.device = ?", device.data) }
+        if let device = query.device {
+            let devices = [device] + query.predecessors
+            terms.append("c.device IN (\(devices.map { _ in "?" }.joined(separator: ", ")))")
+            values += devices.map(\.data)
+        }
         if let application = query.application { add("c.application = ?", application) }
         // A chunk of lines of more than one type may hold what is asked for.
         if let type = query.type { add("c.type IN (0, ?)", type.wire.rawValue) }

@@ -6,6 +6,8 @@ package struct LogQuery: Equatable, Sendable {
     /// `nil`: all that the asker may see.
     package var organization: String?
     package var device: DeviceID?
+    /// Devices whose logs are asked for with those of `device`.
+    package var predecessors: [DeviceID] = []
     package var application: String?
     package var type: LogType?
     /// Those of test devices, too.

@@ -142,7 +142,7 @@ extension UploadCatalog {
 
     /// Deletes what the confirmation tells of, and remembers that it was here.
     /// - Returns: `nil` where that is not what there is any more; nothing is deleted then.
-    func delete(_ query: LogQuery, confirmation: String) throws(StoreError) -> LogDeletion? {
+    func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
         let now = clock.now()
         let condition = ChunkCondition(query)
         let deleted: (plan: LogDeletion, paths: [String])? = try transaction { () throws(SQLiteError) in
@@ -171,6 +171,16 @@ extension UploadCatalog {
                 try forget.run()
             }
             for (key, freed) in freed { try count(key, chunks: -freed.chunks, rawBytes: -freed.rawBytes, at: now) }
+            for (organization, keys) in Dictionary(grouping: freed, by: \.key.organization) {
+                try AuditTable(connection: connection).append(
+                    AuditEntry(
+                        .logsDelete, by: actor, organization: organization, subject: query.device?.description ?? "",
+                        detail: [
+                            "applications": Set(keys.map(\.key.application)).sorted().joined(separator: " "),
+                            "chunks": "\(keys.reduce(0) { $0 + $1.value.chunks })",
+                            "rawBytes": "\(keys.reduce(0) { $0 + $1.value.rawBytes })",
+                        ]), at: now)
+            }
             return (plan, paths)
         }
         guard let deleted else { return nil }

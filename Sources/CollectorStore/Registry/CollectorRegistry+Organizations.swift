@@ -5,9 +5,11 @@ extension CollectorRegistry {
     }
 
     /// With a privacy key of its own and the profile of a new organization.
-    /// - Parameter name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file names.
+    /// - Parameters:
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file names.
+    ///   - actor: who does it, for the audit trail.
     /// - Throws: `.invalid` for another name, `.conflict` where it is there already.
-    package func createOrganization(_ name: String) async throws(StoreError) {
+    package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) async throws(StoreError) {
         let isPlain = name.utf8.allSatisfy { byte in
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
@@ -20,6 +22,6 @@ extension CollectorRegistry {
             throw StoreError(
                 .invalid, "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit.")
         }
-        try await database.createOrganization(name)
+        try await database.createOrganization(name, by: actor)
     }
 }

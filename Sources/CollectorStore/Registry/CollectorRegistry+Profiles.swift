@@ -35,10 +35,26 @@ extension CollectorRegistry {
     /// Makes a new revision, checked as a device will check it. The privacy key is neither taken nor given.
     /// - Parameters:
     ///   - expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
-    ///   - author: who does it, for the list of revisions.
+    ///   - author: who does it, for the list of revisions and the audit trail.
     package func putProfile(
-        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, author: String
+        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor
     ) async throws(ProfileError) -> ProfileRow {
-        try await database.putProfile(profile, scope, expected: expected, author: author)
+        try await database.putProfile(profile, scope, expected: expected, by: author)
+    }
+
+    /// Makes a new revision of an earlier one's profile, checked as any other.
+    /// - Returns: `nil` where the scope has no such revision.
+    package func rollBackProfile(
+        _ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor
+    ) async throws(ProfileError) -> ProfileRow? {
+        try await database.rollBackProfile(scope, to: revision, expected: expected, by: author)
+    }
+
+    /// Checks a profile as `putProfile` does, and tells what devices would get by it; nothing is changed.
+    /// - Parameter application: whose devices; only where the profile is the organization's.
+    package func previewProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, application: String
+    ) async throws(ProfileError) -> WireProfile {
+        try await database.previewProfile(profile, scope, application: application)
     }
 }

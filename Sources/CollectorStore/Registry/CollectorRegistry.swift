@@ -124,6 +124,7 @@ package final class CollectorRegistry: Sendable {
         try await database.person(hash: Secret.hash(of: token))
     }
 
+    /// An enrollment token, made at the collector's machine.
     /// - Parameters:
     ///   - expiresInSeconds: 30 days by default; 1 or more.
     ///   - maximumUses: devices that may enroll with it; `nil` for any number.
@@ -131,28 +132,24 @@ package final class CollectorRegistry: Sendable {
     package func createEnrollmentToken(
         organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds, maximumUses: Int? = nil, note: String = ""
     ) async throws(StoreError) -> (id: String, token: String) {
-        guard (1...(100 * 366 * 86_400)).contains(expiresInSeconds), maximumUses ?? 1 >= 1 else {
-            throw StoreError(.invalid, "a token lives for 1 second or more and is used once or more.")
-        }
-        let secret = Secret(.enrollment)
-        let now = database.clock.now()
-        let row = TokenRow(
-            id: Self.newTokenID(), kind: .enrollment, name: note, organization: organization, created: now,
-            expires: now + expiresInSeconds * 1_000_000, maximumUses: maximumUses, uses: 0)
-        try await database.create(row, secret: secret)
-        return (row.id, secret.text)
+        try await create(
+            NewToken(
+                .device, name: note, organization: organization, expiresInSeconds: expiresInSeconds, maximumUses: maximumUses))
     }
 
+    /// A person's token, made at the collector's machine.
     /// - Parameter organization: `nil` for all.
     package func createPersonToken(
         name: String, role: PersonRole, organization: String?
     ) async throws(StoreError) -> (id: String, token: String) {
-        let secret = Secret(.person)
-        let row = TokenRow(
-            id: Self.newTokenID(), kind: .person, name: name, role: role, organization: organization, created: database.clock.now(), uses: 0
-        )
-        try await database.create(row, secret: secret)
-        return (row.id, secret.text)
+        try await create(NewToken(.person(role), name: name, organization: organization))
+    }
+
+    private func create(_ new: NewToken) async throws(StoreError) -> (id: String, token: String) {
+        do throws(AdministrationError) {
+            let made = try await createToken(new, by: .commandLine)
+            return (made.row.id, made.secret)
+        } catch { throw StoreError(error) }
     }
 
     /// All tokens, revoked ones too, oldest first; never the secrets.
@@ -160,8 +157,9 @@ package final class CollectorRegistry: Sendable {
         try await database.tokens()
     }
 
+    /// At the collector's machine: any token, the last administrator's too.
     package func revokeToken(_ id: String) async throws(StoreError) {
-        try await database.revokeToken(id)
+        do throws(AdministrationError) { try await revokeToken(id, organization: nil, by: .commandLine) } catch { throw StoreError(error) }
     }
 
     /// Whether the file that was opened is still there: a registry whose file was removed or replaced refuses everything.

@@ -8,6 +8,8 @@ package struct DeviceSight: Equatable, Sendable {
     package var identity: WireSystemIdentity?
     /// The schedule the device says it keeps; 0: none, `nil`: not said.
     package var expectedBeaconSeconds: UInt32?
+    /// The revision of its profile that it runs; `nil`: not said.
+    package var profileRevision: UInt64?
 
     /// When the beacon came; `at` until a later sight without one is merged in.
     private(set) var beaconAt: Int64
@@ -29,11 +31,15 @@ package struct DeviceSight: Equatable, Sendable {
         }
     }
 
-    package init(at: Int64, beacon: WireBeacon? = nil, identity: WireSystemIdentity? = nil, expectedBeaconSeconds: UInt32? = nil) {
+    package init(
+        at: Int64, beacon: WireBeacon? = nil, identity: WireSystemIdentity? = nil, expectedBeaconSeconds: UInt32? = nil,
+        profileRevision: UInt64? = nil
+    ) {
         self.at = at
         beaconAt = at
         self.identity = identity
         self.expectedBeaconSeconds = expectedBeaconSeconds
+        self.profileRevision = profileRevision
         self.beacon = beacon
         guard let beacon, beacon.hasPushToken else { return }
         switch beacon.pushToken.state {
@@ -50,6 +56,7 @@ package struct DeviceSight: Equatable, Sendable {
         if let beacon = later.beacon { (self.beacon, beaconAt) = (beacon, later.beaconAt) }
         identity = later.identity ?? identity
         expectedBeaconSeconds = later.expectedBeaconSeconds ?? expectedBeaconSeconds
+        profileRevision = later.profileRevision ?? profileRevision
         if later.pushToken.isSaid { pushToken = later.pushToken }
     }
 }

@@ -34,9 +34,15 @@ extension RegistryDatabase {
                 command.enrollmentID = device.enrollmentID
                 command.action = new.action
                 let row = CommandRow(
-                    device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer, status: CommandStatus())
+                    device: new.device, command: command, created: now, expires: new.expires, issuer: new.issuer.name,
+                    status: CommandStatus())
                 try insert(row, key: new.idempotencyKey, requestHash: requestHash)
                 try removeOldest(of: new.device, at: now)
+                try audit.append(
+                    AuditEntry(
+                        .commandIssue, by: new.issuer, organization: device.organization, subject: new.device.description,
+                        detail: ["command": row.id?.description ?? "", "kind": new.action.kind]),
+                    at: now)
                 return .success((row, true))
             }
         } catch { throw .store(error) }
@@ -116,12 +122,15 @@ extension RegistryDatabase {
 
     private func enrollment(
         of id: DeviceID, organization: String?
-    ) throws(SQLiteError) -> (enrollmentID: Data, isWelcome: Bool)? {
+    ) throws(SQLiteError) -> (organization: String, enrollmentID: Data, isWelcome: Bool)? {
         let statement = try connection.cached(
-            "SELECT enrollment_id, revoked IS NULL AND left_at IS NULL FROM device WHERE id = ?1 AND (?2 IS NULL OR organization = ?2)")
+            """
+            SELECT organization, enrollment_id, revoked IS NULL AND left_at IS NULL FROM device
+            WHERE id = ?1 AND (?2 IS NULL OR organization = ?2)
+            """)
         try statement.bind(id.data, organization)
         defer { statement.reset() }
-        return try statement.step() ? (statement.data(0), statement.bool(1)) : nil
+        return try statement.step() ? (statement.string(0), statement.data(1), statement.bool(2)) : nil
     }
 
     private func former(_ device: DeviceID, key: String) throws(SQLiteError) -> (CommandRow, requestHash: Data)? {

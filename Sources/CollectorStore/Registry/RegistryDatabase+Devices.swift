@@ -5,9 +5,12 @@ import WireModel
 extension RegistryDatabase {
     private static let deviceColumns = """
         device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version, application,
-        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id
+        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor
         """
-    private static let stateColumns = "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token"
+    /// How many `deviceColumns` are.
+    private static let deviceColumnCount: Int32 = 18
+    private static let stateColumns = "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
+    private static let joined = "SELECT \(deviceColumns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
     /// Looks a credential up on disk and makes the new one of a rotation the only one once it is used.
     func authenticate(hash: Data) throws(StoreError) -> DeviceAuthentication {
@@ -20,9 +23,9 @@ extension RegistryDatabase {
             try statement.bind(hash)
             defer { statement.reset() }
             guard try statement.step() else { return (DeviceRow?.none, false) }
-            return (try Self.device(statement, path: connection.path), statement.bool(17))
+            return (try Self.device(statement, path: connection.path), statement.bool(Self.deviceColumnCount))
         }
-        guard let device else { return .unknown }
+        guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
         guard device.revoked == nil, device.left == nil else { return .revoked }
         if isNext {
             try transaction { () throws(SQLiteError) in
@@ -58,6 +61,7 @@ extension RegistryDatabase {
             return connection.changes
         }
         cache.remove(id)
+        try refreshIndex(id)
         guard changed == 1 else { throw StoreError(.notFound, "device \(id) is not known.") }
     }
 
@@ -66,8 +70,7 @@ extension RegistryDatabase {
         var devices = try read { () throws(SQLiteError) in
             let statement = try connection.cached(
                 """
-                SELECT \(Self.deviceColumns), \(Self.stateColumns) FROM device LEFT JOIN device_state ON device = device.id
-                WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1") AND device.id > ?2 ORDER BY device.id LIMIT ?3
+                \(Self.joined) WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1") AND device.id > ?2 ORDER BY device.id LIMIT ?3
                 """)
             try statement.bind(organization, after?.data ?? Data(), limit + 1)
             defer { statement.reset() }
@@ -82,16 +85,46 @@ extension RegistryDatabase {
 
     func device(_ id: DeviceID, organization: String?) throws(StoreError) -> DeviceRow? {
         writeSeen()
+        return try read { () throws(SQLiteError) in try row(of: id, organization: organization) }
+    }
+
+    func row(of id: DeviceID, organization: String?) throws(SQLiteError) -> DeviceRow? {
+        let statement = try connection.cached("\(Self.joined) WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)")
+        try statement.bind(id.data, organization)
+        defer { statement.reset() }
+        return try statement.step() ? try Self.deviceWithState(statement, path: connection.path) : nil
+    }
+
+    // MARK: Lists
+
+    /// - Parameter position: the place after which the page begins.
+    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) throws(StoreError) -> DeviceList {
+        writeSeen()
+        let found = try loadedIndex().page(query, after: position, limit: limit, at: clock.now())
         return try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                """
-                SELECT \(Self.deviceColumns), \(Self.stateColumns) FROM device LEFT JOIN device_state ON device = device.id
-                WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)
-                """)
-            try statement.bind(id.data, organization)
-            defer { statement.reset() }
-            return try statement.step() ? try Self.deviceWithState(statement, path: connection.path) : nil
+            var devices: [DeviceRow] = []
+            for id in found.ids { if let device = try row(of: id, organization: nil) { devices.append(device) } }
+            return DeviceList(devices: devices, total: found.total, next: found.next)
         }
+    }
+
+    func loadedIndex() throws(StoreError) -> DeviceIndex {
+        if let index { return index }
+        let loaded = try read { () throws(SQLiteError) in
+            let index = DeviceIndex()
+            let statement = try connection.prepare(Self.joined)
+            while try statement.step() { index.insert(try Self.deviceWithState(statement, path: connection.path)) }
+            return index
+        }
+        index = loaded
+        return loaded
+    }
+
+    /// After a device's row was changed.
+    func refreshIndex(_ id: DeviceID) throws(StoreError) {
+        guard let index else { return }
+        guard let device = try read({ () throws(SQLiteError) in try row(of: id, organization: nil) }) else { return index.remove(id) }
+        index.insert(device)
     }
 
     private static func device(_ statement: Statement, path: String) throws(SQLiteError) -> DeviceRow {
@@ -108,18 +141,21 @@ extension RegistryDatabase {
             id: id, organization: statement.string(1), name: statement.string(2), operatingSystem: system,
             agentVersion: statement.string(8), application: statement.string(9), machineHash: statement.string(10),
             test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13), revoked: statement.optionalInt64(14),
-            left: statement.optionalInt64(15), enrollmentID: statement.data(16))
+            left: statement.optionalInt64(15), enrollmentID: statement.data(16),
+            predecessor: statement.optionalData(17).flatMap { DeviceID($0) })
     }
 
     /// A beacon or identity that does not decode is left out: it is derived.
     private static func deviceWithState(_ statement: Statement, path: String) throws(SQLiteError) -> DeviceRow {
         var device = try device(statement, path: path)
-        device.lastSeen = statement.optionalInt64(17)
-        device.beacon = statement.optionalData(18).flatMap { try? WireBeacon.decode($0) }
-        device.identity = statement.optionalData(19).flatMap { try? WireSystemIdentity.decode($0) }
-        device.lastBeacon = statement.optionalInt64(20)
-        device.expectedBeaconSeconds = statement.optionalInt64(21).map { UInt32(clamping: $0) }
-        if let token = statement.optionalString(22) { device.beacon?.pushToken.token = token }
+        let first = deviceColumnCount
+        device.lastSeen = statement.optionalInt64(first)
+        device.beacon = statement.optionalData(first + 1).flatMap { try? WireBeacon.decode($0) }
+        device.identity = statement.optionalData(first + 2).flatMap { try? WireSystemIdentity.decode($0) }
+        device.lastBeacon = statement.optionalInt64(first + 3)
+        device.expectedBeaconSeconds = statement.optionalInt64(first + 4).map { UInt32(clamping: $0) }
+        if let token = statement.optionalString(first + 5) { device.beacon?.pushToken.token = token }
+        device.profileRevision = statement.optionalInt64(first + 6).flatMap { UInt64(exactly: $0) }
         return device
     }
 }

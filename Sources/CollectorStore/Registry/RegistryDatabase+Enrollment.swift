@@ -25,6 +25,7 @@ extension RegistryDatabase {
         } catch { throw .store(error) }
         let result = try outcome.get()
         cache.remove(result.deviceID)
+        do { try refreshIndex(result.deviceID) } catch { throw .store(error) }
         commands.forget(result.deviceID, but: result.enrollmentID)
         return result
     }
@@ -45,6 +46,8 @@ extension RegistryDatabase {
             isKept = true
             try renew(id, request, enrollmentID: enrollmentID, credential: credential, at: now)
             try endCommands(of: id, at: now)
+        } else if let asked, let deleted = try deletedCredentials(of: asked) {
+            return .failure(deleted.isProved(by: request.previousCredential) ? .deviceRevoked : .deviceConflict)
         } else {
             // An id this collector does not know: it was restored from an older backup, and the device's records carry that id.
             isKept = asked != nil && !request.previousCredential.isEmpty
@@ -149,6 +152,18 @@ extension RegistryDatabase {
         return KnownCredentials(
             organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
             isRevoked: !statement.isNull(3))
+    }
+
+    /// Those of a device that an administrator has deleted.
+    private func deletedCredentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
+        let statement = try connection.cached(
+            "SELECT organization, credential_hash, next_credential_hash FROM deleted_device WHERE id = ?")
+        try statement.bind(id.data)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        return KnownCredentials(
+            organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
+            isRevoked: true)
     }
 
     private func insert(

@@ -7,9 +7,13 @@ extension RegistryDatabase {
         try read { () throws(SQLiteError) in try OrganizationRow.all(in: connection) }
     }
 
-    func createOrganization(_ name: String) throws(StoreError) {
+    func createOrganization(_ name: String, by actor: AuditActor) throws(StoreError) {
         let now = clock.now()
-        let isNew = try transaction { () throws(SQLiteError) in try Self.insertOrganization(name, at: now, into: connection) }
+        let isNew = try transaction { () throws(SQLiteError) in
+            guard try Self.insertOrganization(name, at: now, into: connection) else { return false }
+            try audit.append(AuditEntry(.organizationCreate, by: actor, organization: name, subject: name), at: now)
+            return true
+        }
         guard isNew else { throw StoreError(.conflict, "there is an organization \"\(name)\" already.") }
     }
 

@@ -45,6 +45,42 @@ extension RegistryDatabase {
         return try statement.step() ? try Self.profile(statement, path: connection.path) : nil
     }
 
+    /// An earlier revision's profile as a new revision.
+    /// - Returns: `nil` where there is no such revision.
+    func rollBackProfile(
+        _ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor
+    ) throws(ProfileError) -> ProfileRow? {
+        let former: ProfileRow?
+        do { former = try profile(scope, revision: revision) } catch { throw .store(error) }
+        guard let former else { return nil }
+        return try putProfile(former.profile, scope, expected: expected, by: author, restored: revision)
+    }
+
+    /// What devices of an application would get if this were put; nothing is changed.
+    /// - Parameter application: of the devices; ignored where the scope is an application's.
+    func previewProfile(_ profile: WireProfile, _ scope: ProfileScope, application: String) throws(ProfileError) -> WireProfile {
+        let outcome: Result<WireProfile, ProfileError>
+        do {
+            outcome = try read { () throws(SQLiteError) in
+                let organization = try newestProfile(ProfileScope(organization: scope.organization))
+                guard let organization else { return .failure(.unknownOrganization) }
+                var effective = profile
+                if !scope.application.isEmpty {
+                    effective = organization.profile.overlaid(by: profile)
+                } else if !application.isEmpty {
+                    let own = try newestProfile(ProfileScope(organization: scope.organization, application: application))
+                    effective = own.map { profile.overlaid(by: $0.profile) } ?? profile
+                }
+                do throws(WireError) {
+                    try profile.validate()
+                    try effective.validate()
+                } catch { return .failure(.invalid(error)) }
+                return .success(effective)
+            }
+        } catch { throw .store(error) }
+        return try outcome.get()
+    }
+
     func profile(_ scope: ProfileScope, revision: UInt64?) throws(StoreError) -> ProfileRow? {
         try read { () throws(SQLiteError) in
             guard let revision else { return try newestProfile(scope) }
@@ -79,8 +115,12 @@ extension RegistryDatabase {
     }
 
     /// Makes a new revision of a scope's profile.
-    /// - Parameter expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
-    func putProfile(_ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, author: String) throws(ProfileError) -> ProfileRow {
+    /// - Parameters:
+    ///   - expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
+    ///   - restored: the earlier revision whose profile it is; `nil`: it is another one.
+    func putProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor, restored: UInt64? = nil
+    ) throws(ProfileError) -> ProfileRow {
         let now = clock.now()
         let outcome: Result<ProfileRow, ProfileError>
         do {
@@ -90,7 +130,7 @@ extension RegistryDatabase {
                 let newest = scope.application.isEmpty ? organization : try newestProfile(scope)
                 if let expected, expected != newest?.revision ?? 0 { return .failure(.notNewest(newest?.revision ?? 0)) }
                 var row = ProfileRow(
-                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now, author: author)
+                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now, author: author.name)
                 row.profile.revision = row.revision
                 row.profile.organization = scope.organization
                 row.profile.application = scope.application
@@ -101,6 +141,12 @@ extension RegistryDatabase {
                     if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
                 } catch { return .failure(.invalid(error)) }
                 try Self.insertProfile(row, into: connection)
+                try audit.append(
+                    AuditEntry(
+                        restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,
+                        subject: scope.application,
+                        detail: ["revision": "\(row.revision)"].merging(restored.map { ["restored": "\($0)"] } ?? [:]) { $1 }),
+                    at: now)
                 return .success(row)
             }
         } catch { throw .store(error) }

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import SQLite
-import WireModel
 
 extension RegistryDatabase {
     static func insertToken(
@@ -16,31 +15,44 @@ extension RegistryDatabase {
         try statement.run()
     }
 
-    func create(_ token: TokenRow, secret: Secret) throws(StoreError) {
-        if let organization = token.organization {
-            let isKnown = try read { () throws(SQLiteError) in
+    /// An actor with a token is held to it as it stands on disk now.
+    func create(_ token: TokenRow, secret: Secret, by actor: AuditActor) throws(AdministrationError) {
+        let now = clock.now()
+        try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
+            if let maker = actor.token {
+                let maker = try TokenRow.one(maker, in: connection)
+                if let refusal = maker?.refusal(toMake: token, at: now) { return .failure(.forbidden(refusal)) }
+                guard maker != nil else { return .failure(.forbidden("Your own token is not known any more.")) }
+            }
+            if let organization = token.organization {
                 let statement = try connection.cached("SELECT 1 FROM organization WHERE name = ?")
                 try statement.bind(organization)
                 defer { statement.reset() }
-                return try statement.step()
+                guard try statement.step() else { return .failure(.notFound("there is no organization \"\(organization)\".")) }
             }
-            guard isKnown else { throw StoreError(.notFound, "there is no organization \"\(organization)\".") }
+            try Self.insertToken(token, secret: secret, into: connection)
+            var detail = ["kind": token.kind.name, "name": token.name]
+            if let role = token.role { detail["role"] = "\(role)" }
+            if let uses = token.maximumUses { detail["maximumUses"] = "\(uses)" }
+            try audit.append(
+                AuditEntry(.tokenCreate, by: actor, organization: token.organization ?? "", subject: token.id, detail: detail), at: now)
+            return .success(())
         }
-        try transaction { () throws(SQLiteError) in try Self.insertToken(token, secret: secret, into: connection) }
     }
 
     func person(hash: Data) throws(StoreError) -> Person? {
         let now = clock.now()
         return try read { () throws(SQLiteError) in
             let statement = try connection.cached(
-                "SELECT name, role, organization, expires, hash FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL")
+                "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL")
             try statement.bind(hash, TokenRow.Kind.person.rawValue)
             defer { statement.reset() }
             guard try statement.step(), Secret.areEqual(statement.data(4), hash), let role = PersonRole(rawValue: statement.int(1)) else {
                 return nil
             }
             if let expires = statement.optionalInt64(3), expires <= now { return nil }
-            return Person(name: statement.string(0), role: role, organization: statement.optionalString(2))
+            return Person(
+                name: statement.string(0), role: role, organization: statement.optionalString(2), tokenID: statement.string(5))
         }
     }
 
@@ -48,23 +60,78 @@ extension RegistryDatabase {
         try read { () throws(SQLiteError) in try TokenRow.all(in: connection) }
     }
 
-    func revokeToken(_ id: String) throws(StoreError) {
+    func tokens(
+        organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
+    ) throws(StoreError) -> TokenPage {
+        var rows = try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT \(TokenRow.columns) FROM token WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR kind = ?2)
+                AND (?3 IS NULL OR created > ?3 OR (created = ?3 AND id > ?4)) ORDER BY created, id LIMIT ?5
+                """)
+            try statement.bind(
+                organization, (kind?.rawValue).map(Int64.init), position?.created, position?.id, limit + 1)
+            return try TokenRow.rows(statement)
+        }
+        guard rows.count > limit else { return TokenPage(tokens: rows, next: nil) }
+        rows.removeLast()
+        return TokenPage(tokens: rows, next: rows.last.map { TokenPosition(created: $0.created, id: $0.id) })
+    }
+
+    /// - Parameter organization: of which it must be; `nil` for any.
+    func revokeToken(_ id: String, organization: String?, by actor: AuditActor) throws(AdministrationError) {
         let now = clock.now()
-        let changed = try transaction { () throws(SQLiteError) in
-            let statement = try connection.cached("UPDATE token SET revoked = coalesce(revoked, ?) WHERE id = ?")
+        try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
+            guard let token = try TokenRow.one(id, in: connection), organization == nil || token.organization == organization else {
+                return .failure(.notFound("there is no token \"\(id)\"."))
+            }
+            guard token.revoked == nil else { return .success(()) }
+            var entry = AuditEntry(
+                .tokenRevoke, by: actor, organization: token.organization ?? "", subject: id,
+                detail: ["kind": token.kind.name, "name": token.name])
+            if actor.token != nil, token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now) {
+                entry.outcome = .refused
+                entry.detail["reason"] = "last-administrator"
+                try audit.append(entry, at: now)
+                return .failure(.lastAdministrator)
+            }
+            let statement = try connection.cached("UPDATE token SET revoked = ? WHERE id = ?")
             try statement.bind(now, id)
             try statement.run()
-            return connection.changes
+            try audit.append(entry, at: now)
+            return .success(())
         }
-        guard changed == 1 else { throw StoreError(.notFound, "there is no token \"\(id)\".") }
+    }
+
+    func auditPage(_ query: AuditQuery, below id: Int64?, limit: Int) throws(StoreError) -> AuditPage {
+        try read { () throws(SQLiteError) in try audit.page(query, below: id, limit: limit) }
+    }
+
+    /// One transaction; what it answers is committed, a refusal with its entry in the audit trail too.
+    func change<Value>(
+        _ body: () throws(SQLiteError) -> Result<Value, AdministrationError>
+    ) throws(AdministrationError) -> Value {
+        let outcome: Result<Value, AdministrationError>
+        do { outcome = try transaction(body) } catch { throw .store(error) }
+        return try outcome.get()
     }
 }
 
 extension TokenRow {
+    static let columns = "id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked"
+
     /// In the order of their making; revoked ones too.
     static func all(in connection: Connection) throws(SQLiteError) -> [TokenRow] {
-        let statement = try connection.cached(
-            "SELECT id, kind, name, role, organization, created, expires, maximum_uses, uses, revoked FROM token ORDER BY created, id")
+        try rows(try connection.cached("SELECT \(columns) FROM token ORDER BY created, id"))
+    }
+
+    static func one(_ id: String, in connection: Connection) throws(SQLiteError) -> TokenRow? {
+        let statement = try connection.cached("SELECT \(columns) FROM token WHERE id = ?")
+        try statement.bind(id)
+        return try rows(statement).first
+    }
+
+    static func rows(_ statement: Statement) throws(SQLiteError) -> [TokenRow] {
         defer { statement.reset() }
         var tokens: [TokenRow] = []
         while try statement.step() {

@@ -13,6 +13,9 @@ actor RegistryDatabase {
     nonisolated let results = ResultBuffer()
     nonisolated let clock: any StoreClock
     let logger: Logger
+    let audit: AuditTable
+    /// Made when devices are first listed.
+    var index: DeviceIndex?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.registry")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -22,6 +25,7 @@ actor RegistryDatabase {
 
     init(connection: sending Connection, commands: OpenCommands, clock: any StoreClock, logger: Logger) {
         identity = FileIdentity(path: connection.path)
+        audit = AuditTable(connection: connection)
         self.connection = connection
         self.commands = commands
         self.clock = clock
@@ -51,24 +55,29 @@ actor RegistryDatabase {
             try transaction { () throws(SQLiteError) in
                 let statement = try connection.cached(
                     """
-                    INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token)
-                    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+                    INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
+                        profile_revision)
+                    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
                     ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
                     beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
                     last_beacon = coalesce(excluded.last_beacon, last_beacon),
                     expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
+                    profile_revision = coalesce(excluded.profile_revision, profile_revision),
                     push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
                     """)
                 for (device, sight) in entries {
                     try statement.bind(
                         device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
-                        sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid)
+                        sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
+                        sight.profileRevision.map { Int64(clamping: $0) })
                     try statement.run()
                 }
             }
         } catch {
             logger.warning("device state was not written", metadata: ["store.error": "\(error)"])
+            return
         }
+        for (device, sight) in entries { index?.note(sight, of: device) }
     }
 
     func close() {

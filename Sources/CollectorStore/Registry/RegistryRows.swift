@@ -16,6 +16,8 @@ package struct Person: Equatable, Sendable {
     package var role: PersonRole
     /// `nil`: all organizations.
     package var organization: String?
+    /// Of the token, as the list of tokens has it.
+    package var tokenID = ""
 }
 
 /// A device as it enrolled, and - where asked for - what its newest records say of it.
@@ -38,11 +40,15 @@ package struct DeviceRow: Equatable, Sendable {
     package var left: Int64?
     /// 16 bytes, another one at every enrollment; empty for a device that enrolled at a collector before it gave any.
     package var enrollmentID = Data()
+    /// Whose logs are its own too, by an administrator's word.
+    package var predecessor: DeviceID?
     /// When its newest beacon came.
     package var lastBeacon: Int64?
     /// The beacon schedule it says it keeps; 0: none, `nil`: never said.
     package var expectedBeaconSeconds: UInt32?
     package var lastSeen: Int64?
+    /// The revision of its profile that it runs; `nil`: never said.
+    package var profileRevision: UInt64?
     package var beacon: WireBeacon?
     package var identity: WireSystemIdentity?
 }
@@ -90,7 +96,7 @@ package enum EnrollError: Error, Equatable, Sendable {
 }
 
 package struct TokenRow: Equatable, Sendable {
-    package enum Kind: Int, Sendable {
+    package enum Kind: Int, Sendable, CaseIterable {
         case enrollment = 1
         case person = 2
     }

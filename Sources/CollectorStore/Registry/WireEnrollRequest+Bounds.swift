@@ -7,26 +7,16 @@ extension WireEnrollRequest {
     /// With every text cut, at a character's end, to what is kept. The machine's hash is left alone: cut, two machines could be one.
     var bounded: WireEnrollRequest {
         var request = self
-        request.deviceName = deviceName.cut()
-        request.agentVersion = agentVersion.cut()
-        request.application = application.cut()
+        request.deviceName = deviceName.cut(toBytes: Self.textBytes)
+        request.agentVersion = agentVersion.cut(toBytes: Self.textBytes)
+        request.application = application.cut(toBytes: Self.textBytes)
         if hasOperatingSystem {
-            request.operatingSystem.name = operatingSystem.name.cut()
-            request.operatingSystem.distribution = operatingSystem.distribution.cut()
-            request.operatingSystem.version = operatingSystem.version.cut()
-            request.operatingSystem.kernel = operatingSystem.kernel.cut()
-            request.operatingSystem.architecture = operatingSystem.architecture.cut()
+            request.operatingSystem.name = operatingSystem.name.cut(toBytes: Self.textBytes)
+            request.operatingSystem.distribution = operatingSystem.distribution.cut(toBytes: Self.textBytes)
+            request.operatingSystem.version = operatingSystem.version.cut(toBytes: Self.textBytes)
+            request.operatingSystem.kernel = operatingSystem.kernel.cut(toBytes: Self.textBytes)
+            request.operatingSystem.architecture = operatingSystem.architecture.cut(toBytes: Self.textBytes)
         }
         return request
-    }
-}
-
-extension String {
-    fileprivate func cut() -> String {
-        guard utf8.count > WireEnrollRequest.textBytes else { return self }
-        var end = utf8.index(utf8.startIndex, offsetBy: WireEnrollRequest.textBytes)
-        // A scalar ends where the next begins.
-        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return String(self[..<end])
     }
 }

@@ -1,4 +1,4 @@
-import CollectorStore
+@testable import CollectorStore
 import Foundation
 import WireModel
 
@@ -17,8 +17,10 @@ struct EmptyLogArchive: LogArchive {
 
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { ChunkPage(chunks: [], next: nil) }
     func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent { EmptyLogContent() }
-    func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { throw Self.none }
-    func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? { throw Self.none }
+    func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
+        LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
+    }
+    func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion? { throw Self.none }
     func usage(organization: String?) async throws(StoreError) -> [LogUsageRow] { [] }
     func uploads(of device: DeviceID, command: CommandID?, limit: Int) async throws(StoreError) -> [UploadRow] { [] }
     private static let none = StoreError(.notFound, "no logs")

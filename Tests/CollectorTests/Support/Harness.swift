@@ -31,7 +31,8 @@ struct Harness: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         server = CollectorServer(
-            store: store, registry: registry, profiles: library, commands: library, archive: EmptyLogArchive(), settings: settings,
+            store: store, registry: registry, profiles: library, commands: library, administration: NoAdministration(),
+            archive: EmptyLogArchive(), settings: settings,
             logger: logger,
             clock: { Self.now })
     }

@@ -40,22 +40,32 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
     }
 
     func putProfile(
-        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, author: String
+        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor
     ) async throws(ProfileError) -> ProfileRow {
         state.withLock { state in
             state.revision += 1
-            let row = ProfileRow(scope: scope, revision: state.revision, profile: profile, created: Harness.now, author: author)
+            let row = ProfileRow(scope: scope, revision: state.revision, profile: profile, created: Harness.now, author: author.name)
             state.rows.append(row)
             return row
         }
     }
+
+    func rollBackProfile(
+        _ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor
+    ) async throws(ProfileError) -> ProfileRow? { nil }
+
+    func previewProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, application: String
+    ) async throws(ProfileError) -> WireProfile { profile }
+
+    func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] { [] }
 
     func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         var wire = WireCommand()
         wire.id = CommandID.random().data
         wire.action = command.action
         let row = CommandRow(
-            device: command.device, command: wire, created: Harness.now, expires: command.expires, issuer: command.issuer,
+            device: command.device, command: wire, created: Harness.now, expires: command.expires, issuer: command.issuer.name,
             status: CommandStatus())
         state.withLock { state in
             state.commands[command.device, default: []].append(wire)

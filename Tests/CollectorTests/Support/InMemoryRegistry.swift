@@ -100,6 +100,17 @@ final class InMemoryRegistry: DeviceRegistry {
         }
     }
 
+    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList {
+        state.withLock { state in
+            let index = DeviceIndex()
+            state.devices.values.forEach(index.insert)
+            let found = index.page(query, after: position, limit: limit, at: Harness.now)
+            return DeviceList(devices: found.ids.compactMap { state.devices[$0] }, total: found.total, next: found.next)
+        }
+    }
+
+    func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage { DeviceLineage(predecessors: []) }
+
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         state.withLock { $0.devices[id].flatMap { organization == nil || $0.organization == organization ? $0 : nil } }
     }

@@ -43,7 +43,7 @@ struct RegistryHarness: Sendable {
         archive = try SQLiteLogArchive.open(directory: self.directory, clock: clock, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, archive: archive,
+            store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
             settings: CollectorServer.Settings(port: 0), logger: logger, clock: { clock.now() })
     }
 

@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import WireModel
 
-@testable import Collector
 @testable import CollectorStore
 
 @Suite struct ReportingStateTests {

@@ -1,7 +1,5 @@
-import CollectorStore
-
 /// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest beacon came.
-enum ReportingState: String {
+package enum ReportingState: String, Sendable, CaseIterable {
     /// Enrolled, with no schedule of beacons to measure it by.
     case enrolled
     case reporting
@@ -15,11 +13,11 @@ enum ReportingState: String {
     case revoked
 
     /// Beacons missed.
-    static let lateAfter: Int64 = 2
-    static let silentAfter: Int64 = 5
+    package static let lateAfter: Int64 = 2
+    package static let silentAfter: Int64 = 5
 
     /// Beacons are counted from the newest that came, or from the enrollment while none has.
-    init(of device: DeviceRow, at now: Int64) {
+    package init(of device: DeviceRow, at now: Int64) {
         if device.left != nil {
             self = .left
         } else if device.revoked != nil {

@@ -1,0 +1,46 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+/// What administrators do with organizations, tokens and devices: the port the routes use; the store's `CollectorRegistry` is behind it.
+///
+/// What changes something returns after it is on synced disk, with its entry in the audit trail. An `organization` that is `nil` means all;
+/// what is another one's is not there.
+package protocol Administration: Sendable {
+    func organizations() async throws(StoreError) -> [OrganizationRow]
+    func createOrganization(_ name: String, by actor: AuditActor) async throws(StoreError)
+
+    func tokens(organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int) async throws(StoreError)
+        -> TokenPage
+    /// - Returns: with the token its secret, said only here.
+    func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String)
+    func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError)
+
+    func revokeDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow
+    func deleteDevice(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) async throws(AdministrationError)
+    func setPredecessor(_ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor)
+        async throws(AdministrationError) -> DeviceRow
+
+    /// Newest first.
+    func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage
+}
+
+extension CollectorRegistry: Administration {}
+
+extension Problem {
+    static func ofAdministration(_ error: AdministrationError) -> Problem {
+        switch error {
+        case .notFound(let detail): notFound(detail)
+        case .forbidden(let detail): forbidden(detail)
+        case .lastAdministrator:
+            Problem(
+                status: 409, code: "last-administrator", title: "Last administrator",
+                detail: "Nobody else could take this token's place: it is the last good administrator's. Make another one first.")
+        case .store(let error): ofStore(error)
+        }
+    }
+
+    static let confirmationOutdated = Problem(
+        status: 409, code: "confirmation-outdated", title: "Confirmation outdated",
+        detail: "This is not what would be deleted now. Ask again without `confirm`, and confirm what that tells.")
+}

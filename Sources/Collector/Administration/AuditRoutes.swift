@@ -1,0 +1,52 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import WireModel
+
+/// What was changed by whom, newest first; an organization's administrator sees what concerns that organization.
+struct AuditRoutes: Sendable {
+    let administration: any Administration
+
+    var routes: [Route] { [Route(.get, "/api/v1/audit", .person(.administrator), handle: list)] }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["actor", "action", "from", "to", "limit", "cursor"])
+        let page = try await administration.audit(
+            AuditQuery(
+                organization: exchange.person.organization, actor: query.text("actor"),
+                action: try query.choice("action", AuditEntry.Action.allCases.map { ($0.rawValue, $0) }), from: try query.time("from"),
+                to: try query.time("to")),
+            below: try query.numberCursor(), limit: try query.limit())
+        return try Page(items: page.rows.map(AuditView.init), next: page.next.map(NumberCursor.text)).response()
+    }
+}
+
+/// An entry of the audit trail as administrators see it.
+struct AuditView: Encodable {
+    var id: String
+    var time: String
+    var actor: String
+    /// The id of the token it was done with; absent at the collector's machine.
+    var token: String?
+    var role: String?
+    /// Absent: the whole collector.
+    var organization: String?
+    var action: String
+    var subject: String
+    var detail: [String: String]
+    var outcome: String
+
+    init(_ row: AuditRow) {
+        let entry = row.entry
+        id = String(row.id)
+        time = Timestamp.text(row.at)
+        actor = entry.actor.name
+        token = entry.actor.token
+        role = entry.actor.role.map { "\($0)" }
+        organization = entry.organization.isEmpty ? nil : entry.organization
+        action = entry.action.rawValue
+        subject = entry.subject
+        detail = entry.detail
+        outcome = entry.outcome.rawValue
+    }
+}

@@ -1,0 +1,85 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// Organizations, for administrators: one of all organizations makes them, one of a single organization sees that one.
+struct OrganizationRoutes: Sendable {
+    static let bodyBytes = 4 * 1024
+
+    let administration: any Administration
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/organizations", .person(.administrator), handle: list),
+            Route(.post, "/api/v1/organizations", .person(.administrator), handle: create),
+            Route(.get, "/api/v1/organizations/{organization}", .person(.administrator), handle: get),
+        ]
+    }
+
+    private func visible(_ person: Person) async throws -> [OrganizationRow] {
+        try await administration.organizations().filter { person.organization ?? $0.name == $0.name }
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["limit", "cursor"])
+        let (limit, after) = (try query.limit(), query.text("cursor") ?? "")
+        let rows = try await visible(exchange.person).filter { $0.name > after }
+        let page = rows.prefix(limit)
+        return try Page(items: page.map(OrganizationView.init), next: rows.count > limit ? page.last?.name : nil).response()
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        return try await view(exchange.parameters["organization"] ?? "", exchange.person).response()
+    }
+
+    private func view(_ name: String, _ person: Person) async throws -> OrganizationView {
+        guard let row = try await visible(person).first(where: { $0.name == name }) else {
+            throw Problem.notFound("There is no such organization, or you do not see it.")
+        }
+        return OrganizationView(row)
+    }
+
+    private func create(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let person = try exchange.person
+        guard person.organization == nil else {
+            throw Problem.forbidden(
+                "Making organizations needs an administrator of all of them; the token is of \(person.organization ?? "").")
+        }
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            var fields = try FieldReader(body: body)
+            let name = try fields.text("name")
+            try fields.finish()
+            guard let name else { throw Problem.invalidField("name", "is missing.") }
+            do throws(StoreError) { try await administration.createOrganization(name, by: AuditActor(person)) } catch {
+                throw error.code == .invalid ? Problem.invalidField("name", "cannot be: " + error.message) : .ofStore(error)
+            }
+            logger.notice("organization made", metadata: ["organization": "\(name)", "person": "\(person.name)"])
+            var response = try await view(name, person).response(status: .created)
+            response.headers[.location] = "/api/v1/organizations/\(name)"
+            return response
+        }
+    }
+}
+
+/// An organization as administrators see it.
+struct OrganizationView: Encodable {
+    var name: String
+    var createdAt: String
+    var devices: Int
+    /// The newest over its own and its applications' profiles.
+    var profileRevision: UInt64
+
+    init(_ row: OrganizationRow) {
+        name = row.name
+        createdAt = Timestamp.text(row.created)
+        devices = row.devices
+        profileRevision = row.profileRevision
+    }
+}

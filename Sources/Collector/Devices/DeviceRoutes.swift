@@ -1,0 +1,138 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// Devices as people see them, and what administrators do with them.
+struct DeviceRoutes: Sendable {
+    static let bodyBytes = 4 * 1024
+
+    let registry: any DeviceRegistry
+    let administration: any Administration
+    let archive: any LogArchive
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/devices", .person(.viewer), handle: list),
+            Route(.get, "/api/v1/devices/{device}", .person(.viewer), handle: get),
+            Route(.delete, "/api/v1/devices/{device}", .person(.administrator), handle: delete),
+            Route(.post, "/api/v1/devices/{device}/revoke", .person(.administrator), handle: revoke),
+            Route(.post, "/api/v1/devices/{device}/predecessor", .person(.administrator), handle: setPredecessor),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let parameters = try QueryParameters(exchange.request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
+        // Another organization has no devices that the person could see.
+        var query = try DeviceQuery(parameters, organization: exchange.person.organization)
+        if let named = parameters.text("organization") {
+            guard query.organization ?? named == named else { return try Page<DeviceView>(items: [], next: nil, total: 0).response() }
+            query.organization = named
+        }
+        var position: DevicePosition?
+        if let text = parameters.text("cursor") {
+            guard let cursor = DeviceCursor(text), cursor.sort == query.sort, cursor.isDescending == query.isDescending else {
+                throw Problem.invalidParameter("cursor", "is not one that this collector gave for this order.")
+            }
+            position = cursor.position
+        }
+        let list = try await registry.devices(query, after: position, limit: try parameters.limit())
+        return try Page(
+            items: try list.devices.map { try DeviceView($0, now: exchange.now) },
+            next: list.next.map { DeviceCursor($0, of: query).text }, total: list.total
+        ).response()
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        return try await answer(try await registry.known(exchange), exchange)
+    }
+
+    private func answer(_ device: DeviceRow, _ exchange: Exchange) async throws -> Response {
+        try DeviceView(device, lineage: try await registry.lineage(of: device), now: exchange.now).response()
+    }
+
+    private func revoke(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
+        let device: DeviceRow
+        do throws(AdministrationError) {
+            device = try await administration.revokeDevice(id, organization: person.organization, by: AuditActor(person))
+        } catch { throw Problem.ofAdministration(error) }
+        logger.notice("device revoked", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
+        return try await answer(device, exchange)
+    }
+
+    private func delete(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["confirm"])
+        let (device, person) = (try await registry.known(exchange), try exchange.person)
+        let logs = try await archive.deletion(LogQuery(organization: person.organization, device: device.id, withTest: true))
+        guard let confirmation = query.text("confirm") else {
+            return try DeviceDeletionView(device, logs: logs, isDone: false).response()
+        }
+        guard confirmation == device.deletionConfirmation else {
+            throw Problem.confirmationOutdated
+        }
+        do throws(AdministrationError) {
+            try await administration.deleteDevice(
+                device.id, enrollment: device.enrollmentID, organization: person.organization, by: AuditActor(person))
+        } catch { throw Problem.ofAdministration(error) }
+        logger.notice("device deleted", metadata: ["device.id": "\(device.id)", "person": "\(person.name)"])
+        return try DeviceDeletionView(device, logs: logs, isDone: true).response()
+    }
+
+    private func setPredecessor(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            var fields = try FieldReader(body: body)
+            guard fields.names.contains("device") else { throw Problem.invalidField("device", "is missing; null for none.") }
+            let text = try fields.text("device")
+            try fields.finish()
+            let predecessor = text.flatMap { DeviceID($0) }
+            guard (text == nil) == (predecessor == nil) else { throw Problem.invalidField("device", "is not a device id (a UUID).") }
+            let device: DeviceRow
+            do throws(AdministrationError) {
+                device = try await administration.setPredecessor(
+                    predecessor, of: id, organization: person.organization, by: AuditActor(person))
+            } catch {
+                switch error {
+                case .notFound(let detail) where error != .noDevice: throw Problem.invalidField("device", "is none of yours: " + detail)
+                case .forbidden(let detail): throw Problem.invalidField("device", "cannot be: " + detail)
+                default: throw Problem.ofAdministration(error)
+                }
+            }
+            logger.notice(
+                "device's predecessor set",
+                metadata: ["device.id": "\(id)", "predecessor": "\(predecessor?.description ?? "")", "person": "\(person.name)"])
+            return try await answer(device, exchange)
+        }
+    }
+}
+
+/// What a deletion of a device took, or would take.
+struct DeviceDeletionView: Encodable {
+    var deleted: Bool
+    var device: String
+    var organization: String
+    var name: String
+    /// What stays until it is deleted with `DELETE /api/v1/logs`.
+    var logChunks: Int
+    var logRawBytes: Int
+    /// To be sent as `confirm`; only where nothing is deleted yet.
+    var confirm: String?
+
+    init(_ row: DeviceRow, logs: LogDeletion, isDone: Bool) {
+        deleted = isDone
+        device = row.id.description
+        organization = row.organization
+        name = row.name
+        logChunks = logs.chunks
+        logRawBytes = logs.rawBytes
+        confirm = isDone ? nil : row.deletionConfirmation
+    }
+}

@@ -1,0 +1,54 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+/// A device as people see it.
+struct DeviceView: Encodable {
+    var id: String
+    var organization: String
+    var name: String
+    var state: String
+    var agentVersion: String
+    var application: String
+    var test: Bool
+    var createdAt: String
+    var enrolledAt: String
+    var revokedAt: String?
+    var leftAt: String?
+    var lastSeenAt: String?
+    var lastBeaconAt: String?
+    /// The schedule `state` is derived from.
+    var expectedBeaconSeconds: UInt32?
+    /// What it runs of its profile.
+    var profileRevision: UInt64?
+    /// Whose logs are shown with its own.
+    var predecessor: String?
+    /// Devices that may be this one enrolled again; only in the view of one device.
+    var possibleSuccessors: [String]?
+    var operatingSystem: JSONValue?
+    var beacon: JSONValue?
+    var identity: JSONValue?
+
+    init(_ device: DeviceRow, lineage: DeviceLineage? = nil, now: Int64) throws {
+        id = device.id.description
+        organization = device.organization
+        name = device.name
+        state = ReportingState(of: device, at: now).rawValue
+        agentVersion = device.newestAgentVersion
+        application = device.application
+        test = device.test
+        createdAt = Timestamp.text(device.created)
+        enrolledAt = Timestamp.text(device.enrolled)
+        revokedAt = device.revoked.map(Timestamp.text)
+        leftAt = device.left.map(Timestamp.text)
+        lastSeenAt = device.lastSeen.map(Timestamp.text)
+        lastBeaconAt = device.lastBeacon.map(Timestamp.text)
+        expectedBeaconSeconds = device.expectedBeaconSeconds.flatMap { $0 > 0 ? $0 : nil }
+        profileRevision = device.profileRevision
+        predecessor = device.predecessor?.description
+        possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
+        operatingSystem = try MessageView.json(device.newestOperatingSystem)
+        beacon = try device.beacon.map(MessageView.json)
+        identity = try device.identity.map(MessageView.json)
+    }
+}

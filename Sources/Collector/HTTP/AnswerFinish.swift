@@ -1,0 +1,131 @@
+import Crypto
+import Foundation
+import Gzip
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireModel
+
+/// What is done to every JSON answer on its way out: an entity tag and 304 where the reader has it already, gzip where the reader takes it.
+///
+/// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a window of 256 KiB.
+struct AnswerFinish: Sendable {
+    /// A shorter answer is sent as it is.
+    static let gzipBytes = 1024
+    /// Answers to people, not archives: a low level takes most of it at a third of the time.
+    private static let level = 3
+
+    func finish(_ response: Response, to request: Request) async throws -> Response {
+        guard Self.isJSON(response.headers[.contentType]) else { return response }
+        var response = response
+        if request.method == .get, response.status == .ok, response.body.contentLength != nil {
+            let bytes = try await Self.bytes(of: response.body)
+            // A revision is its own tag.
+            let tag = response.headers[.eTag] ?? Self.tag(of: bytes)
+            response.headers[.eTag] = tag
+            response.headers[.cacheControl] = "private, no-cache"
+            if let field = request.headers[.ifNoneMatch], Self.isAmong(field, tag) {
+                response.headers[.contentType] = nil
+                return Response(status: .notModified, headers: response.headers)
+            }
+            response.body = ResponseBody(byteBuffer: bytes)
+        }
+        guard response.headers[.contentEncoding] == nil, response.body.contentLength ?? .max >= Self.gzipBytes else { return response }
+        response.headers[.vary] = "Accept-Encoding"
+        guard request.acceptsGzip else { return response }
+        response.headers[.contentEncoding] = "gzip"
+        response.headers[.contentLength] = nil
+        // Other bytes than without gzip: the tag tells that what they say is the same.
+        if let tag = response.headers[.eTag], !tag.hasPrefix("W/") { response.headers[.eTag] = "W/" + tag }
+        let body = response.body
+        response.body = ResponseBody { writer in
+            try await body.write(GzipBodyWriter(writer, level: Self.level))
+        }
+        return response
+    }
+
+    private static func isJSON(_ contentType: String?) -> Bool {
+        contentType == WireNames.json || contentType == WireNames.problem
+    }
+
+    private static func tag(of bytes: ByteBuffer) -> String {
+        let digest = bytes.withUnsafeReadableBytes { SHA256.hash(data: $0) }
+        let digits = Array("0123456789abcdef".utf8)
+        return "W/\"" + String(decoding: digest.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self) + "\""
+    }
+
+    /// Compared weakly, as RFC 9110 has it for `If-None-Match`.
+    private static func isAmong(_ field: String, _ tag: String) -> Bool {
+        let opaque = tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag
+        return RevisionTag(text: opaque).isAmong(field)
+    }
+
+    private static func bytes(of body: ResponseBody) async throws -> ByteBuffer {
+        let collected = CollectingBodyWriter.Storage()
+        try await body.write(CollectingBodyWriter(storage: collected))
+        return collected.bytes
+    }
+}
+
+extension Request {
+    var acceptsGzip: Bool {
+        (headers[.acceptEncoding] ?? "").split(separator: ",").contains { part in
+            let words = part.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+            guard words.first == "gzip" || words.first == "*" else { return false }
+            return !words.dropFirst().contains { $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0 }
+        }
+    }
+}
+
+/// Takes a body whose size is known; one buffer is taken over without a copy.
+private struct CollectingBodyWriter: ResponseBodyWriter {
+    final class Storage {
+        var bytes = ByteBuffer()
+    }
+
+    let storage: Storage
+
+    mutating func write(_ buffer: ByteBuffer) async throws {
+        guard storage.bytes.readableBytes > 0 else {
+            storage.bytes = buffer
+            return
+        }
+        var buffer = buffer
+        storage.bytes.writeBuffer(&buffer)
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+/// Compresses what is written on its way to another writer.
+private struct GzipBodyWriter: ResponseBodyWriter {
+    /// What compresses to less is gathered.
+    private static let pieceBytes = 16 * 1024
+
+    private var writer: any ResponseBodyWriter
+    private let compressor: GzipCompressor
+    private var waiting = ByteBuffer()
+
+    init(_ writer: any ResponseBodyWriter, level: Int) throws {
+        self.writer = writer
+        compressor = try GzipCompressor(level: level)
+    }
+
+    mutating func write(_ buffer: ByteBuffer) async throws {
+        var compressed = ByteBuffer()
+        try buffer.withUnsafeReadableBytes { bytes throws(GzipError) in
+            try compressor.update(bytes) { compressed.writeBytes($0) }
+        }
+        waiting.writeBuffer(&compressed)
+        guard waiting.readableBytes >= Self.pieceBytes else { return }
+        let piece = waiting
+        waiting = ByteBuffer()
+        try await writer.write(piece)
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {
+        try compressor.finish { waiting.writeBytes($0) }
+        try await writer.write(waiting)
+        try await writer.finish(trailingHeaders)
+    }
+}

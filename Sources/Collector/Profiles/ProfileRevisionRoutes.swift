@@ -1,0 +1,158 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import WireModel
+
+/// What is done with revisions of profiles: compared, put again, tried out, and counted on devices.
+struct ProfileRevisionRoutes: Sendable {
+    static let bodyBytes = 4 * 1024
+
+    let profiles: any ProfileRegistry
+    let registry: any DeviceRegistry
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/profile-revisions/{organization}/diff", .person(.viewer), handle: diff),
+            Route(.get, "/api/v1/profile-revisions/{organization}/adoption", .person(.viewer), handle: adoption),
+            Route(.post, "/api/v1/profile-revisions/{organization}/validate", .person(.viewer), handle: validate),
+            Route(.post, "/api/v1/profile-revisions/{organization}/rollback", .person(.administrator), handle: rollback),
+        ]
+    }
+
+    private func diff(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["application", "from", "to"])
+        let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
+        guard let to = try await profiles.profile(scope, revision: try query.revision("to")) else { throw Problem.noProfile }
+        var from: ProfileRow?
+        if let revision = try query.revision("from") {
+            from = try await profiles.profile(scope, revision: revision)
+            guard from != nil else { throw Problem.noProfile }
+        } else {
+            from = try await profiles.profileRevisions(
+                organization: scope.organization, application: scope.application, below: to.revision, limit: 1
+            ).revisions.first
+        }
+        return try ProfileDiffView(from: from, to: to).response()
+    }
+
+    private func adoption(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let organization = try exchange.organization
+        guard try await profiles.profile(ProfileScope(organization: organization), revision: nil) != nil else { throw Problem.noProfile }
+        var items: [ProfileAdoptionView] = []
+        for adoption in try await profiles.profileAdoption(organization: organization) {
+            let newest = try await profiles.profileRevision(
+                of: ProfileScope(organization: organization, application: adoption.key.application))
+            items.append(ProfileAdoptionView(adoption, newest: newest))
+        }
+        return try Page(items: items, next: nil).response()
+    }
+
+    /// Changes nothing.
+    private func validate(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: ["application", "device"])
+        let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
+        var application = ""
+        if let id = try query.device("device") {
+            guard let device = try await registry.device(id, organization: scope.organization) else { throw Problem.noDevice }
+            guard scope.application.isEmpty || scope.application == device.application else {
+                throw Problem.invalidParameter("device", "is one of another application: it does not get this profile.")
+            }
+            application = device.application
+        }
+        return try await reader.read(exchange, limit: .json(ProfileRoutes.bodyBytes)) { body in
+            let profile = try ProfileDocument.read(body)
+            let effective: WireProfile
+            do throws(ProfileError) {
+                effective = try await profiles.previewProfile(profile, scope, application: application)
+            } catch { throw Problem.ofProfile(error) }
+            let newest = try await profiles.profile(scope, revision: nil)
+            return try ProfileValidationView(profile, newest: newest, effective: effective).response()
+        }
+    }
+
+    private func rollback(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let (organization, person) = (try exchange.organization, try exchange.person)
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            var fields = try FieldReader(body: body)
+            let application = try fields.text("application") ?? ""
+            let revision = try fields.integer("revision", 1...UInt64(Int64.max))
+            try fields.finish()
+            guard let revision else { throw Problem.invalidField("revision", "is missing: say which one is to be put again.") }
+            let scope = ProfileScope(organization: organization, application: application)
+            let expected = try await profiles.expectedRevision(exchange, scope)
+            let row: ProfileRow?
+            do throws(ProfileError) {
+                row = try await profiles.rollBackProfile(scope, to: revision, expected: expected, by: AuditActor(person))
+            } catch { throw Problem.ofProfile(error) }
+            guard let row else { throw Problem.noProfile }
+            logger.notice(
+                "profile rolled back",
+                metadata: [
+                    "organization": "\(organization)", "application": "\(application)", "profile.revision": "\(row.revision)",
+                    "profile.restored": "\(revision)", "person": "\(person.name)",
+                ])
+            var response = try ProfileView(row).response()
+            response.headers[.eTag] = RevisionTag(row.revision).text
+            return response
+        }
+    }
+}
+
+/// What differs between two revisions.
+struct ProfileDiffView: Encodable {
+    /// Absent: there was none before.
+    var from: UInt64?
+    var to: UInt64
+    var changes: [ProfileDiff.Change]
+
+    init(from: ProfileRow?, to: ProfileRow) throws {
+        self.from = from?.revision
+        self.to = to.revision
+        changes =
+            ProfileDiff(
+                from: try from.map { try ProfileDocument.json($0.profile) } ?? .object([:]), to: try ProfileDocument.json(to.profile)
+            ).changes
+    }
+}
+
+/// A profile that could be put, and what would come of it.
+struct ProfileValidationView: Encodable {
+    /// The newest revision, that it is compared with; absent: there is none yet.
+    var from: UInt64?
+    var changes: [ProfileDiff.Change]
+    /// What devices would get.
+    var effective: JSONValue
+
+    init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile) throws {
+        from = newest?.revision
+        changes =
+            ProfileDiff(
+                from: try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:]), to: try ProfileDocument.json(profile)
+            ).changes
+        self.effective = try ProfileDocument.json(effective)
+    }
+}
+
+/// How many devices run a revision.
+struct ProfileAdoptionView: Encodable {
+    /// Of the devices; absent: the agent itself.
+    var application: String?
+    /// Absent: they have not said.
+    var revision: UInt64?
+    /// What they would get now.
+    var newestRevision: UInt64
+    var devices: Int
+
+    init(_ adoption: ProfileAdoption, newest: UInt64) {
+        application = adoption.key.application.isEmpty ? nil : adoption.key.application
+        revision = adoption.key.revision
+        newestRevision = newest
+        devices = adoption.devices
+    }
+}

@@ -1,0 +1,81 @@
+/// What somebody changed, or was refused to change. Written in the transaction of the change: neither is on disk without the other.
+package struct AuditEntry: Equatable, Sendable {
+    /// The raw value is on disk and in answers.
+    package enum Action: String, Sendable, CaseIterable {
+        case tokenCreate = "token-create"
+        case tokenRevoke = "token-revoke"
+        case organizationCreate = "organization-create"
+        case profilePut = "profile-put"
+        case profileRollback = "profile-rollback"
+        case commandIssue = "command-issue"
+        case deviceRevoke = "device-revoke"
+        case deviceDelete = "device-delete"
+        case devicePredecessor = "device-predecessor"
+        case logsDelete = "logs-delete"
+    }
+
+    package enum Outcome: String, Sendable, CaseIterable {
+        case done
+        /// Nothing was changed; the detail says why.
+        case refused
+    }
+
+    package var actor: AuditActor
+    /// Whose data it concerns; empty: the whole collector, shown only to those who see all organizations.
+    package var organization: String
+    package var action: Action
+    /// What was changed: a token's id, a device's, an application.
+    package var subject: String
+    /// More of it, by name; never a secret, never a profile's content.
+    package var detail: [String: String]
+    package var outcome: Outcome
+
+    package init(
+        _ action: Action, by actor: AuditActor, organization: String, subject: String, detail: [String: String] = [:],
+        outcome: Outcome = .done
+    ) {
+        self.actor = actor
+        self.organization = organization
+        self.action = action
+        self.subject = subject
+        self.detail = detail
+        self.outcome = outcome
+    }
+}
+
+/// An entry with its place in the trail.
+package struct AuditRow: Equatable, Sendable {
+    package var id: Int64
+    /// Microseconds since 1970 by the collector's clock.
+    package var at: Int64
+    package var entry: AuditEntry
+}
+
+package struct AuditPage: Equatable, Sendable {
+    package var rows: [AuditRow]
+    /// The id below which the next page begins.
+    package var next: Int64?
+}
+
+/// Which entries somebody asks for.
+package struct AuditQuery: Equatable, Sendable {
+    /// `nil`: all, and those of the whole collector.
+    package var organization: String?
+    /// The actor's name, or the id of the actor's token.
+    package var actor: String?
+    package var action: AuditEntry.Action?
+    /// Inclusive, microseconds since 1970.
+    package var from: Int64?
+    /// Exclusive.
+    package var to: Int64?
+
+    package init(
+        organization: String? = nil, actor: String? = nil, action: AuditEntry.Action? = nil, from: Int64? = nil, to: Int64? = nil
+    ) {
+        self.organization = organization
+        self.actor = actor
+        self.action = action
+        self.from = from
+        self.to = to
+    }
+}

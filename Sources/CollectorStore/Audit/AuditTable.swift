@@ -1,0 +1,84 @@
+import FoundationEssentials
+import SQLite
+
+/// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+///
+/// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these those of the last 400
+/// days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not empty it.
+struct AuditTable {
+    let connection: Connection
+
+    static let kept = 20_000
+    static let keptOfAnyAge = 1000
+    static let keptMicroseconds: Int64 = 400 * 86_400 * 1_000_000
+    /// Old entries are looked for once in so many.
+    private static let pruneEvery: Int64 = 64
+    /// Of a subject and of each word of a detail.
+    private static let textBytes = 1024
+
+    func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
+        let insert = try connection.cached(
+            """
+            INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try insert.bind(
+            now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init), entry.organization,
+            entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail), entry.outcome.rawValue)
+        try insert.run()
+        if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(entry.organization, at: now) }
+    }
+
+    private func prune(_ organization: String, at now: Int64) throws(SQLiteError) {
+        for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
+            let statement = try connection.cached(
+                """
+                DELETE FROM audit WHERE organization = ?1 AND at < ?2
+                AND id <= (SELECT id FROM audit WHERE organization = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?3)
+                """)
+            try statement.bind(organization, before, kept)
+            try statement.run()
+        }
+    }
+
+    /// Newest first.
+    func page(_ query: AuditQuery, below id: Int64?, limit: Int) throws(SQLiteError) -> AuditPage {
+        let statement = try connection.cached(
+            """
+            SELECT id, at, actor, token, role, organization, action, subject, detail, outcome FROM audit
+            WHERE \(query.organization == nil ? "?1 IS NULL" : "organization = ?1") AND (?2 IS NULL OR id < ?2)
+            AND (?3 IS NULL OR actor = ?3 OR token = ?3) AND (?4 IS NULL OR action = ?4) AND (?5 IS NULL OR at >= ?5)
+            AND (?6 IS NULL OR at < ?6) ORDER BY id DESC LIMIT ?7
+            """)
+        try statement.bind(query.organization, id, query.actor, query.action?.rawValue, query.from, query.to, limit + 1)
+        defer { statement.reset() }
+        var rows: [AuditRow] = []
+        while try statement.step() {
+            guard let action = AuditEntry.Action(rawValue: statement.string(6)),
+                let outcome = AuditEntry.Outcome(rawValue: statement.string(9))
+            else { continue }
+            let actor = AuditActor(
+                name: statement.string(2), token: statement.optionalString(3), role: PersonRole(rawValue: statement.int(4)))
+            rows.append(
+                AuditRow(
+                    id: statement.int64(0), at: statement.int64(1),
+                    entry: AuditEntry(
+                        action, by: actor, organization: statement.string(5), subject: statement.string(7),
+                        detail: Self.detail(statement.string(8)), outcome: outcome)))
+        }
+        guard rows.count > limit else { return AuditPage(rows: rows, next: nil) }
+        rows.removeLast()
+        return AuditPage(rows: rows, next: rows.last?.id)
+    }
+
+    private static func text(_ detail: [String: String]) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings only: encoding cannot fail.
+        guard let bytes = try? encoder.encode(detail.mapValues { $0.cut(toBytes: textBytes) }) else { return "{}" }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func detail(_ text: String) -> [String: String] {
+        (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
+    }
+}

@@ -1,0 +1,110 @@
+import FoundationEssentials
+import WireModel
+
+extension CollectorRegistry {
+    /// 100 years; a token that lives longer has no expiry.
+    package static let maximumTokenSeconds: Int64 = 100 * 366 * 86_400
+    /// Of a person's name or a token's note.
+    package static let tokenNameBytes = 255
+
+    /// Makes a token; on synced disk, with its entry in the audit trail, when it returns.
+    /// - Returns: the token as the list shows it, and its secret, said only here.
+    /// - Throws: `.forbidden` where it has more rights than the actor's own, `.notFound` for an unknown organization.
+    package func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
+        let now = database.clock.now()
+        guard new.name.utf8.count <= Self.tokenNameBytes, new.maximumUses ?? 1 >= 1,
+            (1...Self.maximumTokenSeconds).contains(new.expiresInSeconds ?? 1)
+        else {
+            throw .store(
+                StoreError(
+                    .invalid,
+                    "a token lives for 1 second to 100 years, is used once or more, and its name has at most \(Self.tokenNameBytes) bytes.")
+            )
+        }
+        let (secret, kind): (Secret, TokenRow.Kind) =
+            switch new.holder {
+            case .device: (Secret(.enrollment), .enrollment)
+            case .person: (Secret(.person), .person)
+            }
+        var row = TokenRow(
+            id: Self.newTokenID(), kind: kind, name: new.name, organization: new.organization, created: now,
+            expires: new.expiresInSeconds.map { now + $0 * 1_000_000 }, maximumUses: new.maximumUses, uses: 0)
+        if case .person(let role) = new.holder { row.role = role }
+        try await database.create(row, secret: secret, by: actor)
+        return (row, secret.text)
+    }
+
+    /// In the order of their making; revoked ones too, never the secrets.
+    /// - Parameters:
+    ///   - organization: `nil` for all, and those of no organization.
+    ///   - kind: `nil` for both.
+    ///   - limit: 1 to 1,000.
+    package func tokens(
+        organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
+    ) async throws(StoreError) -> TokenPage {
+        try await database.tokens(organization: organization, kind: kind, after: position, limit: limit)
+    }
+
+    /// A token of one organization is refused from now on; again, it changes nothing.
+    /// - Parameter organization: of which it must be; `nil` for any.
+    /// - Throws: `.lastAdministrator` where nobody with a token could take the actor's place.
+    package func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError) {
+        try await database.revokeToken(id, organization: organization, by: actor)
+    }
+
+    /// What was done by whom, newest first; bounded as `AuditTable` says.
+    /// - Parameters:
+    ///   - id: those below it; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    package func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage {
+        try await database.auditPage(query, below: id, limit: limit)
+    }
+}
+
+// MARK: Devices
+
+extension CollectorRegistry {
+    /// Devices that match, in the order asked for, from memory; exact, what was seen just now included. What moves in the order between two
+    /// pages may be told twice or not at all; nothing else is.
+    /// - Parameters:
+    ///   - position: an earlier page's `next`, of the same order.
+    ///   - limit: 1 to 1,000.
+    package func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        return try await database.devices(query, after: position, limit: limit)
+    }
+
+    /// The device's credential is refused from now on, for good; what it has sent stays. Again, it changes nothing.
+    /// - Parameter organization: of which it must be; `nil` for any.
+    package func revokeDevice(
+        _ id: DeviceID, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRow {
+        try await database.revoke(id, organization: organization, by: actor)
+    }
+
+    /// The device is gone from all lists, with its commands and its state, and its credential is refused for good. Its records stay in the
+    /// day files until retention removes them, shown to nobody; its logs stay until they are deleted.
+    /// - Parameter enrollment: the one to be deleted: a device that enrolled again meanwhile is left alone (`.notFound`).
+    package func deleteDevice(
+        _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) {
+        try await database.delete(id, enrollment: enrollment, organization: organization, by: actor)
+    }
+
+    /// An administrator's word that one device is another one enrolled again: the other's logs are shown with its own.
+    /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes the word back.
+    package func setPredecessor(
+        _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRow {
+        try await database.setPredecessor(predecessor, of: id, organization: organization, by: actor)
+    }
+
+    package func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage {
+        try await database.lineage(of: device)
+    }
+
+    /// How many devices of an organization run which revision of their profile; left and revoked ones are not counted.
+    package func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
+        try await database.profileAdoption(organization: organization)
+    }
+}

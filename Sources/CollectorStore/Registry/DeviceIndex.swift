@@ -1,0 +1,150 @@
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// All devices in memory, for lists that are filtered, searched and sorted: a query looks at every one of them and reads none from disk.
+///
+/// Not `Sendable`: its owner keeps it as the rows on disk are.
+final class DeviceIndex {
+    private var entries: [DeviceID: DeviceIndexEntry] = [:]
+
+    struct Found {
+        var ids: [DeviceID]
+        var total: Int
+        var next: DevicePosition?
+    }
+
+    func insert(_ device: DeviceRow) { entries[device.id] = DeviceIndexEntry(device) }
+    func remove(_ id: DeviceID) { entries[id] = nil }
+    func note(_ sight: DeviceSight, of id: DeviceID) { entries[id]?.note(sight) }
+
+    /// How many devices of an organization run which revision of their profile, by application.
+    func adoption(organization: String) -> [ProfileAdoption] {
+        var counts: [ProfileAdoption.Key: Int] = [:]
+        for entry in entries.values where entry.device.organization == organization && entry.device.isWelcome {
+            counts[
+                ProfileAdoption.Key(application: entry.device.application, revision: entry.device.profileRevision), default: 0] += 1
+        }
+        return counts.map { ProfileAdoption(key: $0.key, devices: $0.value) }.sorted {
+            ($0.key.application, $0.key.revision ?? 0) < ($1.key.application, $1.key.revision ?? 0)
+        }
+    }
+
+    /// - Parameter position: the place after which the page begins; its key is one of the query's order.
+    func page(_ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64) -> Found {
+        let words = query.text.lowercased().split(whereSeparator: \.isWhitespace).map { Array($0.utf8) }
+        let system = query.operatingSystem?.lowercased()
+        var total = 0
+        switch query.sort {
+        case .id:
+            var first = FirstOf<Int64>(limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
+            for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
+                total += 1
+                first.offer(0, id)
+            }
+            return first.found(total: total) { _ in .none }
+        case .name:
+            var after: (String, DeviceID)?
+            if let position, case .text(let name) = position.key { after = (name, position.id) }
+            var first = FirstOf<String>(limit: limit, isDescending: query.isDescending, after: after)
+            for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
+                total += 1
+                first.offer(entry.sortName, id)
+            }
+            return first.found(total: total) { .text($0) }
+        case .lastSeen, .enrolled, .state:
+            var after: (Int64, DeviceID)?
+            if let position, case .number(let number) = position.key { after = (number, position.id) }
+            var first = FirstOf<Int64>(limit: limit, isDescending: query.isDescending, after: after)
+            for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
+                total += 1
+                first.offer(entry.number(of: query.sort, at: now), id)
+            }
+            return first.found(total: total) { .number($0) }
+        }
+    }
+}
+
+extension DeviceRow {
+    /// Neither left nor revoked.
+    var isWelcome: Bool { left == nil && revoked == nil }
+}
+
+extension DeviceIndexEntry {
+    fileprivate func number(of sort: DeviceQuery.Sort, at now: Int64) -> Int64 {
+        switch sort {
+        case .lastSeen: device.lastSeen ?? .min
+        case .enrolled: device.enrolled
+        case .state: Int64(ReportingState.allCases.firstIndex(of: ReportingState(of: device, at: now)) ?? 0)
+        case .id, .name: 0
+        }
+    }
+
+    fileprivate func matches(_ query: DeviceQuery, words: [[UInt8]], system: String?, at now: Int64) -> Bool {
+        if let organization = query.organization, device.organization != organization { return false }
+        if device.test, !query.withTest { return false }
+        if let application = query.application, device.application != application { return false }
+        if let version = query.agentVersion, agentVersion != version { return false }
+        if let compliance = query.compliance, self.compliance != compliance { return false }
+        if let compromised = query.compromised, self.compromised != compromised { return false }
+        if let system, !operatingSystems.contains(system) { return false }
+        if !query.states.isEmpty, !query.states.contains(ReportingState(of: device, at: now)) { return false }
+        return words.allSatisfy { word in searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } } }
+    }
+
+    /// glibc's `memmem` is not offered to Swift.
+    private static func find(_ word: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer) -> Bool {
+        guard let first = word.first, let wordStart = word.baseAddress else { return true }
+        guard var place = text.baseAddress, word.count <= text.count else { return false }
+        let end = place + (text.count - word.count + 1)
+        while place < end, let found = memchr(place, Int32(first), end - place) {
+            if memcmp(found, wordStart, word.count) == 0 { return true }
+            place = UnsafeRawPointer(found) + 1
+        }
+        return false
+    }
+}
+
+/// The first devices of an order after a place in it, out of as many as are offered; without sorting all of them.
+private struct FirstOf<Key: Comparable> {
+    typealias Place = (key: Key, id: DeviceID)
+
+    private let limit: Int
+    private let isDescending: Bool
+    private let after: Place?
+    /// In order; one more than the page where there is one.
+    private var kept: [Place] = []
+
+    init(limit: Int, isDescending: Bool, after: (Key, DeviceID)?) {
+        self.limit = limit
+        self.isDescending = isDescending
+        self.after = after.map { ($0.0, $0.1) }
+    }
+
+    mutating func offer(_ key: Key, _ id: DeviceID) {
+        let place = (key, id)
+        if let after, !precedes(after, place) { return }
+        if kept.count > limit {
+            guard let last = kept.last, precedes(place, last) else { return }
+            kept.removeLast()
+        }
+        var (low, high) = (0, kept.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if precedes(kept[middle], place) { low = middle + 1 } else { high = middle }
+        }
+        kept.insert(place, at: low)
+    }
+
+    func found(total: Int, _ position: (Key) -> DevicePosition.Key) -> DeviceIndex.Found {
+        let page = kept.prefix(limit)
+        let next = kept.count > limit ? page.last.map { DevicePosition(key: position($0.key), id: $0.id) } : nil
+        return DeviceIndex.Found(ids: page.map(\.id), total: total, next: next)
+    }
+
+    private func precedes(_ left: Place, _ right: Place) -> Bool {
+        let (first, second) = isDescending ? (right, left) : (left, right)
+        if first.key != second.key { return first.key < second.key }
+        return (first.id.high, first.id.low) < (second.id.high, second.id.low)
+    }
+}

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// What administrators do with devices.
+extension RegistryDatabase {
+    /// - Parameter organization: of which it must be; `nil` for any.
+    func revoke(_ id: DeviceID, organization: String?, by actor: AuditActor) throws(AdministrationError) -> DeviceRow {
+        writeSeen()
+        let now = clock.now()
+        let device: DeviceRow = try change { () throws(SQLiteError) in
+            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            guard device.revoked == nil else { return .success(device) }
+            device.revoked = now
+            let statement = try connection.cached("UPDATE device SET revoked = ? WHERE id = ?")
+            try statement.bind(now, id.data)
+            try statement.run()
+            try audit.append(
+                AuditEntry(
+                    .deviceRevoke, by: actor, organization: device.organization, subject: id.description, detail: ["name": device.name]),
+                at: now)
+            return .success(device)
+        }
+        cache.remove(id)
+        commands.forget(id)
+        index?.insert(device)
+        return device
+    }
+
+    /// - Parameter enrollment: the one that was to be deleted; another is left alone.
+    func delete(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) throws(AdministrationError) {
+        writeSeen()
+        let now = clock.now()
+        try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
+            guard let device = try row(of: id, organization: organization), device.enrollmentID == enrollment else {
+                return .failure(.noDevice)
+            }
+            let remember = try connection.cached(
+                """
+                INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
+                SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
+                """)
+            try remember.bind(now, id.data)
+            try remember.run()
+            for table in ["device_state", "command", "enrollment_request"] {
+                try connection.cached("DELETE FROM \(table) WHERE device = ?").run(binding: id.data)
+            }
+            try connection.cached("DELETE FROM device WHERE id = ?").run(binding: id.data)
+            try audit.append(
+                AuditEntry(
+                    .deviceDelete, by: actor, organization: device.organization, subject: id.description, detail: ["name": device.name]),
+                at: now)
+            return .success(())
+        }
+        cache.remove(id)
+        commands.forget(id)
+        index?.remove(id)
+    }
+
+    /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes the word back.
+    func setPredecessor(
+        _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
+    ) throws(AdministrationError) -> DeviceRow {
+        writeSeen()
+        let now = clock.now()
+        let device: DeviceRow = try change { () throws(SQLiteError) in
+            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            if let predecessor {
+                guard try self.organization(ofDevice: predecessor) == device.organization else {
+                    return .failure(.notFound("The predecessor is no device of the organization, and none that was deleted."))
+                }
+                guard try !predecessors(of: predecessor).contains(id), predecessor != id else {
+                    return .failure(.forbidden("A device cannot come before itself."))
+                }
+            }
+            guard device.predecessor != predecessor else { return .success(device) }
+            device.predecessor = predecessor
+            let statement = try connection.cached("UPDATE device SET predecessor = ? WHERE id = ?")
+            try statement.bind(predecessor?.data, id.data)
+            try statement.run()
+            try audit.append(
+                AuditEntry(
+                    .devicePredecessor, by: actor, organization: device.organization, subject: id.description,
+                    detail: ["predecessor": predecessor?.description ?? ""]),
+                at: now)
+            return .success(device)
+        }
+        index?.insert(device)
+        return device
+    }
+
+    func lineage(of device: DeviceRow) throws(StoreError) -> DeviceLineage {
+        try read { () throws(SQLiteError) in
+            var lineage = DeviceLineage(predecessors: try predecessors(of: device.id))
+            guard !device.machineHash.isEmpty else { return lineage }
+            let statement = try connection.cached(
+                """
+                SELECT id FROM device WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3 AND id <> ?4 AND created >= ?5
+                AND predecessor IS NULL ORDER BY created, id LIMIT \(DeviceLineage.maximum)
+                """)
+            try statement.bind(device.organization, device.machineHash, device.application, device.id.data, device.created)
+            defer { statement.reset() }
+            while try statement.step() { if let id = DeviceID(statement.data(0)) { lineage.possibleSuccessors.append(id) } }
+            return lineage
+        }
+    }
+
+    /// From the nearest on.
+    private func predecessors(of id: DeviceID) throws(SQLiteError) -> [DeviceID] {
+        let statement = try connection.cached("SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL")
+        var found: [DeviceID] = []
+        var next = id
+        while found.count < DeviceLineage.maximum {
+            try statement.bind(next.data)
+            defer { statement.reset() }
+            guard try statement.step(), let former = DeviceID(statement.data(0)) else { break }
+            found.append(former)
+            next = former
+        }
+        return found
+    }
+
+    private func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
+        let statement = try connection.cached(
+            "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1")
+        try statement.bind(id.data)
+        defer { statement.reset() }
+        return try statement.step() ? statement.string(0) : nil
+    }
+
+    func profileAdoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
+        writeSeen()
+        return try loadedIndex().adoption(organization: organization)
+    }
+
+    /// Whether a credential was a deleted device's.
+    func isOfDeletedDevice(_ hash: Data) throws(StoreError) -> Bool {
+        try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                "SELECT 1 FROM deleted_device WHERE credential_hash = ?1 UNION ALL SELECT 1 FROM deleted_device WHERE next_credential_hash = ?1"
+            )
+            try statement.bind(hash)
+            defer { statement.reset() }
+            return try statement.step()
+        }
+    }
+}
+
+extension AdministrationError {
+    package static let noDevice = AdministrationError.notFound("Your organization has no such device.")
+}

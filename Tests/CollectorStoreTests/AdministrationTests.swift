@@ -1,0 +1,250 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct AdministrationTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let registry: CollectorRegistry
+    private let first: FirstStart
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        self.registry = registry
+        first = try #require(created)
+    }
+
+    private func device(_ name: String = "kiosk", previous: EnrollResult? = nil, machine: String = "m") async throws -> EnrollResult {
+        var request = WireEnrollRequest()
+        request.deviceName = name
+        request.machineHash = machine
+        if let previous { (request.deviceID, request.previousCredential) = (previous.deviceID.data, previous.credential) }
+        return try await registry.enroll(token: first.enrollmentToken, request: request)
+    }
+
+    private func administrator() async throws -> AuditActor {
+        AuditActor(try #require(try await registry.authenticatePerson(token: first.administratorToken)))
+    }
+
+    private func trail(_ query: AuditQuery = AuditQuery()) async throws -> [AuditRow] {
+        try await registry.audit(query, below: nil, limit: 1000).rows
+    }
+
+    private func delete(_ device: EnrollResult) async throws {
+        try await registry.deleteDevice(device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
+    }
+
+    // MARK: Audit
+
+    @Test func everyChangeIsInTheTrailWithWhoDidIt() async throws {
+        let actor = try await administrator()
+        try await registry.createOrganization("west", by: actor)
+        let made = try await registry.createToken(NewToken(.person(.viewer), name: "ann", organization: "west"), by: actor)
+        try await registry.revokeToken(made.row.id, organization: nil, by: actor)
+        try await registry.revokeToken(made.row.id, organization: nil, by: actor)
+        _ = try await registry.putProfile(WireProfile(), ProfileScope(organization: "west"), expected: nil, by: actor)
+        _ = try await registry.rollBackProfile(ProfileScope(organization: "west"), to: 1, expected: nil, by: actor)
+        let (one, two) = (try await device(), try await device())
+        _ = try await registry.issue(
+            NewCommand(
+                device: one.deviceID, action: .sendBeacon(.init()), expires: clock.now() + 5, issuer: actor, idempotencyKey: nil,
+                request: Data()), organization: nil)
+        _ = try await registry.setPredecessor(one.deviceID, of: two.deviceID, organization: nil, by: actor)
+        _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
+        _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
+        try await delete(one)
+        let rows = try await trail()
+        #expect(
+            rows.reversed().map(\.entry.action) == [
+                .organizationCreate, .tokenCreate, .tokenRevoke, .profilePut, .profileRollback, .commandIssue, .devicePredecessor,
+                .deviceRevoke, .deviceDelete,
+            ])
+        #expect(rows.dropFirst().allSatisfy { $0.entry.actor == actor && $0.at == clock.now() && $0.entry.outcome == .done })
+        #expect(rows.first?.entry.actor == .commandLine && rows.first?.entry.subject == one.deviceID.description)
+        #expect(!rows.contains { "\($0)".contains(made.secret) })
+    }
+
+    @Test func theTrailIsFilteredAndCutToTheOrganization() async throws {
+        let actor = try await administrator()
+        try await registry.createOrganization("west", by: actor)
+        clock.advance(seconds: 10)
+        try await registry.createOrganization("east")
+        _ = try await registry.createPersonToken(name: "x", role: .viewer, organization: nil)
+        #expect(try await trail().count == 3)
+        #expect(try await trail(AuditQuery(organization: "west")).map(\.entry.subject) == ["west"])
+        #expect(try await trail(AuditQuery(actor: "command line")).count == 2)
+        #expect(try await trail(AuditQuery(actor: actor.token)).map(\.entry.subject) == ["west"])
+        #expect(try await trail(AuditQuery(action: .organizationCreate)).map(\.entry.subject) == ["east", "west"])
+        #expect(try await trail(AuditQuery(from: clock.now())).count == 2)
+        #expect(try await trail(AuditQuery(to: clock.now())).count == 1)
+        let page = try await registry.audit(AuditQuery(), below: nil, limit: 2)
+        let next = try #require(page.next)
+        #expect(try await registry.audit(AuditQuery(), below: next, limit: 2).rows.map(\.entry.subject) == ["west"])
+    }
+
+    @Test func theTrailIsBoundedByOrganizationAndAClockAheadDoesNotEmptyIt() throws {
+        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let table = AuditTable(connection: connection)
+        func fill(_ organization: String, _ count: Int, at now: Int64) throws {
+            try connection.transaction { () throws(SQLiteError) in
+                for number in 0..<count {
+                    try table.append(
+                        AuditEntry(.tokenCreate, by: .commandLine, organization: organization, subject: "\(number)"), at: now)
+                }
+            }
+        }
+        func count(_ organization: String) throws -> Int {
+            try table.page(AuditQuery(organization: organization), below: nil, limit: 100_000).rows.count
+        }
+        try fill("quiet", 10, at: 5)
+        try fill("noisy", AuditTable.kept + 200, at: 5)
+        #expect(try count("quiet") == 10)
+        #expect((AuditTable.kept...AuditTable.kept + 64).contains(try count("noisy")))
+        try fill("noisy", 64, at: 5 + AuditTable.keptMicroseconds + 1)
+        #expect((AuditTable.keptOfAnyAge...AuditTable.keptOfAnyAge + 64).contains(try count("noisy")))
+    }
+
+    @Test func deletingLogsIsToldForEveryOrganizationTheyWereOf() async throws {
+        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let plan = try await archive.deletion(LogQuery())
+        #expect(try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine) == plan)
+        #expect(try await trail().isEmpty, "nothing was there to delete")
+        await archive.shutDown()
+    }
+
+    // MARK: Tokens
+
+    @Test func rightsAreThoseOfTheTokenAsItIsOnDisk() async throws {
+        let actor = try await administrator()
+        let own = try await registry.createToken(NewToken(.person(.administrator), name: "own", organization: "default"), by: actor)
+        let maker = AuditActor(name: "own", token: own.row.id, role: .administrator)
+        await #expect {
+            _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: nil), by: maker)
+        } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
+        _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
+        try await registry.revokeToken(own.row.id, organization: nil, by: actor)
+        await #expect {
+            _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
+        } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
+    }
+
+    @Test func theLastAdministratorStaysAndTheRefusalIsInTheTrail() async throws {
+        let actor = try await administrator()
+        let id = try #require(actor.token)
+        await #expect(throws: AdministrationError.lastAdministrator) {
+            try await registry.revokeToken(id, organization: nil, by: actor)
+        }
+        #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
+        #expect(try await trail().map(\.entry.outcome) == [.refused])
+        try await registry.revokeToken(id)
+        #expect(try await registry.authenticatePerson(token: first.administratorToken) == nil, "the command line may")
+    }
+
+    @Test func tokensComeInPagesAndAnotherOrganizationsAreNotThere() async throws {
+        try await registry.createOrganization("west")
+        for number in 0..<5 { _ = try await registry.createPersonToken(name: "\(number)", role: .viewer, organization: "west") }
+        var (found, position): ([String], TokenPosition?) = ([], nil)
+        repeat {
+            let page = try await registry.tokens(organization: "west", kind: .person, after: position, limit: 2)
+            found += page.tokens.map(\.id)
+            position = page.next
+        } while position != nil
+        #expect(found.count == 5 && Set(found).count == 5)
+        #expect(try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).tokens.map(\.kind) == [.enrollment])
+        await #expect {
+            try await registry.revokeToken(found[0], organization: "default", by: .commandLine)
+        } throws: { if case .notFound = $0 as? AdministrationError { true } else { false } }
+    }
+
+    // MARK: Devices
+
+    @Test func aRevokedDeviceIsRefusedForGoodAndIsStillListed() async throws {
+        let device = try await device()
+        _ = try await registry.devices(DeviceQuery(), after: nil, limit: 10)
+        guard case .device = try await registry.authenticateDevice(credential: device.credential) else {
+            Issue.record("not known")
+            return
+        }
+        #expect(try await registry.revokeDevice(device.deviceID, organization: "default", by: .commandLine).revoked == clock.now())
+        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        await #expect(throws: EnrollError.deviceRevoked) { _ = try await self.device(previous: device) }
+        var query = DeviceQuery()
+        query.states = [.revoked]
+        #expect(try await registry.devices(query, after: nil, limit: 10).devices.map(\.id) == [device.deviceID])
+        await #expect(throws: AdministrationError.noDevice) {
+            _ = try await registry.revokeDevice(device.deviceID, organization: "other", by: .commandLine)
+        }
+    }
+
+    @Test func aDeletedDeviceIsGoneAndCannotComeBackWithItsCredential() async throws {
+        let device = try await device()
+        #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
+        registry.seen(device.deviceID, DeviceSight(at: clock.now()))
+        try await delete(device)
+        #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10) == DeviceList(devices: [], total: 0, next: nil))
+        #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.isEmpty)
+        #expect(try await registry.device(device.deviceID, organization: nil) == nil)
+        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        await #expect(throws: EnrollError.deviceRevoked) { _ = try await self.device(previous: device) }
+        var stranger = device
+        stranger.credential = "ws1d_guessed"
+        await #expect(throws: EnrollError.deviceConflict) { _ = try await self.device(previous: stranger) }
+        registry.seen(device.deviceID, DeviceSight(at: clock.now()))
+        #expect(try await registry.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back")
+        #expect(try await self.device().deviceID != device.deviceID, "the machine may enroll as a new device")
+        await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
+    }
+
+    @Test func anEnrollmentThatWasNotMeantIsNotDeleted() async throws {
+        let device = try await device()
+        let again = try await self.device(previous: device)
+        await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
+        try await delete(again)
+    }
+
+    @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {
+        let (old, new, other) = (try await device(), try await device(), try await device(machine: "x"))
+        func lineage(_ device: EnrollResult) async throws -> DeviceLineage {
+            try await registry.lineage(of: try #require(try await registry.device(device.deviceID, organization: nil)))
+        }
+        #expect(try await lineage(old).possibleSuccessors == [new.deviceID])
+        _ = try await registry.setPredecessor(old.deviceID, of: new.deviceID, organization: "default", by: .commandLine)
+        #expect(try await lineage(new).predecessors == [old.deviceID])
+        #expect(try await lineage(old).possibleSuccessors.isEmpty)
+        _ = try await registry.setPredecessor(new.deviceID, of: other.deviceID, organization: nil, by: .commandLine)
+        #expect(try await lineage(other).predecessors == [new.deviceID, old.deviceID])
+        await #expect(throws: AdministrationError.self, "a circle") {
+            _ = try await registry.setPredecessor(other.deviceID, of: old.deviceID, organization: nil, by: .commandLine)
+        }
+        try await delete(old)
+        #expect(try await lineage(new).predecessors == [old.deviceID], "a deleted device's logs are still there")
+        _ = try await registry.setPredecessor(nil, of: new.deviceID, organization: nil, by: .commandLine)
+        #expect(try await lineage(new).predecessors.isEmpty)
+    }
+
+    @Test func theListFollowsEveryChangeOfADevice() async throws {
+        var query = DeviceQuery()
+        query.text = "lobby"
+        func found() async throws -> Int { try await registry.devices(query, after: nil, limit: 10).total }
+        #expect(try await found() == 0)
+        let one = try await device("lobby")
+        #expect(try await found() == 1)
+        query.sort = .lastSeen
+        registry.seen(one.deviceID, DeviceSight(at: clock.now() + 5))
+        #expect(try await registry.devices(query, after: nil, limit: 10).devices.first?.lastSeen == clock.now() + 5)
+        try await registry.unenroll(device: one.deviceID)
+        query.states = [.left]
+        #expect(try await found() == 1)
+        var request = WireEnrollRequest()
+        request.deviceName = "hall"
+        (request.deviceID, request.previousCredential) = (one.deviceID.data, one.credential)
+        _ = try await registry.enroll(token: first.enrollmentToken, request: request)
+        #expect(try await found() == 0)
+        (query.text, query.states) = ("hall", [.enrolled])
+        #expect(try await found() == 1)
+    }
+}

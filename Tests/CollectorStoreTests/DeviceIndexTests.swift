@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct DeviceIndexTests {
+    private static let now: Int64 = 1_000_000_000_000
+
+    private static func device(_ number: Int, _ change: (inout DeviceRow) -> Void = { _ in }) -> DeviceRow {
+        var system = WireOperatingSystem()
+        (system.name, system.distribution, system.version) = ("linux", number.isMultiple(of: 2) ? "Debian" : "ubuntu", "12")
+        var device = DeviceRow(
+            id: DeviceID(high: UInt64(number % 7), low: UInt64(number)), organization: number.isMultiple(of: 10) ? "other" : "default",
+            name: "Kiosk-\(number % 13)", operatingSystem: system, agentVersion: "1.\(number % 3).0",
+            application: number.isMultiple(of: 4) ? "com.example.shop" : "", machineHash: "m", test: number.isMultiple(of: 11), created: 0,
+            enrolled: now - Int64(number % 17))
+        if number.isMultiple(of: 3) { device.lastSeen = Int64(number % 5) }
+        change(&device)
+        return device
+    }
+
+    private static func index(_ devices: [DeviceRow]) -> DeviceIndex {
+        let index = DeviceIndex()
+        devices.forEach(index.insert)
+        return index
+    }
+
+    private static func ids(_ index: DeviceIndex, _ change: (inout DeviceQuery) -> Void) -> [DeviceID] {
+        var query = DeviceQuery()
+        change(&query)
+        return index.page(query, after: nil, limit: 1000, at: now).ids
+    }
+
+    @Test(arguments: DeviceQuery.Sort.allCases, [false, true])
+    func pagesOfEveryOrderTellEveryMatchOnceAndInOrder(sort: DeviceQuery.Sort, isDescending: Bool) {
+        let devices = (1...200).map { Self.device($0) }
+        let index = Self.index(devices)
+        var query = DeviceQuery(organization: "default")
+        (query.sort, query.isDescending) = (sort, isDescending)
+        let expected = devices.filter { $0.organization == "default" && !$0.test }
+        for limit in [1, 7, 1000] {
+            var found: [DeviceID] = []
+            var position: DevicePosition?
+            repeat {
+                let page = index.page(query, after: position, limit: limit, at: Self.now)
+                #expect(page.ids.count <= limit && page.total == expected.count)
+                found += page.ids
+                position = page.next
+            } while position != nil
+            #expect(found.count == expected.count && Set(found) == Set(expected.map(\.id)))
+            let rows = found.compactMap { id in devices.first { $0.id == id } }
+            let keys = rows.map { row -> (String, Int64) in
+                switch sort {
+                case .id: ("", 0)
+                case .name: (row.name.lowercased(), 0)
+                case .lastSeen: ("", row.lastSeen ?? .min)
+                case .enrolled: ("", row.enrolled)
+                case .state: ("", 0)
+                }
+            }
+            for (former, later) in zip(zip(keys, rows), zip(keys, rows).dropFirst()) {
+                let (first, second) = isDescending ? (later, former) : (former, later)
+                let left = (first.0.0, first.0.1, first.1.id.high, first.1.id.low)
+                let right = (second.0.0, second.0.1, second.1.id.high, second.1.id.low)
+                #expect(left < right)
+            }
+        }
+    }
+
+    @Test func wordsAreFoundInEitherCaseInWhateverASearcherKnowsOfADevice() {
+        var beacon = WireBeacon()
+        beacon.userEmail = "Ann.Lee@example.com"
+        beacon.model = "OptiPlex 7010"
+        let device = Self.device(2) { $0.beacon = beacon }
+        let index = Self.index([device, Self.device(3)])
+        for text in [
+            "ann", "ANN.LEE", "kiosk-2", "optiplex", "DEBIAN 12", "debian optiplex lee", device.id.description,
+            String(device.id.description.prefix(30)),
+        ] {
+            #expect(Self.ids(index) { $0.text = text }.contains(device.id), "\(text)")
+        }
+        #expect(Self.ids(index) { $0.text = "lee ubuntu" }.isEmpty)
+        #expect(Self.ids(index) { $0.text = "linux" }.count == 2)
+        #expect(Self.ids(index) { $0.text = "  " }.count == 2)
+    }
+
+    @Test func filtersAreWhatTheNewestRecordsSay() {
+        let index = Self.index([Self.device(1), Self.device(2)])
+        let id = Self.device(1).id
+        var beacon = WireBeacon()
+        beacon.libraryVersion = "2.0.0"
+        beacon.deviceCompliance = .compliant
+        beacon.applicationCompliance = .nonCompliant
+        beacon.compromised = .yes
+        beacon.operatingSystem.name = "linux"
+        beacon.operatingSystem.distribution = "fedora"
+        beacon.operatingSystem.version = "40"
+        index.note(DeviceSight(at: 9, beacon: beacon, expectedBeaconSeconds: 60, profileRevision: 4), of: id)
+        #expect(Self.ids(index) { $0.agentVersion = "2.0.0" } == [id])
+        #expect(Self.ids(index) { $0.agentVersion = "1.1.0" }.isEmpty)
+        #expect(Self.ids(index) { $0.compliance = .nonCompliant } == [id])
+        #expect(Self.ids(index) { $0.compliance = .unknown }.count == 1)
+        #expect(Self.ids(index) { $0.compromised = .yes } == [id])
+        #expect(Self.ids(index) { $0.operatingSystem = "Fedora 40" } == [id])
+        #expect(Self.ids(index) { $0.operatingSystem = "LINUX" }.count == 2)
+        #expect(Self.ids(index) { $0.states = [.reporting] } == [id])
+        #expect(Self.ids(index) { $0.states = [.enrolled, .reporting] }.count == 2)
+        index.remove(id)
+        #expect(Self.ids(index) { $0.states = [.reporting] }.isEmpty)
+    }
+
+    @Test func adoptionCountsWhatDevicesSayTheyRun() {
+        let index = Self.index((1...8).map { Self.device($0) } + [Self.device(9) { $0.revoked = 1 }])
+        for number in 1...3 { index.note(DeviceSight(at: 1, profileRevision: 5), of: Self.device(number).id) }
+        let adoption = index.adoption(organization: "default")
+        #expect(
+            adoption.map { "\($0.key.application) \($0.key.revision.map(String.init) ?? "-") \($0.devices)" }
+                == [" - 3", " 5 3", "com.example.shop - 2"])
+    }
+}

@@ -1,0 +1,94 @@
+import Collector
+import CollectorStore
+import Foundation
+import Gzip
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+@Suite("Entity tags and gzip")
+struct AnswerFinishTests {
+    private static func devices(_ harness: Harness, _ count: Int) async throws {
+        for _ in 0..<count { _ = try await harness.enrolledDevice() }
+    }
+
+    @Test func anAnswerThatIsTheSameIs304AndAnotherIsNot() async throws {
+        let harness = Harness()
+        try await Self.devices(harness, 1)
+        try await harness.route { client in
+            func get(_ tag: String?) async throws -> TestResponse {
+                try await client.send(
+                    .get, "/api/v1/devices", bearer: "viewer-default", headers: tag.map { [.ifNoneMatch: $0] } ?? [:])
+            }
+            let first = try await get(nil)
+            let tag = try #require(first.headers[.eTag])
+            #expect(first.status == .ok && first.headers[.cacheControl] == "private, no-cache")
+            for field in [tag, "\"x\", \(tag)", "*", String(tag.dropFirst(2))] {
+                let again = try await get(field)
+                #expect(again.status == .notModified && again.body.readableBytes == 0 && again.headers[.eTag] == tag, "\(field)")
+                #expect(again.headers[.init(WireNames.versionHeader)!] != nil)
+            }
+            #expect(try await get("W/\"other\"").status == .ok)
+            try await Self.devices(harness, 1)
+            let later = try await get(tag)
+            #expect(later.status == .ok && later.headers[.eTag] != tag)
+        }
+    }
+
+    @Test func onlyReadingHasATagAndRefusalsHaveNone() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let refused = try await client.send(.get, "/api/v1/devices?limit=0", bearer: harness.administrator)
+            #expect(refused.headers[.eTag] == nil && refused.headers[.cacheControl] == "no-store")
+            let made = try await client.send(
+                .post, "/api/v1/tokens", bearer: harness.administrator, headers: [.contentType: WireNames.json],
+                body: Data(#"{"kind": "person", "name": "a", "role": "viewer"}"#.utf8))
+            #expect(made.status == .created && made.headers[.eTag] == nil && made.headers[.cacheControl] == "no-store")
+            let profile = try await client.send(.get, "/api/v1/profiles/default", bearer: harness.administrator)
+            #expect(profile.headers[.eTag] == "\"1\"", "a revision is its own tag")
+            let same = try await client.send(
+                .get, "/api/v1/profiles/default", bearer: harness.administrator, headers: [.ifNoneMatch: "\"1\""])
+            #expect(same.status == .notModified)
+        }
+    }
+
+    @Test(arguments: [
+        ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("GZIP", true), ("gzip;q=0", false), ("br", false), ("", false),
+    ])
+    func longAnswersAreCompressedWhereTheReaderTakesIt(accepted: String, isCompressed: Bool) async throws {
+        let harness = Harness()
+        try await Self.devices(harness, 40)
+        try await harness.route { client in
+            let plain = try await client.send(.get, "/api/v1/devices", bearer: "viewer-default")
+            #expect(plain.headers[.contentEncoding] == nil && plain.headers[.vary] == "Accept-Encoding")
+            let response = try await client.send(
+                .get, "/api/v1/devices", bearer: "viewer-default", headers: [.acceptEncoding: accepted])
+            #expect((response.headers[.contentEncoding] == "gzip") == isCompressed)
+            let bytes = Data(response.body.readableBytesView)
+            let text = isCompressed ? try GzipCodec.decompress(bytes) : bytes
+            #expect(text == Data(plain.body.readableBytesView))
+            if isCompressed { #expect(bytes.count < text.count / 4) }
+            let short = try await client.send(.get, "/livez", headers: [.acceptEncoding: accepted])
+            #expect(short.headers[.contentEncoding] == nil)
+        }
+    }
+
+    @Test func theSameHoldsOverASocket() async throws {
+        let harness = Harness()
+        try await Self.devices(harness, 40)
+        try await harness.live { client in
+            let response = try await client.send(
+                .get, "/api/v1/devices", bearer: "viewer-default", headers: [.acceptEncoding: "gzip"])
+            #expect(response.headers[.contentEncoding] == "gzip" && response.headers[.contentLength] == nil)
+            let text = try GzipCodec.decompress(Data(response.content.readableBytesView))
+            let items = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])["items"] as? [Any]
+            #expect(items?.count == 40)
+            let tag = try #require(response.headers[.eTag])
+            let again = try await client.send(.get, "/api/v1/devices", bearer: "viewer-default", headers: [.ifNoneMatch: tag])
+            #expect(again.status == .notModified && again.content.readableBytes == 0)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Collector
+import CollectorStore
+import Foundation
+import WireModel
+
+/// Nothing to administer, for tests of everything else. What administrators do is tested over the registry on disk.
+struct NoAdministration: Administration {
+    func organizations() async throws(StoreError) -> [OrganizationRow] { [] }
+    func createOrganization(_ name: String, by actor: AuditActor) async throws(StoreError) { throw Self.none }
+
+    func tokens(
+        organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
+    ) async throws(StoreError) -> TokenPage { throw Self.none }
+
+    func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
+        throw .store(Self.none)
+    }
+
+    func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError) {
+        throw .store(Self.none)
+    }
+
+    func revokeDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow {
+        throw .store(Self.none)
+    }
+
+    func deleteDevice(
+        _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) { throw .store(Self.none) }
+
+    func setPredecessor(
+        _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRow { throw .store(Self.none) }
+
+    func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage { throw Self.none }
+
+    private static let none = StoreError(.notFound, "nothing to administer")
+}

@@ -1,0 +1,158 @@
+import Collector
+import CollectorStore
+import Foundation
+import HTTPTypes
+import WireModel
+
+/// How a route is called with the data of organization `default`, and how it answers those who may and those of another organization.
+///
+/// Every route has one: `RouteMatrixTests` fails for a route that is not here. Name in `path` the ids of `scene`, so that another
+/// organization's administrator who knows them is tried out too.
+struct RouteSample: Sendable {
+    /// To those who may.
+    let status: Int
+    /// To the administrator of the other organization: not there, refused, or answered without anything of `default`.
+    let strangers: Set<Int>
+    /// A fresh one for every call: what is done away with is made before.
+    let request: @Sendable (RouteScene) async throws -> RouteRequest
+
+    init(_ status: Int = 200, strangers: Set<Int> = [404], _ request: @escaping @Sendable (RouteScene) async throws -> RouteRequest) {
+        (self.status, self.strangers, self.request) = (status, strangers, request)
+    }
+
+    private static func get(_ path: String, strangers: Set<Int> = [200]) -> RouteSample {
+        RouteSample(strangers: strangers) { _ in RouteRequest(.get, path) }
+    }
+
+    private static func device(_ rest: String) -> RouteSample {
+        RouteSample { RouteRequest(.get, "/api/v1/devices/\($0.device.deviceID)" + rest) }
+    }
+
+    private static let profile = #"{"customPayload": "\#(RouteScene.marker)"}"#
+    private static let protobuf = WireNames.protobuf
+
+    static let all: [String: RouteSample] = [
+        // Health.
+        "GET /livez": get("/livez"),
+        "GET /readyz": get("/readyz"),
+
+        // Devices' own.
+        "POST /api/v1/enroll": RouteSample { _ in RouteRequest(.post, WireNames.enrollPath, protobuf, body: WireEnrollRequest().encoded) },
+        "POST /api/v1/rotate": RouteSample { _ in RouteRequest(.post, WireNames.rotatePath) },
+        // Last of all: see `order`.
+        "POST /api/v1/unenroll": RouteSample(204) { _ in RouteRequest(.post, WireNames.unenrollPath) },
+        "POST /api/v1/batches": RouteSample { _ in
+            var events = ChainBuilder(stream: .event)
+            return RouteRequest(.post, WireNames.batchesPath, protobuf, body: [events.events(["a"])].request)
+        },
+        // An empty one is malformed; who asks is known before that.
+        "POST /api/v1/streams/close": RouteSample(400) { _ in RouteRequest(.post, WireNames.closePath, protobuf, body: Data()) },
+        "GET /api/v1/commands": get(WireNames.commandsPath),
+        "GET /api/v1/profile": get(WireNames.profilePath),
+        "PUT /api/v1/uploads/{upload}": RouteSample(409) {
+            RouteRequest(.put, "\(WireNames.uploadsPath)/\($0.upload)", protobuf, body: try LogBook.single.manifest($0.upload).encoded)
+        },
+        "GET /api/v1/uploads/{upload}": RouteSample { RouteRequest(.get, "\(WireNames.uploadsPath)/\($0.upload)") },
+        "PUT /api/v1/uploads/{upload}/chunks/{number}": RouteSample {
+            RouteRequest(.put, "\(WireNames.uploadsPath)/\($0.upload)/chunks/1", WireNames.gzip, body: try LogBook.single.chunks[0].gzip)
+        },
+        "POST /api/v1/uploads/{upload}/complete": RouteSample {
+            RouteRequest(.post, "\(WireNames.uploadsPath)/\($0.upload)/complete", protobuf, body: WireCompleteUpload().encoded)
+        },
+
+        // Devices.
+        "GET /api/v1/devices": get("/api/v1/devices?q=\(RouteScene.marker)&test=true"),
+        "GET /api/v1/devices/{device}": device(""),
+        "GET /api/v1/devices/{device}/beacons": device("/beacons?test=true"),
+        "GET /api/v1/devices/{device}/samples": device("/samples?metrics=true"),
+        "GET /api/v1/devices/{device}/balance": device("/balance"),
+        "GET /api/v1/devices/{device}/uploads": device("/uploads"),
+        "GET /api/v1/devices/{device}/commands": device("/commands"),
+        "GET /api/v1/devices/{device}/commands/{command}": RouteSample {
+            RouteRequest(.get, "/api/v1/devices/\($0.device.deviceID)/commands/\($0.command)")
+        },
+        "POST /api/v1/devices/{device}/commands": RouteSample(201) {
+            RouteRequest(.post, "/api/v1/devices/\($0.device.deviceID)/commands", json: #"{"kind": "send-beacon"}"#)
+        },
+        "POST /api/v1/devices/{device}/revoke": RouteSample {
+            RouteRequest(.post, "/api/v1/devices/\(try await $0.anotherDevice().id)/revoke")
+        },
+        "DELETE /api/v1/devices/{device}": RouteSample {
+            let device = try await $0.anotherDevice()
+            return RouteRequest(.delete, "/api/v1/devices/\(device.id)?confirm=\(device.deletionConfirmation)")
+        },
+        "POST /api/v1/devices/{device}/predecessor": RouteSample {
+            RouteRequest(
+                .post, "/api/v1/devices/\($0.second.deviceID)/predecessor", json: #"{"device": "\#($0.device.deviceID)"}"#)
+        },
+        "GET /api/v1/events": get("/api/v1/events?test=true"),
+
+        // Logs.
+        "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),
+        "GET /api/v1/logs/content": get("/api/v1/logs/content?ids=1,2,3"),
+        "GET /api/v1/logs/usage": get("/api/v1/logs/usage"),
+        "DELETE /api/v1/logs": RouteSample(strangers: [200]) {
+            RouteRequest(.delete, "/api/v1/logs?device=\($0.device.deviceID)")
+        },
+        "GET /api/v1/notices": get("/api/v1/notices"),
+
+        // Profiles.
+        "GET /api/v1/profiles/{organization}": get("/api/v1/profiles/default", strangers: [404]),
+        "PUT /api/v1/profiles/{organization}": RouteSample { _ in RouteRequest(.put, "/api/v1/profiles/default", json: profile) },
+        "GET /api/v1/profiles/{organization}/{app}": get("/api/v1/profiles/default/\(RouteScene.application)", strangers: [404]),
+        "PUT /api/v1/profiles/{organization}/{app}": RouteSample { _ in
+            RouteRequest(.put, "/api/v1/profiles/default/\(RouteScene.application)", json: profile)
+        },
+        "GET /api/v1/profile-revisions/{organization}": get("/api/v1/profile-revisions/default", strangers: [404]),
+        "GET /api/v1/profile-revisions/{organization}/diff": get("/api/v1/profile-revisions/default/diff?to=2", strangers: [404]),
+        "GET /api/v1/profile-revisions/{organization}/adoption": get("/api/v1/profile-revisions/default/adoption", strangers: [404]),
+        "POST /api/v1/profile-revisions/{organization}/validate": RouteSample {
+            RouteRequest(.post, "/api/v1/profile-revisions/default/validate?device=\($0.device.deviceID)", json: profile)
+        },
+        "POST /api/v1/profile-revisions/{organization}/rollback": RouteSample { _ in
+            RouteRequest(.post, "/api/v1/profile-revisions/default/rollback", json: #"{"revision": 2}"#)
+        },
+
+        // Administration.
+        "GET /api/v1/organizations": get("/api/v1/organizations"),
+        "POST /api/v1/organizations": RouteSample(201, strangers: [403]) { _ in
+            RouteRequest(.post, "/api/v1/organizations", json: #"{"name": "o-\#(UInt32.random(in: 0 ... .max))"}"#)
+        },
+        "GET /api/v1/organizations/{organization}": get("/api/v1/organizations/default", strangers: [404]),
+        "GET /api/v1/tokens": get("/api/v1/tokens"),
+        "POST /api/v1/tokens": RouteSample(201, strangers: [403]) { _ in
+            RouteRequest(
+                .post, "/api/v1/tokens", json: #"{"kind": "person", "name": "x", "role": "viewer", "organization": "default"}"#)
+        },
+        "DELETE /api/v1/tokens/{token}": RouteSample(204) {
+            let made = try await $0.harness.registry.createPersonToken(name: "for one call", role: .viewer, organization: "default")
+            return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
+        },
+        "GET /api/v1/audit": get("/api/v1/audit"),
+    ]
+
+    /// Routes for organization administrators that refuse all but those of all organizations, with 403.
+    static let ofAllOrganizations: Set<String> = ["POST /api/v1/organizations"]
+
+    /// In which routes are called: what takes the device's rights away comes last.
+    static func order(_ routes: [Route]) -> [Route] {
+        let last = [WireNames.rotatePath, WireNames.unenrollPath]
+        return routes.filter { !last.contains($0.path) } + last.compactMap { path in routes.first { $0.path == path } }
+    }
+}
+
+extension Route {
+    /// As `RouteSample.all` names it.
+    var name: String { "\(method.rawValue) \(path)" }
+}
+
+extension LogBook {
+    /// A chunk of one line.
+    static var single: LogBook {
+        get throws {
+            var book = LogBook()
+            try book.add(segment: 1, positions: 1...1, from: Harness.now)
+            return book
+        }
+    }
+}

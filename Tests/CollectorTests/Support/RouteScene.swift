@@ -1,0 +1,160 @@
+import Collector
+import CollectorStore
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import NIOCore
+import Testing
+import WireModel
+
+/// Two organizations in one collector: `default`, full of what carries `marker`, and `other`, whose people must never see it.
+struct RouteScene: Sendable {
+    /// In everything that `default` has.
+    static let marker = "Zebra7"
+    static let application = "com.example.\(marker)"
+    static let batch = WireNames.batchesPath
+
+    let harness: RegistryHarness
+    let client: any TestClientProtocol
+    let device: EnrollResult
+    /// A second device of the application.
+    let second: EnrollResult
+    let command: String
+    let upload: UploadID
+    /// The id of a viewer's token of `default`.
+    let token: String
+    /// Of `other`.
+    let strangerDevice: EnrollResult
+    /// By what they are called in `Caller`.
+    let bearers: [Caller: String]
+
+    enum Caller: String, CaseIterable, Sendable {
+        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, viewer, `operator`, administrator
+        case administratorOfAll, revokedAdministrator, expiredAdministrator, otherViewer, otherAdministrator
+
+        var role: PersonRole? {
+            switch self {
+            case .viewer, .otherViewer: .viewer
+            case .operator: .operator
+            case .administrator, .administratorOfAll, .otherAdministrator: .administrator
+            default: nil
+            }
+        }
+    }
+
+    static func play(_ body: @escaping @Sendable (RouteScene) async throws -> Void) async throws {
+        // A quota that the logs below fill, so that there is a notice.
+        let harness = try RegistryHarness(quotaBytes: 2000)
+        try await harness.route { client in try await body(try await RouteScene(harness, client)) }
+    }
+
+    private init(_ harness: RegistryHarness, _ client: any TestClientProtocol) async throws {
+        let registry = harness.registry
+        self.harness = harness
+        self.client = client
+        let device = try await Self.enroll(harness, "\(Self.marker) kiosk", application: Self.application)
+        self.device = device
+        second = try await Self.enroll(harness, "\(Self.marker) second", application: Self.application)
+        try await registry.createOrganization("other")
+        let other = try await registry.createEnrollmentToken(organization: "other")
+        var request = WireEnrollRequest()
+        request.deviceName = "of the other"
+        strangerDevice = try await registry.enroll(token: other.token, request: request)
+
+        let administrator = try await harness.person(.administrator)
+        let made = try await registry.createToken(
+            NewToken(.person(.viewer), name: "\(Self.marker) person", organization: "default"), by: .commandLine)
+        token = made.row.id
+        let revoked = try await registry.createPersonToken(name: "revoked", role: .administrator, organization: "default")
+        try await registry.revokeToken(revoked.id)
+        let expired = try await registry.createToken(
+            NewToken(.person(.administrator), name: "expired", organization: "default", expiresInSeconds: 1), by: .commandLine)
+        let expiredEnrollment = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 1)
+        harness.clock.advance(seconds: 2)
+        let revokedDevice = try await Self.enroll(harness, "revoked")
+        _ = try await registry.revokeDevice(revokedDevice.deviceID, organization: nil, by: .commandLine)
+        bearers = [
+            .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken, .expiredEnrollmentToken: expiredEnrollment.token,
+            .device: device.credential, .revokedDevice: revokedDevice.credential, .viewer: made.secret,
+            .operator: try await harness.person(.operator), .administrator: administrator, .administratorOfAll: harness.administrator,
+            .revokedAdministrator: revoked.token, .expiredAdministrator: expired.secret,
+            .otherViewer: try await harness.person(.viewer, "other"),
+            .otherAdministrator: try await harness.person(.administrator, "other"),
+        ]
+
+        let records = try await client.post(Self.batch, bearer: device.credential, Self.records)
+        #expect(records.status == .ok)
+        let profile = try await client.send(
+            .put, "/api/v1/profiles/default", bearer: administrator, headers: Self.json,
+            body: Data(#"{"customPayload": "\#(Self.marker)"}"#.utf8))
+        #expect(profile.status == .ok, "\(String(buffer: profile.body))")
+        let own = try await client.send(
+            .put, "/api/v1/profiles/default/\(Self.application)", bearer: administrator, headers: Self.json,
+            body: Data(#"{"customPayload": "\#(Self.marker) too"}"#.utf8))
+        #expect(own.status == .ok)
+        let issued = try await client.send(
+            .post, "/api/v1/devices/\(device.deviceID)/commands", bearer: administrator, headers: Self.json,
+            body: Data(#"{"kind": "request-logs", "arguments": {"text": "\#(Self.marker)"}}"#.utf8))
+        command = try #require(try issued.json.text("id"))
+
+        var book = LogBook()
+        book.application = Self.application
+        try book.add(segment: 1, positions: 1...30, from: Harness.now, word: Self.marker)
+        upload = try await UploadScene(harness: harness, client: client, device: device, person: administrator)
+            .upload(book, command: try #require(CommandID(command)).data)
+    }
+
+    static let json: HTTPFields = [.contentType: WireNames.json]
+
+    private static func enroll(_ harness: RegistryHarness, _ name: String, application: String = "") async throws -> EnrollResult {
+        var request = WireEnrollRequest()
+        request.deviceName = name
+        request.application = application
+        request.machineHash = "m"
+        return try await harness.registry.enroll(token: harness.enrollmentToken, request: request)
+    }
+
+    /// A device that a call may do away with.
+    func anotherDevice() async throws -> DeviceRow {
+        let device = try await Self.enroll(harness, "for one call")
+        return try #require(try await harness.registry.device(device.deviceID, organization: nil))
+    }
+
+    private static var records: Data {
+        let epoch = EpochID.random()
+        var status = ChainBuilder(epoch: epoch, stream: .status)
+        var events = ChainBuilder(epoch: epoch, stream: .event)
+        var samples = ChainBuilder(epoch: epoch, stream: .sample)
+        var beacon = WireBeacon()
+        beacon.userEmail = "\(marker)@example.com"
+        var measurement = WireMeasurement()
+        (measurement.name, measurement.value.integer) = ("\(marker).sales", 7)
+        var sample = WireCustomSample()
+        sample.measurements = [measurement]
+        return [
+            status.part(kind: .beacon, bodies: [beacon.encoded]), events.events(["\(marker) event"]),
+            samples.part(kind: .sampleCustom, module: "till", bodies: [sample.encoded]),
+        ].request
+    }
+
+    func send(_ request: RouteRequest, as caller: Caller) async throws -> TestResponse {
+        try await client.send(request.method, request.path, bearer: bearers[caller], headers: request.headers, body: request.body)
+    }
+}
+
+/// A request of one route, good in everything but who sends it.
+struct RouteRequest: Sendable {
+    var method: HTTPRequest.Method
+    var path: String
+    var headers: HTTPFields = [:]
+    var body: Data?
+
+    init(_ method: HTTPRequest.Method, _ path: String, json: String) {
+        (self.method, self.path, headers, body) = (method, path, RouteScene.json, Data(json.utf8))
+    }
+
+    init(_ method: HTTPRequest.Method, _ path: String, _ contentType: String? = nil, body: Data? = nil) {
+        (self.method, self.path, self.body) = (method, path, body)
+        if let contentType { headers[.contentType] = contentType }
+    }
+}
