@@ -21,19 +21,36 @@ package protocol RecordStore: Sendable {
     /// Counts rows and marks of one device.
     func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance]
 
-    /// Records of one stream of a device, newest first, by position of receipt.
+    /// Records of one stream, newest first by position of receipt: of one device, or of many in one order.
+    ///
+    /// A page ends at `limit` records, and before that where enough has been looked at for one call: then it may hold few records or
+    /// none and still have a `next`.
     /// - Parameters:
-    ///   - kind: raw value of a record kind, `nil` for all.
-    ///   - before: an opaque position from an earlier page's `next`; `nil` from the newest.
+    ///   - before: an opaque position from an earlier page's `next`, of the same query; `nil` from the newest.
     ///   - limit: 1 to 1,000.
-    func records(of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int) async throws(StoreError)
-        -> RecordPage
+    func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage
+
+    /// The newest record of each device, by position of receipt, that the query admits. Devices without one are not in the answer.
+    ///
+    /// Each device is looked up by itself, in its newest files first, so the cost is that of the devices asked for.
+    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord]
 
     /// Whether an append could succeed now; the reason where it could not.
     func readiness() async -> StoreReadiness
 
     /// Lets writers finish what they have begun, then closes every file. Later appends answer `.unavailable`.
     func shutDown() async
+}
+
+extension RecordStore {
+    /// Records of one stream of a device.
+    /// - Parameter kind: raw value of a record kind, `nil` for all.
+    package func records(
+        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
+    ) async throws(StoreError) -> RecordPage {
+        try await records(
+            RecordQuery(.one(device), stream: stream, kinds: kind.map { [$0] } ?? [], module: module), before: before, limit: limit)
+    }
 }
 
 package enum StoreReadiness: Equatable, Sendable {
@@ -127,6 +144,7 @@ package struct EpochBalance: Equatable, Sendable {
 }
 
 package struct StoredRecord: Equatable, Sendable {
+    package var device: DeviceID
     package var epoch: EpochID
     package var header: RecordHeader
     /// The serialized record.
@@ -134,7 +152,8 @@ package struct StoredRecord: Equatable, Sendable {
     /// The collector's clock at receipt, microseconds since 1970.
     package var receivedAt: Int64
 
-    package init(epoch: EpochID, header: RecordHeader, bytes: Data, receivedAt: Int64) {
+    package init(device: DeviceID, epoch: EpochID, header: RecordHeader, bytes: Data, receivedAt: Int64) {
+        self.device = device
         self.epoch = epoch
         self.header = header
         self.bytes = bytes

@@ -112,16 +112,25 @@ package final class SQLiteRecordStore: RecordStore {
         try await reader.balance(of: device)
     }
 
-    package func records(
-        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
-    ) async throws(StoreError) -> RecordPage {
+    package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
         var cursor: RecordCursor?
         if let before {
             cursor = RecordCursor(before)
             guard cursor != nil else { throw StoreError(.invalid, "the cursor is not one of this store's.") }
         }
-        return try await reader.records(of: device, stream: stream, kind: kind, module: module, before: cursor, limit: limit)
+        return try await reader.records(query, before: cursor, limit: limit)
+    }
+
+    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+        var found: [DeviceID: StoredRecord] = [:]
+        // In steps, so that others are answered in between.
+        var rest = devices[...]
+        while !rest.isEmpty {
+            found.merge(try await reader.newestRecords(of: rest.prefix(128), query)) { first, _ in first }
+            rest = rest.dropFirst(128)
+        }
+        return found
     }
 
     package func readiness() async -> StoreReadiness {

@@ -67,12 +67,12 @@ package final class InMemoryRecordStore: RecordStore {
                 let key = Key(device: device, epoch: part.epoch, stream: part.stream)
                 var entry = entries[key] ?? Entry()
                 defer { entries[key] = entry }
-                return append(part, to: &entry, receivedAt: receivedAt)
+                return append(part, from: device, to: &entry, receivedAt: receivedAt)
             }
         }
     }
 
-    private func append(_ part: BatchPart, to entry: inout Entry, receivedAt: Int64) -> PartAnswer {
+    private func append(_ part: BatchPart, from device: DeviceID, to entry: inout Entry, receivedAt: Int64) -> PartAnswer {
         func answer(_ outcome: PartOutcome, _ detail: String = "") -> PartAnswer {
             var mark = entry.mark
             if brokenRule == .acknowledgesUnseen, part.last > mark.number {
@@ -100,7 +100,9 @@ package final class InMemoryRecordStore: RecordStore {
             entry.rowsBeforeLast = entry.rows.count
             for record in slice.records where record.rejection == nil {
                 guard let header = RecordHeader(scanning: record.bytes) else { continue }
-                entry.rows.append(StoredRecord(epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt))
+                entry.rows.append(
+                    StoredRecord(
+                        device: device, epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt))
             }
             if slice.mark.number > entry.mark.number || brokenRule == nil { entry.mark = slice.mark }
             if brokenRule == .countsGapsAsStored {
@@ -164,17 +166,24 @@ package final class InMemoryRecordStore: RecordStore {
         }
     }
 
-    package func records(
-        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
-    ) async throws(StoreError) -> RecordPage {
-        let rows = entries.withLock { entries in
-            entries.filter { $0.key.device == device && $0.key.stream == stream }.flatMap(\.value.rows)
-                .filter { (kind == nil || $0.header.kind == kind) && (module == nil || $0.header.module == module) }
-        }
-        let newestFirst = Array(rows.reversed())
+    package func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
+        let newestFirst = rows(query)
         let start = before.flatMap { Int($0) } ?? 0
         let page = Array(newestFirst.dropFirst(start).prefix(limit))
         return RecordPage(records: page, next: start + page.count < newestFirst.count ? "\(start + page.count)" : nil)
+    }
+
+    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+        var query = query
+        query.devices = .among(Set(devices))
+        return Dictionary(rows(query).map { ($0.device, $0) }) { first, _ in first }
+    }
+
+    private func rows(_ query: RecordQuery) -> [StoredRecord] {
+        entries.withLock { entries in
+            entries.filter { query.admits($0.key.device) && $0.key.stream == query.stream }.flatMap(\.value.rows)
+                .filter { query.admits($0.header) }.reversed()
+        }
     }
 
     package func readiness() async -> StoreReadiness { .ready }

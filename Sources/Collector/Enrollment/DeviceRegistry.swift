@@ -30,6 +30,9 @@ package protocol DeviceRegistry: Sendable {
     /// Which other devices are, or may be, the same machine.
     func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage
 
+    /// Every device's id, ascending. - Parameter organization: `nil` for all.
+    func deviceIDs(organization: String?, withTest: Bool) async throws(StoreError) -> [DeviceID]
+
     /// Whether what was opened is still there.
     func readiness() async -> StoreReadiness
 }

@@ -9,24 +9,35 @@ struct QueryParameters {
     static let limits = 1...1000
     static let defaultLimit = 100
 
-    private let values: [String: String]
+    private let values: [String: [String]]
 
-    /// - Throws: `Problem` `invalid-parameter` for an unknown or repeated one.
-    init(_ request: Request, known: Set<String>) throws {
-        var values: [String: String] = [:]
+    /// - Parameter repeated: those of `known` that may be given more than once.
+    /// - Throws: `Problem` `invalid-parameter` for an unknown one, or one that is repeated and may not be.
+    init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
+        var values: [String: [String]] = [:]
         for (name, value) in request.uri.queryParameters {
             let name = name.removingPercentEncoding ?? String(name)
             guard known.contains(name) else {
                 throw Problem.invalidParameter(name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
             }
-            guard values[name] == nil else { throw Problem.invalidParameter(name, "is given twice.") }
-            values[name] = value.replacing("+", with: " ").removingPercentEncoding ?? String(value)
+            guard values[name] == nil || repeated.contains(name) else { throw Problem.invalidParameter(name, "is given twice.") }
+            values[name, default: []].append(value.replacing("+", with: " ").removingPercentEncoding ?? String(value))
         }
         self.values = values
     }
 
     func text(_ name: String) -> String? {
-        values[name].flatMap { $0.isEmpty ? nil : $0 }
+        texts(name).first
+    }
+
+    /// Every value given under a name, in order; empty ones count as not given.
+    func texts(_ name: String) -> [String] {
+        values[name, default: []].filter { !$0.isEmpty }
+    }
+
+    /// Whether a parameter is in a request, before it is known what its others mean.
+    static func names(_ name: String, in request: Request) -> Bool {
+        request.uri.queryParameters.contains { $0.key == name }
     }
 
     func limit() throws -> Int {

@@ -42,9 +42,9 @@ struct RecordView: Encodable {
     /// Base64; where the body is of a kind or form that this version does not know.
     var body: String?
 
-    init(_ record: StoredRecord, device: DeviceID, withMetrics: Bool = false) throws {
+    init(_ record: StoredRecord, withMetrics: Bool = false) throws {
         let header = record.header
-        self.device = device.description
+        device = record.device.description
         epoch = record.epoch.description
         number = header.number
         module = header.module.isEmpty ? nil : header.module
@@ -89,15 +89,7 @@ struct EventView: Encodable {
     var durationMicroseconds: UInt64?
 
     init(_ event: WireEvent) {
-        type =
-            switch event.type {
-            case .custom: "custom"
-            case .launch: "launch"
-            case .enrollmentCall: "enrollment-call"
-            case .sdkAction: "sdk-action"
-            case .unspecified: "unspecified"
-            case .UNRECOGNIZED(let value): "type-\(value)"
-            }
+        type = EventFilter.types.first { $0.type == event.type }?.name ?? "type-\(event.type.rawValue)"
         name = event.name
         (value, valueType) = event.value.json
         attributes = event.attributes.mapValues { $0.json.value }

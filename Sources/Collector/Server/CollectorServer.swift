@@ -21,11 +21,13 @@ package struct CollectorServer: Sendable {
         package var budget: IngestBudget
         /// Answers that stream logs at a time; each holds up to about 40 MiB.
         package var logStreams: Int
+        /// Questions that go over the fleet's records, answered at a time.
+        package var fleetScans: Int
 
         package init(
             host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
             bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes, budget: IngestBudget = IngestBudget(),
-            logStreams: Int = 8
+            logStreams: Int = 8, fleetScans: Int = 4
         ) {
             self.host = host
             self.port = port
@@ -34,6 +36,7 @@ package struct CollectorServer: Sendable {
             self.inflatedBytes = inflatedBytes
             self.budget = budget
             self.logStreams = logStreams
+            self.fleetScans = fleetScans
         }
     }
 
@@ -52,6 +55,7 @@ package struct CollectorServer: Sendable {
         identity = CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID)
         let reader = BodyReader(
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget)
+        let scans = StreamLimit(settings.fleetScans)
         let routes =
             EnrollmentRoutes(registry: registry, reader: reader, logger: logger).routes
             + IngestRoutes(
@@ -66,7 +70,10 @@ package struct CollectorServer: Sendable {
             + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
             + LogRoutes(archive: archive, registry: registry, streams: StreamLimit(settings.logStreams), logger: logger).routes
             + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes
-            + QueryRoutes(store: store, registry: registry).routes + HealthRoutes(store: store, registry: registry).routes
+            + QueryRoutes(store: store, registry: registry).routes + SeriesRoutes(store: store, registry: registry).routes
+            + EventRoutes(store: store, registry: registry, scans: scans).routes
+            + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
+            + HealthRoutes(store: store, registry: registry).routes
         responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)
     }
 

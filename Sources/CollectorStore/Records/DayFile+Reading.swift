@@ -10,25 +10,31 @@ extension DayFile {
         var entryNumber: UInt64
         var entryLink: ChainLink
         var state: ChainState
+        /// Of its records in this file; `nil` where that is not known.
+        var bounds: RecordBounds?
     }
 
-    private static let chainColumns = "id, device, epoch, entry_number, entry_link, \(ChainState.columns)"
+    private static let boundsColumn = 5 + ChainState.columnCount
+
+    private var chainColumns: String {
+        "id, device, epoch, entry_number, entry_link, \(ChainState.columns), \(hasBounds ? "earliest, latest, kinds" : "NULL, NULL, NULL")"
+    }
 
     func chain(_ key: ChainKey) throws(StoreError) -> ChainRow? {
-        let statement = try prepared("SELECT \(Self.chainColumns) FROM chain WHERE device = ? AND epoch = ?")
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?")
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(key.device.data, key.epoch.data) }
         return try rows(statement, limit: 1).first
     }
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(Self.chainColumns) FROM chain WHERE device = ?")
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?")
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(device.data) }
         return try rows(statement, limit: .max)
     }
 
     /// Up to `limit` chains with ids above `id`, ascending: for those who go over all of them in bounded memory.
     func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(Self.chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?")
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?")
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id, limit) }
         return try rows(statement, limit: limit)
     }
@@ -43,9 +49,17 @@ extension DayFile {
             found.append(
                 ChainRow(
                     id: statement.int64(0), key: ChainKey(device: device, epoch: epoch), entryNumber: UInt64(statement.int64(3)),
-                    entryLink: link, state: try ChainState(statement, from: 5, file: path)))
+                    entryLink: link, state: try ChainState(statement, from: 5, file: path),
+                    bounds: Self.bounds(statement, from: Self.boundsColumn)))
         }
         return found
+    }
+
+    private static func bounds(_ statement: Statement, from column: Int32) -> RecordBounds? {
+        guard let earliest = statement.optionalInt64(column), let latest = statement.optionalInt64(column + 1),
+            let kinds = statement.optionalInt64(column + 2)
+        else { return nil }
+        return RecordBounds(earliest: earliest, latest: latest, kinds: UInt64(bitPattern: kinds))
     }
 
     /// Records of a chain, counted from the packed rows themselves.
@@ -85,25 +99,65 @@ extension DayFile {
         return slice
     }
 
-    func slice(id: Int64, chain: Int64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared("SELECT \(Self.sliceColumns) FROM slice WHERE id = ?")
+    /// A slice's records alone, for those who do not ask for its place in the chain.
+    func packedSlice(id: Int64) throws(StoreError) -> (receivedAt: Int64, records: Data)? {
+        let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?")
+        defer { statement.reset() }
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
-        let slice = try next(statement, chain: chain)
-        statement.reset()
-        return slice
+        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        return (statement.int64(0), statement.data(1))
     }
 
-    /// The id of a chain's newest slice with an id of at most `id` that may hold the kind. Ids and numbers of a chain grow together, so
-    /// its index gives them in the order of receipt and no other device's rows are touched.
-    func newestSlice(chain: Int64, atMost id: Int64, kindBit: UInt64?) throws(StoreError) -> Int64? {
-        let condition = kindBit == nil ? "" : "AND kinds & ? != 0"
-        let statement = try prepared("SELECT id FROM slice WHERE chain = ? AND id <= ? \(condition) ORDER BY first DESC LIMIT 1")
+    /// Whose chain it is; `nil` where there is none of that id.
+    func key(ofChain id: Int64) throws(StoreError) -> ChainKey? {
+        let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?")
+        defer { statement.reset() }
+        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
+        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)) else {
+            throw corrupt("chain \(id) has ids that are not 16 bytes")
+        }
+        return ChainKey(device: device, epoch: epoch)
+    }
+
+    /// Of all records in the file; `nil` where that is not known of every chain.
+    func bounds() throws(StoreError) -> RecordBounds? {
+        guard hasBounds else { return nil }
+        let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")
+        defer { statement.reset() }
+        var all = RecordBounds.none
+        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+            guard let bounds = Self.bounds(statement, from: 0) else { return nil }
+            all.include(bounds)
+        }
+        return all
+    }
+
+    /// The newest slice with an id of at most `id` that may hold what is asked for, by its columns alone.
+    ///
+    /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's rows are touched.
+    /// - Parameter chain: `nil` for whosever it is.
+    /// - Returns: ids of slice and chain.
+    func newestSlice(
+        chain: Int64?, atMost id: Int64, kindBits: UInt64?, times: RecordTimes
+    ) throws(StoreError) -> (id: Int64, chain: Int64)? {
+        let kinds = kindBits == nil ? "" : "AND kinds & ?3 != 0"
+        let range = times.isAll ? "" : "AND latest >= ?4 AND earliest < ?5 AND record_count > 0"
+        let statement = try prepared(
+            """
+            SELECT id, chain FROM slice WHERE \(chain == nil ? "?1 IS NULL" : "chain = ?1") AND id <= ?2 \(kinds) \(range)
+            ORDER BY \(chain == nil ? "id" : "first") DESC LIMIT 1
+            """)
         defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in
             try statement.bind(chain, at: 1)
             try statement.bind(id, at: 2)
-            if let kindBit { try statement.bind(kindBit, at: 3) }
-            return try statement.step() ? statement.int64(0) : nil
+            if let kindBits { try statement.bind(kindBits, at: 3) }
+            if !times.isAll {
+                try statement.bind(times.from ?? .min, at: 4)
+                try statement.bind(times.to ?? .max, at: 5)
+            }
+            return try statement.step() ? (statement.int64(0), statement.int64(1)) : nil
         }
     }
 

@@ -9,42 +9,49 @@ extension DayFile {
     func enter(_ key: ChainKey, state: ChainState) throws(SQLiteError) -> Int64 {
         let statement = try connection.cached(
             """
-            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, kinds)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         try statement.bind(key.device.data, at: 1)
         try statement.bind(key.epoch.data, at: 2)
         try statement.bind(state.mark.number, at: 3)
         try statement.bind(state.mark.link.data, at: 4)
         try state.bind(to: statement, from: 5)
+        try Self.bind(RecordBounds.none, to: statement, from: 5 + ChainState.columnCount)
         try statement.run()
         return connection.lastInsertedRow
     }
 
-    func update(chain id: Int64, state: ChainState) throws(SQLiteError) {
+    /// - Parameter bounds: of the chain's records in this file; `nil` where that is not known.
+    func update(chain id: Int64, state: ChainState, bounds: RecordBounds?) throws(SQLiteError) {
         let statement = try connection.cached(
             """
-            UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, closed_at = ?
-            WHERE id = ?
+            UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, closed_at = ?,
+                earliest = ?, latest = ?, kinds = ? WHERE id = ?
             """)
         try state.bind(to: statement, from: 1)
-        try statement.bind(id, at: ChainState.columnCount + 1)
+        try Self.bind(bounds, to: statement, from: ChainState.columnCount + 1)
+        try statement.bind(id, at: ChainState.columnCount + 4)
         try statement.run()
+    }
+
+    private static func bind(_ bounds: RecordBounds?, to statement: Statement, from index: Int32) throws(SQLiteError) {
+        try statement.bind(bounds?.earliest, at: index)
+        try statement.bind(bounds?.latest, at: index + 1)
+        try statement.bind(bounds?.kinds, at: index + 2)
     }
 
     /// Adds a slice and its rejected records.
     /// - Parameter formerMark: the mark's number before the slice.
-    func insert(_ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64) throws(SQLiteError) {
+    /// - Returns: of its records.
+    func insert(_ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64) throws(SQLiteError) -> RecordBounds {
         var stored: [Data] = []
         stored.reserveCapacity(slice.records.count)
-        var earliest = Int64.max
-        var latest = Int64.min
-        var kinds: UInt64 = 0
+        var bounds = RecordBounds.none
         for record in slice.records where record.rejection == nil {
             stored.append(record.bytes)
             guard let envelope = record.envelope else { continue }
-            earliest = min(earliest, envelope.wallTime)
-            latest = max(latest, envelope.wallTime)
-            kinds |= Self.kindBit(envelope.kind)
+            bounds.include(kind: envelope.kind, at: envelope.wallTime)
         }
         let statement = try connection.cached(
             """
@@ -58,10 +65,10 @@ extension DayFile {
         try statement.bind(slice.priorLink.data, at: 5)
         try statement.bind(slice.lastLink.data, at: 6)
         try statement.bind(receivedAt, at: 7)
-        try statement.bind(stored.isEmpty ? 0 : earliest, at: 8)
-        try statement.bind(stored.isEmpty ? 0 : latest, at: 9)
+        try statement.bind(stored.isEmpty ? 0 : bounds.earliest, at: 8)
+        try statement.bind(stored.isEmpty ? 0 : bounds.latest, at: 9)
         try statement.bind(stored.count, at: 10)
-        try statement.bind(kinds, at: 11)
+        try statement.bind(bounds.kinds, at: 11)
         try statement.bind(Self.encoded(slice.gaps), at: 12)
         let packed = PackedRecords.pack(stored)
         // (Data's closure does not carry typed errors.)
@@ -69,6 +76,7 @@ extension DayFile {
             do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch { return .failure(error) }
         }.get()
         if stored.count < slice.records.count { try insertRejected(slice, chain: chain) }
+        return bounds
     }
 
     private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {

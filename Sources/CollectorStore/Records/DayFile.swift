@@ -12,6 +12,8 @@ import WireModel
 ///
 ///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
 ///               mark, totals, ..., closed_*                 the state now (ChainState+Columns)
+///               earliest, latest, kinds                     of its records in this file (RecordBounds); null in a chain that came from
+///                                                           a file of version 1: not known
 ///     slice     chain, first, last, lost_before             one accepted slice
 ///               prior_link, last_link                       links at first - 1 and last
 ///               received_at, earliest, latest               collector's clock; device's wall times, 0 where there is no record
@@ -51,14 +53,17 @@ final class DayFile {
     let path: String
     let connection: Connection
     private let identity: FileIdentity
+    /// Whether its chains have columns for their bounds: not in a file of version 1 that no writer has opened since.
+    let hasBounds: Bool
 
     static let applicationID: Int32 = 0x5753_3152
-    static let version: Int32 = 1
+    static let version: Int32 = 2
 
     private static let schema = """
         CREATE TABLE chain (
             id INTEGER PRIMARY KEY, device BLOB NOT NULL, epoch BLOB NOT NULL, entry_number INTEGER NOT NULL, entry_link BLOB NOT NULL,
-            \(ChainState.columnDefinitions), UNIQUE (device, epoch));
+            \(ChainState.columnDefinitions), earliest INTEGER, latest INTEGER, kinds INTEGER,
+            UNIQUE (device, epoch));
         CREATE TABLE slice (
             id INTEGER PRIMARY KEY, chain INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lost_before INTEGER NOT NULL,
             prior_link BLOB NOT NULL, last_link BLOB NOT NULL, received_at INTEGER NOT NULL, earliest INTEGER NOT NULL,
@@ -78,10 +83,15 @@ final class DayFile {
         try directory.makeDay(partition.day)
         do throws(SQLiteError) {
             connection = try Connection(path: path, options: Self.options(.create))
-            if try connection.userVersion == 0 { try Self.makeSchema(connection) }
+            switch try connection.userVersion {
+            case 0: try Self.makeSchema(connection)
+            case 1: try Self.addBounds(connection)
+            default: break
+            }
             try connection.execute("UPDATE opening SET count = count + 1")
         } catch { throw StoreError(error) }
         try DataDirectory.synchronize(directory.dayPath(partition.day))
+        hasBounds = true
         identity = FileIdentity(path: path)
     }
 
@@ -91,7 +101,9 @@ final class DayFile {
         path = directory.path(of: partition)
         do throws(SQLiteError) {
             connection = try directory.openReading(path, options: Self.options(.readOnly))
-            if try connection.userVersion == 0 { return nil }
+            let version = try connection.userVersion
+            if version == 0 { return nil }
+            hasBounds = version >= 2
         } catch { throw StoreError(error) }
         identity = FileIdentity(path: path)
     }
@@ -109,6 +121,14 @@ final class DayFile {
         try connection.transaction { () throws(SQLiteError) in
             // A second look under the writer's lock is not needed: the store holds the directory alone.
             try connection.execute(schema)
+            try connection.setUserVersion(version)
+        }
+    }
+
+    /// From version 1.
+    private static func addBounds(_ connection: Connection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            for column in ["earliest", "latest", "kinds"] { try connection.execute("ALTER TABLE chain ADD COLUMN \(column) INTEGER") }
             try connection.setUserVersion(version)
         }
     }

@@ -14,10 +14,14 @@ actor RecordReader {
     private var retired: Set<Partition> = []
     private var isShutDown = false
 
+    /// When each was last asked, in steps: the one that was not for longest is closed first.
+    private var lastUse: [Partition: UInt64] = [:]
+    private var uses: UInt64 = 0
+    /// Of whole files that are written no more; what is known once stays so.
+    private var bounds: [Partition: RecordBounds] = [:]
+
     /// Connections kept open.
-    private static let openLimit = 64
-    /// Slices opened for one page at most: a rare kind gives a short page and a cursor instead of a long wait.
-    private static let slicesPerPage = 2000
+    private static let openLimit = 96
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -26,62 +30,53 @@ actor RecordReader {
         baselineConnection = try CollectorDatabase.open(directory)
     }
 
-    func records(
-        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: RecordCursor?, limit: Int
-    ) throws(StoreError) -> RecordPage {
-        var page = RecordPage(records: [], next: nil)
-        var remainingSlices = Self.slicesPerPage
-        for partition in try partitions(of: stream).reversed() {
+    func records(_ query: RecordQuery, before: RecordCursor?, limit: Int) throws(StoreError) -> RecordPage {
+        var page = RecordPageBuilder(query: query, limit: limit)
+        let partitions = try partitions(of: query.stream)
+        for partition in partitions.reversed() {
             if let before, partition.day > before.day { continue }
-            guard let file = try file(partition) else { continue }
-            let chains = try file.chains(of: device)
+            guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { continue }
+            let walk = try SliceWalk(file, query)
             var position = before?.day == partition.day ? before : nil
-            while let (chain, id) = try newest(chains, file, atMost: position?.slice ?? .max, kind: kind) {
-                remainingSlices -= 1
-                guard let slice = try file.slice(id: id, chain: chain.id) else { break }
+            while let (id, key) = try walk.newest(atMost: position?.slice ?? .max, work: &page.work) {
                 let below = position?.slice == id ? position?.number ?? .max : .max
-                var last = below
-                for record in try records(in: slice, of: chain, file: file) where record.header.number < below {
-                    if page.records.count == limit || remainingSlices < 0 {
-                        page.next = RecordCursor(day: partition.day, slice: id, number: last).text
-                        return page
-                    }
-                    last = record.header.number
-                    let isWanted = (kind == nil || record.header.kind == kind) && (module == nil || record.header.module == module)
-                    if isWanted { page.records.append(record) }
+                guard let key else {
+                    page.next = RecordCursor(day: partition.day, slice: id, number: below)
+                    return page.page
                 }
+                if try page.add(slice: id, of: key, in: file, below: below) { return page.page }
                 position = RecordCursor(day: partition.day, slice: id - 1, number: .max)
             }
         }
-        return page
+        return page.page
     }
 
-    private func newest(
-        _ chains: [DayFile.ChainRow], _ file: DayFile, atMost id: Int64, kind: Int?
-    ) throws(StoreError) -> (DayFile.ChainRow, Int64)? {
-        var found: (DayFile.ChainRow, Int64)?
-        for chain in chains {
-            guard let slice = try file.newestSlice(chain: chain.id, atMost: id, kindBit: kind.map(DayFile.kindBit)) else { continue }
-            if slice > found?.1 ?? 0 { found = (chain, slice) }
+    /// A device's newest slices that may hold what is asked for and are looked into before it counts as having none.
+    private static let slicesPerDevice = 256
+
+    func newestRecords(of devices: ArraySlice<DeviceID>, _ query: RecordQuery) throws(StoreError) -> [DeviceID: StoredRecord] {
+        var found: [DeviceID: StoredRecord] = [:]
+        var remaining = Dictionary(devices.map { ($0, Self.slicesPerDevice) }) { first, _ in first }
+        let partitions = try partitions(of: query.stream)
+        for partition in partitions.reversed() where !remaining.isEmpty {
+            guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { continue }
+            for (device, slices) in remaining {
+                var query = query
+                query.devices = .one(device)
+                var page = RecordPageBuilder(query: query, limit: 1)
+                page.work = slices * RecordPageBuilder.workPerSlice
+                let walk = try SliceWalk(file, query)
+                var position = Int64.max
+                while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work), let key {
+                    if try page.add(slice: id, of: key, in: file, below: .max) { break }
+                    position = id - 1
+                }
+                let left = page.work / RecordPageBuilder.workPerSlice
+                found[device] = page.records.first
+                remaining[device] = page.records.isEmpty && left > 0 ? left : nil
+            }
         }
         return found
-    }
-
-    /// Newest first.
-    private func records(in slice: StoredSlice, of chain: DayFile.ChainRow, file: DayFile) throws(StoreError) -> [StoredRecord] {
-        guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
-            throw file.corrupt("the slice from \(slice.first) of chain \(chain.id) is not packed records")
-        }
-        var records: [StoredRecord] = []
-        records.reserveCapacity(ranges.count)
-        for range in ranges.reversed() {
-            let bytes = Data(slice.records.slice(range))
-            guard let header = RecordHeader(scanning: bytes) else {
-                throw file.corrupt("a record of the slice from \(slice.first) of chain \(chain.id) has no envelope")
-            }
-            records.append(StoredRecord(epoch: chain.key.epoch, header: header, bytes: bytes, receivedAt: slice.receivedAt))
-        }
-        return records
     }
 
     func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
@@ -101,6 +96,8 @@ actor RecordReader {
     /// Closes what is open of a file that is about to be removed, and asks it no more.
     func forget(_ partition: Partition) {
         files[partition] = nil
+        lastUse[partition] = nil
+        bounds[partition] = nil
         retired.insert(partition)
     }
 
@@ -115,11 +112,30 @@ actor RecordReader {
         return try directory.partitions().filter { $0.stream == stream && !removed.contains($0) && !retired.contains($0) }
     }
 
+    /// The file, unless it is known to hold nothing that is asked for: then it is not even opened.
+    private func file(_ partition: Partition, isNewest: Bool, for query: RecordQuery) throws(StoreError) -> DayFile? {
+        // The newest grows.
+        if isNewest { return try file(partition) }
+        if let known = bounds[partition] { return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil }
+        guard let file = try file(partition) else { return nil }
+        guard let found = try file.bounds() else { return file }
+        bounds[partition] = found
+        return found.meet(query.times, kindBits: query.kindBits) ? file : nil
+    }
+
     private func file(_ partition: Partition) throws(StoreError) -> DayFile? {
-        if let open = files[partition], open.isInPlace { return open }
-        if files.count >= Self.openLimit { files = [:] }
+        uses += 1
+        if let open = files[partition], open.isInPlace {
+            lastUse[partition] = uses
+            return open
+        }
+        if files.count >= Self.openLimit, let oldest = files.keys.min(by: { lastUse[$0] ?? 0 < lastUse[$1] ?? 0 }) {
+            files[oldest] = nil
+            lastUse[oldest] = nil
+        }
         let file = try DayFile(reading: partition, in: directory)
         files[partition] = file
+        lastUse[partition] = uses
         return file
     }
 }

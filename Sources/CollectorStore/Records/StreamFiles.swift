@@ -63,7 +63,7 @@ final class StreamFiles {
         var found = MarkCache.Entry(state: ChainState(), place: nil)
         for day in days.reversed() {
             guard let row = try chain(key, on: day)?.row else { continue }
-            found = MarkCache.Entry(state: row.state, place: (Partition(day: day, stream: stream), row.id))
+            found = MarkCache.Entry(state: row.state, place: (Partition(day: day, stream: stream), row.id), bounds: row.bounds)
             break
         }
         if let entry = try baseline.entry(key, stream: stream) { found.state = found.state.merged(with: entry.state) }

@@ -96,7 +96,9 @@ actor StreamWriter {
             } else {
                 for (key, entry) in changes.entries {
                     guard changes.changed.contains(key), let place = entry.place else { continue }
-                    try StoreError.mapping { () throws(SQLiteError) in try file.update(chain: place.row, state: entry.state) }
+                    try StoreError.mapping { () throws(SQLiteError) in
+                        try file.update(chain: place.row, state: entry.state, bounds: entry.bounds)
+                    }
                 }
                 try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
             }
@@ -163,9 +165,10 @@ actor StreamWriter {
         case .store(let slice):
             try enter(key, &entry, on: file)
             if let place = entry.place {
-                try StoreError.mapping { () throws(SQLiteError) in
+                let bounds = try StoreError.mapping { () throws(SQLiteError) in
                     try file.insert(slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt)
                 }
+                entry.bounds?.include(bounds)
             }
             entry.state.mark = slice.mark
             entry.state.totals = DeviceTotals(of: part)
@@ -213,6 +216,7 @@ actor StreamWriter {
         let state = entry.state
         let row = try StoreError.mapping { () throws(SQLiteError) in try file.enter(key, state: state) }
         entry.place = (file.partition, row)
+        entry.bounds = RecordBounds.none
     }
 
     private func answer(_ part: BatchPart, _ outcome: PartOutcome, _ mark: StreamMark, _ detail: String = "") -> PartAnswer {

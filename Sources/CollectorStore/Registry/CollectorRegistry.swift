@@ -117,6 +117,14 @@ package final class CollectorRegistry: Sendable {
         try await database.device(id, organization: organization)
     }
 
+    /// Every device's id, ascending, also of those that have left.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - withTest: whether test devices are among them.
+    package func deviceIDs(organization: String?, withTest: Bool) async throws(StoreError) -> [DeviceID] {
+        try await database.deviceIDs(organization: organization, withTest: withTest)
+    }
+
     // MARK: Tokens
 
     /// Whose token it is; `nil` for one that is unknown, revoked or expired.

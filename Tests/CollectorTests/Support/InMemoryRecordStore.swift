@@ -47,7 +47,8 @@ final class InMemoryRecordStore: RecordStore {
                 case .store(let slice):
                     for record in slice.records {
                         guard let header = RecordHeader(scanning: record.bytes) else { continue }
-                        let stored = StoredRecord(epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt)
+                        let stored = StoredRecord(
+                            device: device, epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt)
                         state.records.append((key, stored))
                     }
                     state.marks[key] = slice.mark
@@ -85,9 +86,7 @@ final class InMemoryRecordStore: RecordStore {
         }
     }
 
-    func records(
-        of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
-    ) async throws(StoreError) -> RecordPage {
+    func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage {
         let end: Int?
         if let before {
             guard let position = Int(before) else { throw StoreError(.invalid, "no such position") }
@@ -101,12 +100,19 @@ final class InMemoryRecordStore: RecordStore {
             while position > 0, found.count < limit {
                 position -= 1
                 let (key, record) = state.records[position]
-                guard key.device == device, key.stream == stream, kind == nil || record.header.kind == kind,
-                    module == nil || record.header.module == module
-                else { continue }
+                guard query.admits(key.device), key.stream == query.stream, query.admits(record.header) else { continue }
                 found.append(record)
             }
             return RecordPage(records: found, next: position > 0 ? String(position) : nil)
+        }
+    }
+
+    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+        state.withLock { state in
+            let found = state.records.reversed().filter { key, record in
+                devices.contains(key.device) && key.stream == query.stream && query.admits(record.header)
+            }
+            return Dictionary(found.map { ($0.key.device, $0.record) }) { first, _ in first }
         }
     }
 

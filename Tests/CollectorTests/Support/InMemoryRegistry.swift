@@ -111,6 +111,13 @@ final class InMemoryRegistry: DeviceRegistry {
 
     func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage { DeviceLineage(predecessors: []) }
 
+    func deviceIDs(organization: String?, withTest: Bool) async throws(StoreError) -> [DeviceID] {
+        state.withLock { state in
+            state.devices.values.filter { (organization == nil || $0.organization == organization) && (withTest || !$0.test) }
+                .map(\.id).sorted { $0.description < $1.description }
+        }
+    }
+
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
         state.withLock { $0.devices[id].flatMap { organization == nil || $0.organization == organization ? $0 : nil } }
     }

@@ -85,7 +85,14 @@ struct RouteSample: Sendable {
             RouteRequest(
                 .post, "/api/v1/devices/\($0.second.deviceID)/predecessor", json: #"{"device": "\#($0.device.deviceID)"}"#)
         },
+        "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
         "GET /api/v1/events": get("/api/v1/events?test=true"),
+        "GET /api/v1/events/summary": get("/api/v1/events/summary?by=name"),
+
+        // Metrics.
+        "GET /api/v1/metrics-catalog": get("/api/v1/metrics-catalog"),
+        "GET /api/v1/metrics/latest": get("/api/v1/metrics/latest?metric=till.sales"),
+        "GET /api/v1/metrics/distribution": get("/api/v1/metrics/distribution?metric=till.sales"),
 
         // Logs.
         "GET /api/v1/logs": get("/api/v1/logs?app=\(RouteScene.application)"),

@@ -129,8 +129,11 @@ struct RouteScene: Sendable {
         beacon.userEmail = "\(marker)@example.com"
         var measurement = WireMeasurement()
         (measurement.name, measurement.value.integer) = ("\(marker).sales", 7)
+        // One of a common name, too: what is asked of it is the same for all organizations.
+        var sales = measurement
+        (sales.name, sales.attributes) = ("till.sales", ["shop": marker])
         var sample = WireCustomSample()
-        sample.measurements = [measurement]
+        sample.measurements = [measurement, sales]
         return [
             status.part(kind: .beacon, bodies: [beacon.encoded]), events.events(["\(marker) event"]),
             samples.part(kind: .sampleCustom, module: "till", bodies: [sample.encoded]),

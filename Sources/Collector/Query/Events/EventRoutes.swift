@@ -1,0 +1,80 @@
+import CollectorStore
+import Hummingbird
+import WireModel
+
+/// Events over the fleet: listed, newest first, and summed up.
+struct EventRoutes: Sendable {
+    let store: any RecordStore
+    let registry: any DeviceRegistry
+    let scans: StreamLimit
+
+    /// Numbers in one answer.
+    private static let maximumValues = 1_100_000
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/events", .person(.viewer), handle: events),
+            Route(.get, "/api/v1/events/summary", .person(.viewer), handle: summary),
+        ]
+    }
+
+    private static let parameters = EventFilter.parameters.union(["device", "application", "from", "to", "test"])
+
+    private func events(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: Self.parameters.union(["limit", "cursor"]))
+        let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
+        let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
+        let listing = RecordListing(
+            store: store, query: try await records(query, times, exchange), events: filter, limit: limit,
+            device: try query.device("device"))
+        return try await listing.response(from: cursor)
+    }
+
+    private func summary(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: Self.parameters.union(["step", "by"]))
+        let filter = try EventFilter(query)
+        let step = try SeriesQuery.step(query.text("step"))
+        let window = try SeriesWindow(query, step: step, now: exchange.now)
+        var grouping = EventSummary.Grouping.name
+        if let text = query.text("by") {
+            guard let found = EventSummary.Grouping(rawValue: text) else {
+                let known = EventSummary.Grouping.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Problem.invalidParameter("by", "is \(text); expected one of \(known).")
+            }
+            grouping = found
+        }
+        let records = try await records(query, RecordTimes(from: window.from, to: window.to), exchange)
+        guard let place = scans.take() else {
+            throw Problem.busy("As many questions over the fleet are being answered as the collector answers at a time (\(scans.limit)).")
+        }
+        defer { place.giveBack() }
+        var summary = EventSummary(window: window, by: grouping)
+        do {
+            try await RecordPages(store: store, query: records).visit { record in
+                guard let event = try? WireEvent.decode(record.header.body(of: record.bytes)), filter.admits(event) else { return }
+                try summary.add(event, of: record.device, application: record.header.application, at: record.header.wallTime)
+            }
+        } catch let overflow as EventSummary.Overflow { throw Problem.tooMuch(overflow.detail) }
+        guard step == nil || summary.groups.count * window.buckets * 6 <= Self.maximumValues else {
+            throw Problem.tooMuch(
+                "\(summary.groups.count) groups of \(window.buckets) buckets are more than one answer holds. Ask for a longer `step`, or filter."
+            )
+        }
+        return try EventSummaryView(summary, isStepped: step != nil).response()
+    }
+
+    private func records(_ query: QueryParameters, _ times: RecordTimes, _ exchange: Exchange) async throws -> RecordQuery {
+        let withTest = try query.flag("test")
+        let organization = try exchange.person.organization
+        let devices: RecordQuery.Devices
+        if let id = try query.device("device") {
+            guard let device = try await registry.device(id, organization: organization) else { throw Problem.noDevice }
+            devices = withTest || !device.test ? .one(device.id) : .among([])
+        } else {
+            devices = .among(Set(try await registry.deviceIDs(organization: organization, withTest: withTest)))
+        }
+        return RecordQuery(
+            devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"), times: times,
+            withTest: withTest)
+    }
+}

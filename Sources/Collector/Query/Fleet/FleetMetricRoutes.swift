@@ -1,0 +1,90 @@
+import CollectorStore
+import Hummingbird
+import WireModel
+
+/// Newest values of a metric over the fleet, and how they are spread.
+struct FleetMetricRoutes: Sendable {
+    let store: any RecordStore
+    let registry: any DeviceRegistry
+    let scans: StreamLimit
+
+    /// Devices looked at for one page, and at a time.
+    private static let pageDevices = 5000
+    private static let stepDevices = 500
+    private static let maximumValues = 2_000_000
+    private static let maximumDistributions = 1000
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/metrics/latest", .person(.viewer), handle: latest),
+            Route(.get, "/api/v1/metrics/distribution", .person(.viewer), handle: distribution),
+        ]
+    }
+
+    /// Devices in the order of their ids; the cursor is the last one that was looked at.
+    private func latest(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(
+            exchange.request, known: LatestValues.parameters.union(["limit", "cursor"]), repeated: LatestValues.repeatedParameters)
+        let (latest, limit) = (try LatestValues(query, store: store), try query.limit())
+        let devices = try await registry.deviceIDs(organization: exchange.person.organization, withTest: try query.flag("test"))
+        var rest = devices[...]
+        if let cursor = try query.cursor() {
+            guard let last = cursor.device else { throw Problem.invalidParameter("cursor", "is of another list.") }
+            rest = devices[devices.partitioningIndex { ($0.high, $0.low) > (last.high, last.low) }...]
+        }
+        let end = min(rest.startIndex + Self.pageDevices, rest.endIndex)
+        var items: [LatestValueView] = []
+        while items.count < limit, rest.startIndex < end {
+            try Task.checkCancellation()
+            let step = rest.prefix(min(limit - items.count, Self.stepDevices, end - rest.startIndex))
+            let values = try await latest.values(of: step)
+            items += step.compactMap { values[$0] }.map(LatestValueView.init)
+            rest = rest.dropFirst(step.count)
+        }
+        let next = rest.isEmpty ? nil : PageCursor(device: devices[rest.startIndex - 1], before: nil).text
+        return try Page(items: items, next: next).response()
+    }
+
+    private func distribution(_ exchange: Exchange) async throws -> Response {
+        let query = try QueryParameters(exchange.request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
+        let latest = try LatestValues(query, store: store)
+        let devices = try await registry.deviceIDs(organization: exchange.person.organization, withTest: try query.flag("test"))
+        guard let place = scans.take() else {
+            throw Problem.busy("As many questions over the fleet are being answered as the collector answers at a time (\(scans.limit)).")
+        }
+        defer { place.giveBack() }
+        var rest = devices[...]
+        var values: [[String: String]: [Double]] = [:]
+        var definition: MetricDefinition?
+        var (counted, found) = (0, 0)
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let step = rest.prefix(Self.stepDevices)
+            for value in try await latest.values(of: step).values {
+                found += 1
+                counted += value.points.count
+                definition = definition ?? value.points.first?.definition
+                for point in value.points { values[point.attributes, default: []].append(point.value) }
+            }
+            guard values.count <= Self.maximumDistributions, counted <= Self.maximumValues else {
+                throw Problem.tooMuch(
+                    "The values have more than \(Self.maximumDistributions) attribute sets, or are more than \(Self.maximumValues). Ask "
+                        + "for one `attribute`.")
+            }
+            rest = rest.dropFirst(step.count)
+        }
+        return try DistributionView(metric: latest.metric, definition: definition, devices: found, values: values).response()
+    }
+}
+
+extension [DeviceID] {
+    /// The first position for which the condition holds, where it holds for all after it too.
+    fileprivate func partitioningIndex(_ holds: (DeviceID) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if holds(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

@@ -1,0 +1,66 @@
+import CollectorStore
+import WireModel
+
+/// Looks up newest values where the samples are: in each device's newest rows of the day files.
+///
+/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest sample is one look into an index and one row, and
+/// what is asked of the whole fleet is as many of these.
+struct LatestValues: Sendable {
+    let store: any RecordStore
+    let metric: String
+    let selection: MetricSelection
+    /// Attributes a value must have.
+    let attributes: [String: String]
+    /// The device apart.
+    let query: RecordQuery
+
+    /// A field that not every sample has - those of the machine's identity - is looked for in so many of a device's newest.
+    static let samplesLookedInto = 16
+
+    init(_ query: QueryParameters, store: any RecordStore) throws {
+        guard let metric = query.text("metric") else { throw Problem.invalidParameter("metric", "is not given.") }
+        let module = query.text("module")
+        self.store = store
+        self.metric = metric
+        selection = MetricSelection([metric], withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
+        attributes = try SeriesQuery.attributes(query.texts("attribute"))
+        self.query = RecordQuery(
+            .among([]), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
+            application: query.text("application"), times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
+            withTest: try query.flag("test"))
+    }
+
+    static let parameters: Set<String> = ["metric", "module", "application", "attribute", "from", "to", "test"]
+    static let repeatedParameters: Set<String> = ["attribute"]
+
+    /// Of each of the devices that has one.
+    func values(of devices: ArraySlice<DeviceID>) async throws -> [DeviceID: LatestValue] {
+        do throws(StoreError) {
+            var found: [DeviceID: LatestValue] = [:]
+            for (device, record) in try await store.newestRecords(of: Array(devices), query) {
+                let points = points(of: record)
+                found[device] = points.isEmpty ? try await earlier(of: device) : LatestValue(record: record, points: points)
+            }
+            return found
+        } catch { throw Problem.ofStore(error) }
+    }
+
+    private func earlier(of device: DeviceID) async throws(StoreError) -> LatestValue? {
+        var query = query
+        query.devices = .one(device)
+        for record in try await store.records(query, before: nil, limit: Self.samplesLookedInto).records {
+            let points = points(of: record)
+            if !points.isEmpty { return LatestValue(record: record, points: points) }
+        }
+        return nil
+    }
+
+    private func points(of record: StoredRecord) -> [MetricPoint] {
+        guard let kind = WireRecordKind(rawValue: record.header.kind),
+            let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
+        else { return [] }
+        return found.points.filter { point in
+            point.value.isFinite && attributes.allSatisfy { point.attributes[$0.key] == $0.value }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import WireModel
+
+/// Makes series of the points of a device's samples in one pass, newest first as the store gives them, in memory that does not grow with
+/// their number: only with the buckets that hold something.
+///
+/// A counter's growth is known between two samples of one boot, by the machine's own time since boot; what an increase since the sample
+/// before says is taken as it is. Over a reboot, or where a counter is less than it was (its program started anew), nothing is known and
+/// nothing is guessed: that stretch is missing from the increase and from the time a rate is over.
+struct SeriesAccumulator {
+    struct Key: Hashable, Sendable {
+        var metric: String
+        var module: String
+        var application: String
+        var attributes: [String: String]
+    }
+
+    struct Series: Sendable {
+        let definition: MetricDefinition
+        fileprivate(set) var buckets: [Int: SeriesBucket] = [:]
+        /// The newest of the points so far that is still waiting for the one before it.
+        fileprivate var later: Later?
+    }
+
+    fileprivate struct Later {
+        var bootID: BootID
+        var timeSinceBoot: UInt64
+        var value: Double
+        /// `nil` outside the window.
+        var bucket: Int?
+    }
+
+    /// More series, or more buckets that hold something, than are kept for one answer.
+    enum Overflow: Error, Equatable {
+        case series(limit: Int)
+        case buckets(limit: Int)
+    }
+
+    let window: SeriesWindow
+    /// Attributes a series must have.
+    let attributes: [String: String]
+    private(set) var series: [Key: Series] = [:]
+    private var filled = 0
+
+    static let maximumSeries = 1000
+    static let maximumFilled = 1_000_000
+
+    init(window: SeriesWindow, attributes: [String: String] = [:]) {
+        self.window = window
+        self.attributes = attributes
+    }
+
+    /// Takes a point of a sample. Those before the window count only as what later ones grew from.
+    mutating func add(_ point: MetricPoint, at moment: SampleMoment) throws(Overflow) {
+        guard point.value.isFinite, attributes.allSatisfy({ point.attributes[$0.key] == $0.value }) else { return }
+        let bucket = window.bucket(of: moment.time)
+        let key = Key(
+            metric: point.definition.name, module: moment.module, application: moment.application, attributes: point.attributes)
+        var found: Series
+        if let known = series.removeValue(forKey: key) {
+            found = known
+        } else {
+            // What only lies before the window is no series of it.
+            guard bucket != nil else { return }
+            guard series.count < Self.maximumSeries else { throw .series(limit: Self.maximumSeries) }
+            found = Series(definition: point.definition)
+        }
+        let former = found.buckets.count
+        if let bucket { found.buckets[bucket, default: SeriesBucket()].add(point.value, at: moment.time) }
+        found.follow(point.value, moment, bucket: bucket)
+        filled += found.buckets.count - former
+        series[key] = found
+        guard filled <= Self.maximumFilled else { throw .buckets(limit: Self.maximumFilled) }
+    }
+}
+
+extension SeriesAccumulator.Series {
+    /// Tells the point after this one what it grew by, and lets this one wait for the point before it.
+    fileprivate mutating func follow(_ value: Double, _ moment: SampleMoment, bucket: Int?) {
+        switch definition.kind {
+        case .gauge, .upDownCounter: return
+        case .deltaCounter:
+            if let interval = moment.interval {
+                if let bucket, interval > 0 { grow(bucket, by: value, in: interval) }
+                return
+            }
+            if let (later, elapsed) = followed(by: moment), let bucket = later.bucket { grow(bucket, by: later.value, in: elapsed) }
+        case .cumulativeCounter:
+            if let (later, elapsed) = followed(by: moment), let bucket = later.bucket, later.value >= value {
+                grow(bucket, by: later.value - value, in: elapsed)
+            }
+        }
+        later = moment.bootID.map { .init(bootID: $0, timeSinceBoot: moment.timeSinceBoot, value: value, bucket: bucket) }
+    }
+
+    /// The point after this moment, and the time between; `nil` where it is of another boot, or not after it.
+    private func followed(by moment: SampleMoment) -> (later: SeriesAccumulator.Later, elapsed: UInt64)? {
+        guard let later, later.bootID == moment.bootID, later.timeSinceBoot > moment.timeSinceBoot else { return nil }
+        return (later, later.timeSinceBoot - moment.timeSinceBoot)
+    }
+
+    private mutating func grow(_ bucket: Int, by amount: Double, in microseconds: UInt64) {
+        buckets[bucket, default: SeriesBucket()].grow(amount, microseconds: microseconds)
+    }
+}

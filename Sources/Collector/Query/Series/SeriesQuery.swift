@@ -1,0 +1,94 @@
+import CollectorStore
+import WireModel
+
+/// What a request asks of a device's samples.
+struct SeriesQuery: Equatable, Sendable {
+    var metrics: [String]
+    var module: String?
+    var application: String?
+    var window: SeriesWindow
+    var attributes: [String: String]
+    var aggregates: [SeriesAggregate]
+    var withTest: Bool
+
+    static let parameters: Set<String> = [
+        "metric", "module", "application", "from", "to", "step", "attribute", "aggregate", "test",
+    ]
+    static let repeatedParameters: Set<String> = ["metric", "attribute"]
+
+    static let maximumMetrics = 16
+    private static let second: Int64 = 1_000_000
+    private static let greatestStep: Int64 = 366 * 86_400
+
+    /// - Parameter now: where `to` is not given.
+    /// - Throws: `Problem` for the parameter that is wrong.
+    init(_ query: QueryParameters, now: Int64) throws {
+        metrics = query.texts("metric")
+        guard (1...Self.maximumMetrics).contains(metrics.count) else {
+            throw Problem.invalidParameter("metric", "is given \(metrics.count) times; expected 1 to \(Self.maximumMetrics).")
+        }
+        module = query.text("module")
+        application = query.text("application")
+        withTest = try query.flag("test")
+        let step = try Self.step(query.text("step"))
+        window = try SeriesWindow(query, step: step, now: now)
+        if step == nil { window = SeriesWindow(from: window.from, to: window.to, step: window.defaultStep) }
+        attributes = try Self.attributes(query.texts("attribute"))
+        aggregates = try Self.aggregates(query.text("aggregate"))
+    }
+
+    /// Seconds, or a number with `s`, `m`, `h` or `d`. In microseconds.
+    static func step(_ text: String?) throws -> Int64? {
+        guard let text else { return nil }
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        let unit = text.last.flatMap { units[$0] }
+        guard let number = Int64(unit == nil ? Substring(text) : text.dropLast()), number >= 1, number <= Self.greatestStep,
+            number * (unit ?? 1) <= Self.greatestStep
+        else { throw Problem.invalidParameter("step", "is \(text); expected seconds, or a number with s, m, h or d, up to 366 d.") }
+        return number * (unit ?? 1) * Self.second
+    }
+
+    /// `name:value` each; the name ends at the first colon.
+    static func attributes(_ texts: [String]) throws -> [String: String] {
+        var attributes: [String: String] = [:]
+        for text in texts {
+            guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+                throw Problem.invalidParameter("attribute", "is \(text); expected name:value, such as system.memory.state:free.")
+            }
+            let name = String(text[..<colon])
+            guard attributes[name] == nil else { throw Problem.invalidParameter("attribute", "names \(name) twice.") }
+            attributes[name] = String(text[text.index(after: colon)...])
+        }
+        return attributes
+    }
+
+    private static func aggregates(_ text: String?) throws -> [SeriesAggregate] {
+        guard let text else { return [.mean] }
+        var found: [SeriesAggregate] = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let aggregate = SeriesAggregate(rawValue: String(name)), !found.contains(aggregate) else {
+                let known = SeriesAggregate.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Problem.invalidParameter("aggregate", "has `\(name)`; expected some of \(known), each once, with commas between.")
+            }
+            found.append(aggregate)
+        }
+        return found
+    }
+
+    /// Counters need the sample before the first one: so far back it is looked for.
+    var lookBack: Int64 { min(max(2 * window.step, 600 * Self.second), 3600 * Self.second) }
+
+    /// Whether values are put in relation to those before them.
+    var wantsGrowth: Bool { aggregates.contains(.rate) || aggregates.contains(.increase) }
+
+    var selection: MetricSelection {
+        MetricSelection(Set(metrics), withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
+    }
+
+    func records(of device: DeviceID, _ selection: MetricSelection) -> RecordQuery {
+        let (start, isUnder) = window.from.subtractingReportingOverflow(wantsGrowth ? lookBack : 0)
+        return RecordQuery(
+            .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module, application: application,
+            times: RecordTimes(from: isUnder ? .min : start, to: window.to), withTest: withTest)
+    }
+}
