@@ -247,4 +247,53 @@ import WireModel
         (query.text, query.states) = ("hall", [.enrolled])
         #expect(try await found() == 1)
     }
+
+    /// Whatever is done with devices, in whatever order: the list from memory is the one that a fresh look at the disk gives.
+    @Test(arguments: 1...4) func theListIsAlwaysWhatIsOnDisk(run: Int) async throws {
+        var generator = SystemRandomNumberGenerator()
+        var devices: [EnrollResult] = []
+        var history: [String] = []
+        for _ in 0..<60 {
+            clock.advance(seconds: .random(in: 0...100, using: &generator))
+            let chosen = devices.randomElement(using: &generator)
+            let step = Int.random(in: 0..<10, using: &generator)
+            history.append("\(step) \(chosen?.deviceID.description ?? "")")
+            switch (step, chosen) {
+            case (0...2, _), (_, nil): devices.append(try await device("n\(Int.random(in: 0..<4, using: &generator))"))
+            case (3...5, let chosen?):
+                var beacon = WireBeacon()
+                beacon.userFullName = "u\(Int.random(in: 0..<3, using: &generator))"
+                beacon.compromised = Bool.random(using: &generator) ? .yes : .no
+                registry.seen(
+                    chosen.deviceID,
+                    DeviceSight(
+                        at: clock.now(), beacon: Bool.random(using: &generator) ? beacon : nil, expectedBeaconSeconds: 60,
+                        profileRevision: .random(in: 1...3, using: &generator)))
+            case (6, let chosen?): try? await registry.unenroll(device: chosen.deviceID)
+            case (7, let chosen?):
+                _ = try? await registry.revokeDevice(chosen.deviceID, organization: nil, by: .commandLine)
+            case (8, let chosen?):
+                if let again = try? await device("again", previous: chosen) {
+                    devices.removeAll { $0.deviceID == chosen.deviceID }
+                    devices.append(again)
+                }
+            case (_, let chosen?):
+                try? await delete(chosen)
+                devices.removeAll { $0.deviceID == chosen.deviceID }
+            }
+            var query = DeviceQuery()
+            query.sort = try #require(DeviceQuery.Sort.allCases.randomElement(using: &generator))
+            query.isDescending = .random(using: &generator)
+            query.text = ["", "", "n1", "u2", "again"].randomElement(using: &generator) ?? ""
+            if Bool.random(using: &generator) { query.compromised = .yes }
+            let listed = try await registry.devices(query, after: nil, limit: 1000)
+            let stored = try await registry.devices(organization: nil, after: nil, limit: 1000).devices
+            let fresh = DeviceIndex()
+            stored.forEach(fresh.insert)
+            let expected = fresh.page(query, after: nil, limit: 1000, at: clock.now())
+            #expect(listed.devices.map(\.id) == expected.ids && listed.total == expected.total, "\(query) after \(history)")
+            let adoption = try await registry.profileAdoption(organization: "default")
+            #expect(adoption == fresh.adoption(organization: "default"))
+        }
+    }
 }

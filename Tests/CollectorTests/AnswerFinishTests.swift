@@ -76,6 +76,25 @@ struct AnswerFinishTests {
         }
     }
 
+    @Test func whatIsWrittenAsItIsReadIsCompressedPieceByPiece() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        try await harness.live { client in
+            var events = ChainBuilder(stream: .event)
+            for _ in 0..<10 {
+                let part = events.events((0..<100).map { _ in "\(UInt64.random(in: 0 ... .max))" })
+                #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status == .ok)
+            }
+            let path = "/api/v1/events?limit=1000"
+            let plain = try await client.send(.get, path, bearer: "viewer-default")
+            let response = try await client.send(.get, path, bearer: "viewer-default", headers: [.acceptEncoding: "gzip"])
+            #expect(response.headers[.contentEncoding] == "gzip" && response.headers[.contentLength] == nil)
+            let text = try GzipCodec.decompress(Data(response.content.readableBytesView))
+            #expect(text == Data(plain.content.readableBytesView))
+            #expect((try JSONSerialization.jsonObject(with: text) as? [String: Any])?.count == 2)
+        }
+    }
+
     @Test func theSameHoldsOverASocket() async throws {
         let harness = Harness()
         try await Self.devices(harness, 40)

@@ -105,6 +105,26 @@ struct OpenAPITests {
         }
     }
 
+    @Test func theWordsOfAdministrationItNamesAreThoseThatAreTaken() throws {
+        let document = try Self.document()
+        let components = try #require(document["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: [String: Any]])
+        #expect(schemas["AuditAction"]?["enum"] as? [String] == AuditEntry.Action.allCases.map(\.rawValue))
+        #expect(try Self.properties("AuditEntry")["outcome"]?["enum"] as? [String] == AuditEntry.Outcome.allCases.map(\.rawValue))
+        #expect(try Self.properties("Token")["kind"]?["enum"] as? [String] == TokenRow.Kind.allCases.map(\.name))
+        #expect(try Self.properties("Token")["role"]?["enum"] as? [String] == PersonRole.allCases.map { "\($0)" })
+        let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
+        let parameters = try #require(paths["/api/v1/devices"]?["get"]?["parameters"] as? [[String: Any]])
+        let named = parameters.filter { $0["in"] as? String == "query" }
+        #expect(Set(named.compactMap { $0["name"] as? String }) == DeviceQuery.parameters.subtracting(["test"]).union(["organization"]))
+        let sort = named.first { $0["name"] as? String == "sort" }?["schema"] as? [String: Any]
+        let orders = DeviceQuery.Sort.allCases.map(\.rawValue)
+        #expect(sort?["enum"] as? [String] == orders + orders.map { "-" + $0 })
+        // A token with every property that is described is read, but those that exclude each other.
+        let described = Set(try Self.properties("NewToken").keys)
+        #expect(described == ["kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses"])
+    }
+
     @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {
         let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
         #expect(states.count == 6 && states.allSatisfy { ReportingState(rawValue: $0) != nil })

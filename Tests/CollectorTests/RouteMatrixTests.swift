@@ -81,7 +81,8 @@ struct RouteMatrixTests {
             let silent = shown.filter { !$0.value.contains(RouteScene.marker) }.keys.sorted()
             #expect(
                 silent == [
-                    "GET /api/v1/devices/{device}/balance", "GET /api/v1/metrics-catalog", "GET /api/v1/organizations", "GET /api/v1/organizations/{organization}",
+                    "GET /api/v1/devices/{device}/balance", "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
+                    "GET /api/v1/organizations/{organization}",
                 ], "an answer without the marker proves nothing: seed it in RouteScene")
             let own = [
                 RouteScene.marker, "\(scene.device.deviceID)", "\(scene.second.deviceID)", scene.command, "\(scene.upload)", scene.token,
@@ -120,7 +121,8 @@ struct RouteMatrixTests {
             let page = try await scene.client.json("/api/v1/devices?limit=1&sort=name", bearer: scene.bearers[.administrator] ?? "")
             let cursor = try #require(page.text("next"))
             for path in [
-                "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)", "/api/v1/logs?device=\(device)", "/api/v1/logs/content?device=\(device)",
+                "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)", "/api/v1/logs?device=\(device)",
+                "/api/v1/logs/content?device=\(device)",
                 "/api/v1/devices?q=\(device)", "/api/v1/devices?organization=default", "/api/v1/devices?sort=name&cursor=\(cursor)",
                 "/api/v1/devices/\(scene.strangerDevice.deviceID)/commands/\(scene.command)",
                 "/api/v1/audit?actor=administrator", "/api/v1/profile-revisions/other/diff?application=\(RouteScene.application)",

@@ -30,7 +30,7 @@ enum MessageView {
         var options = JSONEncodingOptions()
         options.alwaysPrintInt64sAsNumbers = true
         let bytes: Data = try message.jsonUTF8Bytes(options: options)
-        return refine(try JSONDecoder().decode(JSONValue.self, from: bytes))
+        return refine(try JSONValue(parsing: bytes))
     }
 
     private static func refine(_ value: JSONValue, field: String = "") -> JSONValue {
