@@ -32,17 +32,25 @@ struct ServeCommand: AsyncParsableCommand {
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
-            let store = try SQLiteRecordStore.open(directory: settings.data, clock: clock, logger: logger)
+            let notices = try NoticeDesk(directory: settings.data, clock: clock, logger: logger)
+            let store = try SQLiteRecordStore.open(
+                directory: settings.data, clock: clock, observe: { notices.note($0, count: $1) }, logger: logger)
             var logs = SQLiteLogArchive.Configuration()
             logs.quotaBytes = settings.logQuotaBytes
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let server = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
                 settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })
+            let housekeeping = HousekeepingService(
+                Housekeeping(
+                    retention: try RecordRetention(
+                        store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger),
+                    disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                    notices: notices))
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in
                     Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
-                }, logger: logger)
+                }, housekeeping, logger: logger)
             await store.shutDown()
             await archive.shutDown()
             await registry.close()
@@ -64,9 +72,12 @@ struct ServeCommand: AsyncParsableCommand {
         return fitting
     }
 
-    private static func serve(_ application: some Service, logger: Logger) async -> Result<Void, any Error> {
+    private static func serve(
+        _ application: some Service, _ housekeeping: HousekeepingService, logger: Logger
+    ) async -> Result<Void, any Error> {
         var configuration = ServiceGroupConfiguration(
-            services: [.init(service: application)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+            services: [.init(service: housekeeping), .init(service: application)], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
         do {
             try await ServiceGroup(configuration: configuration).run()

@@ -1,5 +1,8 @@
 import ArgumentParser
 import Collector
+import CollectorStore
+import Foundation
+import WireModel
 
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -25,6 +28,12 @@ struct ValidateCommand: AsyncParsableCommand {
             print("maximum-body-bytes      \(settings.maximumBodyBytes)")
             print("maximum-inflated-bytes  \(settings.maximumInflatedBytes)")
             print("maximum-connections     \(settings.maximumConnections)")
+            for stream in StreamName.allCases {
+                let limits = settings.retention[stream]
+                let bytes = limits.bytes.map { ", \($0) bytes" } ?? ""
+                print("retention-\(stream)".padding(toLength: 24, withPad: " ", startingAt: 0) + "\(limits.days) days\(bytes)")
+            }
+            print("disk-notice-bytes       \(settings.diskNoticeBytes)")
             print("The configuration is valid.")
         }
     }

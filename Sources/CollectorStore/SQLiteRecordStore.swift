@@ -22,16 +22,20 @@ package final class SQLiteRecordStore: RecordStore {
 
     private let directory: DataDirectory
     private let configuration: Configuration
-    private let clock: any StoreClock
+    let clock: any StoreClock
     private let lock: DirectoryLock
-    private let reader: RecordReader
-    private let writers: [StreamName: StreamWriter]
+    let reader: RecordReader
+    let writers: [StreamName: StreamWriter]
+    let keeper: PartitionKeeper
 
     /// Opens the store, making what is missing, and finishes what an earlier process left: files whose marks are in the baseline are
     /// removed, logs of earlier days are moved into their files.
+    /// - Parameter observe: told of what an administrator should know, with how many records it is about; called by the writers, so it must
+    ///   return at once.
     /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
-        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
+        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(),
+        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger
     ) throws(StoreError) -> SQLiteRecordStore {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
@@ -45,17 +49,20 @@ package final class SQLiteRecordStore: RecordStore {
                 recover(partition, in: directory, logger: logger)
             }
         }
-        return try SQLiteRecordStore(directory: directory, lock: lock, clock: clock, configuration: configuration, logger: logger)
+        return try SQLiteRecordStore(
+            directory: directory, lock: lock, clock: clock, configuration: configuration, observe: observe, logger: logger)
     }
 
     private init(
-        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration, logger: Logger
+        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration,
+        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger
     ) throws(StoreError) {
         self.directory = directory
         self.lock = lock
         self.configuration = configuration
         self.clock = clock
         reader = try RecordReader(directory: directory)
+        keeper = try PartitionKeeper(directory: directory)
         var limits = WriterPipeline.Limits()
         limits.bytes = configuration.pipelineBytes
         limits.parts = configuration.pipelineParts
@@ -63,7 +70,8 @@ package final class SQLiteRecordStore: RecordStore {
         var writers: [StreamName: StreamWriter] = [:]
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
-                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock, logger: logger)
+                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock,
+                observe: observe, logger: logger)
         }
         self.writers = writers
     }
@@ -141,18 +149,6 @@ package final class SQLiteRecordStore: RecordStore {
             if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
         }
         return .ready
-    }
-
-    /// Removes one stream's file of one day for good: its marks and counts go into the baseline, synced, first.
-    ///
-    /// Only the oldest file of a stream can go. A crash in between is finished at the next opening.
-    /// - Throws: `.notFound`, `.conflict` where older ones are left, or what the disk says.
-    package func dropPartition(day: UTCDay, stream: StreamName) async throws(StoreError) {
-        guard let writer = writers[stream] else { return }
-        let partition = Partition(day: day, stream: stream)
-        try await writer.retire(day)
-        await reader.forget(partition)
-        try directory.remove(partition)
     }
 
     /// Every record file there is, oldest first.

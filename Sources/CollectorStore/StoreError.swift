@@ -42,6 +42,11 @@ extension StoreError {
             "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again.")
     }
 
+    static func noCollector(_ path: String) -> StoreError {
+        StoreError(
+            .notFound, "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once.")
+    }
+
     /// The store's word for what SQLite refused; its message names the file and the remedy already.
     init(_ error: SQLiteError) {
         let code: Code =

@@ -18,6 +18,27 @@ final class ManualStoreClock: StoreClock {
     static let start: Int64 = 1_772_366_400_000_000
 }
 
+/// A machine's count of time that goes along with a wall clock until that is set.
+final class ManualBootClock: BootClock {
+    let bootID: String
+    private let clock: ManualStoreClock
+    private let offset: Mutex<Int64>
+
+    init(_ clock: ManualStoreClock, bootID: String = "boot") {
+        self.clock = clock
+        self.bootID = bootID
+        offset = Mutex(clock.now())
+    }
+
+    func sinceBoot() -> Int64 { clock.now() - offset.withLock { $0 } }
+
+    /// Sets the wall clock: no time passes.
+    func setWallClock(forwardByDays days: Int64) {
+        clock.advance(days: days)
+        offset.withLock { $0 += days * 86_400_000_000 }
+    }
+}
+
 /// A directory that goes away with it.
 final class TemporaryDirectory: Sendable {
     let path: String

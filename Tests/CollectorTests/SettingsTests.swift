@@ -1,6 +1,8 @@
+import CollectorStore
 import Foundation
 import Logging
 import Testing
+import WireModel
 
 @testable import Collector
 @testable import CollectorCommands
@@ -17,6 +19,17 @@ struct SettingsTests {
         #expect(settings.logLevel == .error, "an empty variable is not set")
         #expect(settings.maximumConnections == 7)
         #expect(settings.maximumBodyBytes == 4 * 1024 * 1024)
+    }
+
+    @Test func retentionIsSetByStream() throws {
+        let file = try ConfigurationFile(text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
+        let settings = try Settings(flags: [.retentionStatusDays: "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
+        var expected = RetentionLimits()
+        expected[.status].days = 365
+        expected[.event].bytes = 5_000_000
+        expected[.sample].days = 7
+        #expect(settings.retention == expected && settings.diskNoticeBytes == 0)
+        #expect(try Settings(flags: [.data: "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
 
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
@@ -50,6 +63,7 @@ struct SettingsTests {
         ([Setting.listen: "0.0.0.0:1"], "--allow-plaintext"), ([.listen: "nowhere"], "nowhere"), ([.listen: "1.2.3.4:99999"], "99999"),
         ([.tlsCertificate: "a"], "--tls-key"), ([.tlsKey: "a"], "--tls-certificate"), ([.clientCA: "a"], "--client-ca"),
         ([.logLevel: "loud"], "loud"), ([.maximumBodyBytes: "1"], "maximum-body-bytes"), ([.allowPlaintext: "perhaps"], "perhaps"),
+        ([.retentionSampleDays: "0"], "retention-sample-days"), ([.retentionEventBytes: "12"], "retention-event-bytes"),
     ])
     func whatDoesNotFitIsRefusedWithWhatToDo(flags: [Setting: String], names: String) {
         let error = #expect(throws: CommandError.self) {

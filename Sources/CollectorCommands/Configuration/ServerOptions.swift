@@ -41,6 +41,14 @@ struct ServerOptions: ParsableArguments {
             "Logs kept per organization and application, bytes of text; more are refused (default: 200000000).", valueName: "bytes"))
     var logQuotaBytes: String?
 
+    @OptionGroup var retention: RetentionOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A notice is raised when fewer bytes of disk are free; 0: never (default: \(Settings.defaultDiskNoticeBytes)).",
+            valueName: "bytes"))
+    var diskNoticeBytes: String?
+
     func settings() throws(CommandError) -> Settings {
         var flags: [Setting: String] = [:]
         flags[.data] = data
@@ -54,6 +62,8 @@ struct ServerOptions: ParsableArguments {
         flags[.maximumInflatedBytes] = maximumInflatedBytes
         flags[.maximumConnections] = maximumConnections
         flags[.logQuotaBytes] = logQuotaBytes
+        flags.merge(retention.flags) { $1 }
+        flags[.diskNoticeBytes] = diskNoticeBytes
         let environment = ProcessInfo.processInfo.environment
         var path = config
         if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }

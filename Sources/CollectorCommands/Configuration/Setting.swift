@@ -11,6 +11,13 @@ enum Setting: String, CaseIterable, Sendable {
     case maximumInflatedBytes = "maximum-inflated-bytes"
     case maximumConnections = "maximum-connections"
     case logQuotaBytes = "log-quota-bytes"
+    case retentionStatusDays = "retention-status-days"
+    case retentionEventDays = "retention-event-days"
+    case retentionSampleDays = "retention-sample-days"
+    case retentionStatusBytes = "retention-status-bytes"
+    case retentionEventBytes = "retention-event-bytes"
+    case retentionSampleBytes = "retention-sample-bytes"
+    case diskNoticeBytes = "disk-notice-bytes"
 
     var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }
 }

@@ -16,7 +16,11 @@ struct Settings: Equatable, Sendable {
     var maximumInflatedBytes: Int
     var maximumConnections: Int
     var logQuotaBytes: Int
+    var retention: RetentionLimits
+    /// Below so many free bytes there is a notice; 0: never.
+    var diskNoticeBytes: Int
 
+    static let defaultDiskNoticeBytes = 2 << 30
     static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
 
     /// - Parameters:
@@ -68,7 +72,19 @@ struct Settings: Equatable, Sendable {
         logQuotaBytes =
             try given.number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000)
             ?? SQLiteLogArchive.Configuration().quotaBytes
+        var limits = RetentionLimits()
+        for (stream, days, bytes) in Self.retentionSettings {
+            limits[stream].days = try given.number(days, in: 1...36_500) ?? limits[stream].days
+            limits[stream].bytes = try given.number(bytes, in: 1 << 20...1_000_000_000_000_000).map(Int64.init)
+        }
+        retention = limits
+        diskNoticeBytes = try given.number(.diskNoticeBytes, in: 0...1_000_000_000_000_000) ?? Self.defaultDiskNoticeBytes
     }
+
+    private static let retentionSettings: [(stream: StreamName, days: Setting, bytes: Setting)] = [
+        (.status, .retentionStatusDays, .retentionStatusBytes), (.event, .retentionEventDays, .retentionEventBytes),
+        (.sample, .retentionSampleDays, .retentionSampleBytes),
+    ]
 
     /// What `serve` listens with.
     var server: CollectorServer.Settings {

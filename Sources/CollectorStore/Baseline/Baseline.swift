@@ -99,22 +99,29 @@ final class Baseline {
     }
 
     /// Takes a file's chains over, counting their rows, and its name with them: one synced transaction. Done twice it changes nothing.
+    ///
+    /// The marks of the stream's oldest file count all records that it and those before it have held. Where its rows add up to just that, each
+    /// mark's own count is taken; where they do not, each chain's rows are counted, so that what is missing stays missing for all to see.
+    /// All of it is read before the transaction begins, which others wait for.
+    /// - Parameter file: nobody writes to it.
     func absorb(_ file: DayFile, at time: Int64) throws(StoreError) {
+        let stream = file.partition.stream
+        var expected: UInt64 = 0
+        try forEachChain(of: file) { chain throws(StoreError) in
+            let former = try entry(chain.key, stream: stream)?.removedRows ?? 0
+            expected.addSaturating(chain.state.mark.stored.subtractingSaturating(former))
+        }
+        var counted: [Int64: UInt64]?
+        if try file.recordCount() != expected {
+            var counts: [Int64: UInt64] = [:]
+            try forEachChain(of: file) { chain throws(StoreError) in counts[chain.id] = try file.countRecords(chain: chain.id) }
+            counted = counts
+        }
         try StoreError.mapping { () throws(SQLiteError) in try connection.begin() }
         do {
-            let mark = try StoreError.mapping { () throws(SQLiteError) in
-                let statement = try connection.cached("INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)")
-                try statement.bind(file.partition.day.number, file.partition.stream.rawValue, time)
-                try statement.run()
-                return connection.changes
-            }
-            if mark == 1 {
-                var last: Int64 = 0
-                while true {
-                    let chains = try file.chains(after: last, limit: 512)
-                    guard let newest = chains.last else { break }
-                    for chain in chains { try absorb(chain, of: file) }
-                    last = newest.id
+            if try noteRemoved(file.partition, at: time) {
+                try forEachChain(of: file) { chain throws(StoreError) in
+                    try absorb(chain, stream: stream, counted: counted.map { $0[chain.id] ?? 0 })
                 }
             }
             try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
@@ -124,10 +131,32 @@ final class Baseline {
         }
     }
 
-    private func absorb(_ chain: DayFile.ChainRow, of file: DayFile) throws(StoreError) {
-        let former = try entry(chain.key, stream: file.partition.stream)
+    private func forEachChain(of file: DayFile, _ body: (DayFile.ChainRow) throws(StoreError) -> Void) throws(StoreError) {
+        var last: Int64 = 0
+        while true {
+            let chains = try file.chains(after: last, limit: 512)
+            guard let newest = chains.last else { return }
+            for chain in chains { try body(chain) }
+            last = newest.id
+        }
+    }
+
+    /// - Returns: whether it was not noted before.
+    private func noteRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached("INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)")
+            try statement.bind(partition.day.number, partition.stream.rawValue, time)
+            try statement.run()
+            return connection.changes == 1
+        }
+    }
+
+    /// - Parameter counted: its rows in the file; `nil`: all that its mark counts and no removed file has held.
+    private func absorb(_ chain: DayFile.ChainRow, stream: StreamName, counted: UInt64?) throws(StoreError) {
+        let former = try entry(chain.key, stream: stream)
         let state = former.map { chain.state.merged(with: $0.state) } ?? chain.state
-        let rows = try file.countRecords(chain: chain.id) + (former?.removedRows ?? 0)
+        let removed = former?.removedRows ?? 0
+        let rows = counted.map { removed + $0 } ?? max(removed, chain.state.mark.stored)
         try StoreError.mapping { () throws(SQLiteError) in
             let statement = try connection.cached(
                 """
@@ -136,7 +165,7 @@ final class Baseline {
                 """)
             try statement.bind(chain.key.device.data, at: 1)
             try statement.bind(chain.key.epoch.data, at: 2)
-            try statement.bind(file.partition.stream.rawValue, at: 3)
+            try statement.bind(stream.rawValue, at: 3)
             try statement.bind(rows, at: 4)
             try state.bind(to: statement, from: 5)
             try statement.run()

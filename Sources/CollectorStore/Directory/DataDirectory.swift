@@ -57,6 +57,12 @@ struct DataDirectory: Sendable {
         if rmdir(dayPath(partition.day)) == 0 { try Self.synchronize(recordsPath) }
     }
 
+    /// What a record file takes, with what is beside it.
+    func bytes(of partition: Partition) -> Int64 {
+        let file = path(of: partition)
+        return (Self.size(of: file) ?? 0) + (Self.size(of: "\(file)-wal") ?? 0)
+    }
+
     /// Whether the file's writer did not end in order: a log is left beside it, or it has no more than a first page.
     func mayBeUnfinished(_ partition: Partition) -> Bool {
         let file = path(of: partition)

@@ -31,6 +31,9 @@ package struct UTCDay: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     package var next: UTCDay { UTCDay(number: number + 1) }
 
+    /// Its first moment, microseconds since 1970.
+    package var start: Int64 { Int64(number) * 86_400_000_000 }
+
     package static func < (left: Self, right: Self) -> Bool { left.number < right.number }
 
     package var description: String {

@@ -9,6 +9,24 @@ package struct NoticeRow: Equatable, Sendable {
         case logQuotaReached = "log-quota-100"
         /// An upload was not completed in time.
         case uploadExpired = "upload-expired"
+        /// The disk is getting full.
+        case diskLow = "disk-low"
+        /// No records are removed until an administrator has looked at the clock.
+        case retentionWaiting = "retention-waiting"
+        /// Records that are over their limits cannot be removed.
+        case retentionFailed = "retention-failed"
+        /// Records a device was told are stored are not there.
+        case recordsLost = "records-lost"
+        /// A device's history is not the one that is stored: a clone, or an older image brought back.
+        case identityConflict = "identity-conflict"
+
+        /// Whether what it tells of can be over.
+        package var hasEnd: Bool {
+            switch self {
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed: true
+            case .uploadExpired, .recordsLost, .identityConflict: false
+            }
+        }
     }
 
     package var id: Int64

@@ -59,4 +59,16 @@ struct NoticeTable {
         rows.removeLast()
         return NoticePage(notices: rows, next: rows.last?.id)
     }
+
+    func counts() throws(SQLiteError) -> NoticeCounts {
+        let statement = try connection.cached("SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
+        defer { statement.reset() }
+        var counts: [NoticeRow.Code: NoticeCounts.Count] = [:]
+        while try statement.step() {
+            guard let code = NoticeRow.Code(rawValue: statement.string(0)) else { continue }
+            counts[code] = NoticeCounts.Count(
+                notices: statement.int(1), lasting: code.hasEnd ? statement.int(2) : 0, raised: statement.int(3))
+        }
+        return NoticeCounts(counts)
+    }
 }

@@ -77,6 +77,20 @@ extension DayFile {
         return count
     }
 
+    /// Records of the whole file, as its rows say.
+    func recordCount() throws(StoreError) -> UInt64 {
+        let statement = try prepared("SELECT coalesce(sum(record_count), 0) FROM slice")
+        defer { statement.reset() }
+        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? try statement.uint64(0) : 0 }
+    }
+
+    /// When the newest slice came; `nil`: there is none. (Slices have their ids in the order of their receipt.)
+    func newestReceipt() throws(StoreError) -> Int64? {
+        let statement = try prepared("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1")
+        defer { statement.reset() }
+        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int64(0) : nil }
+    }
+
     private static let sliceColumns = """
         id, first, last, lost_before, prior_link, last_link, received_at, record_count, gaps, records
         """

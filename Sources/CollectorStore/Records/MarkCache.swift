@@ -47,6 +47,20 @@ final class MarkCache: Sendable {
         }
     }
 
+    /// A file goes: places in it are no longer places.
+    func forget(_ partition: Partition) {
+        func forgetting(_ entries: [ChainKey: Entry]) -> [ChainKey: Entry] {
+            entries.mapValues { entry in
+                guard entry.place?.partition == partition else { return entry }
+                return Entry(state: entry.state, place: nil)
+            }
+        }
+        generations.withLock { generations in
+            generations.young = forgetting(generations.young)
+            generations.old = forgetting(generations.old)
+        }
+    }
+
     func removeAll() {
         generations.withLock { $0 = Generations() }
     }

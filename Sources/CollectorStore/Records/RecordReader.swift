@@ -82,6 +82,9 @@ actor RecordReader {
     func balance(of device: DeviceID) throws(StoreError) -> [EpochBalance] {
         var balances: [EpochBalance] = []
         let baseline = Baseline(baselineConnection)
+        // At one moment of it: what retention takes over meanwhile is counted once, in the file or in the baseline.
+        try StoreError.mapping { () throws(SQLiteError) in try baselineConnection.begin(.deferred) }
+        defer { baselineConnection.rollback() }
         for stream in StreamName.allCases {
             var counted = ChainCounts()
             for entry in try baseline.entries(of: device, stream: stream) { counted.add(entry) }

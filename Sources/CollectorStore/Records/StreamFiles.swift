@@ -42,7 +42,8 @@ final class StreamFiles {
         if let open = active, !open.isInPlace {
             logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
             close()
-            days = try directory.partitions().filter { $0.stream == stream }.map(\.day)
+            let removed = newestRemoved
+            days = try directory.partitions().filter { $0.stream == stream && $0.day.number > removed?.number ?? -1 }.map(\.day)
             hasLostFiles = true
         }
         var day = UTCDay(microseconds: time)
@@ -111,9 +112,9 @@ final class StreamFiles {
         return .some(.none)
     }
 
-    /// Takes a day's chains and counts into the baseline; from then on its file is asked no more and its name is not used again.
+    /// A day's file is on its way out: from now on nothing is written to it and its name is not used again; it is still read.
     /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the baseline's.
-    func retire(_ day: UTCDay, at time: Int64) throws(StoreError) {
+    func beginRetiring(_ day: UTCDay) throws(StoreError) {
         let partition = Partition(day: day, stream: stream)
         guard let oldest = days.first, days.contains(day) else {
             throw StoreError(.notFound, "there is no \(partition.name).")
@@ -121,14 +122,15 @@ final class StreamFiles {
         guard day == oldest else {
             throw StoreError(.conflict, "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
         }
-        if active?.partition.day == day { try sealActive() }
-        older[day] = nil
-        // Opened to write, so that what a killed process left in its log is synced before its marks are relied on.
-        let file = try DayFile(writing: partition, in: directory)
-        try baseline.absorb(file, at: time)
-        days.removeFirst()
         newestRemoved = max(newestRemoved ?? day, day)
-        try file.seal()
+        if active?.partition.day == day { try sealActive() }
+    }
+
+    /// Its chains and counts are in the baseline: the file is asked no more.
+    func endRetiring(_ day: UTCDay) {
+        older[day] = nil
+        unreadable[day] = nil
+        days.removeAll { $0 == day }
     }
 
     func close() {

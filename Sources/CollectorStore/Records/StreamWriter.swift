@@ -14,6 +14,7 @@ actor StreamWriter {
     private nonisolated let executor: BlockingExecutor
     private let files: StreamFiles
     private let clock: any StoreClock
+    private let observe: @Sendable (DeviceIncident, UInt64) -> Void
     private let logger: Logger
     /// The error of the last transaction, until one succeeds.
     private var trouble: StoreError?
@@ -22,12 +23,14 @@ actor StreamWriter {
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock, logger: Logger
+        stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock,
+        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger
     ) throws(StoreError) {
         let baseline = Baseline(try CollectorDatabase.open(directory))
         files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, logger: logger)
         self.stream = stream
         self.clock = clock
+        self.observe = observe
         self.logger = logger
         cache = MarkCache(limit: cachedMarks)
         pipeline = WriterPipeline(limits: limits)
@@ -103,6 +106,7 @@ actor StreamWriter {
                 try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
             }
             for (key, entry) in changes.entries { cache[key] = entry }
+            for (incident, count) in changes.incidents { observe(incident, count) }
             return outcomes
         } catch {
             file.connection.rollback()
@@ -151,6 +155,7 @@ actor StreamWriter {
         switch PartDecision.decide(part: part, mark: entry.state.mark) {
         case .damaged(let fault): return answer(part, .damaged, entry.state.mark, fault)
         case .identityConflict:
+            changes.incidents.append((DeviceIncident(.identityConflict, device: job.device, stream: stream), 1))
             return answer(part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another")
         case .already:
             // An answer was lost; totals newer than those kept are worth a row's update, others are a late ghost's.
@@ -170,6 +175,8 @@ actor StreamWriter {
                 }
                 entry.bounds?.include(bounds)
             }
+            let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
+            if lost > 0 { changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost)) }
             entry.state.mark = slice.mark
             entry.state.totals = DeviceTotals(of: part)
             changes.record(entry, key)
@@ -256,12 +263,16 @@ actor StreamWriter {
         }
     }
 
-    /// Moves a day into the baseline; its file may be removed after that.
-    func retire(_ day: UTCDay) throws(StoreError) {
+    /// Writes to a day's file no more.
+    func beginRetiring(_ day: UTCDay) throws(StoreError) {
         if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
-        try files.retire(day, at: clock.now())
-        // Places of that file are no longer places.
-        cache.removeAll()
+        try files.beginRetiring(day)
+    }
+
+    /// The day is in the baseline; its file may be removed after that.
+    func endRetiring(_ day: UTCDay) {
+        files.endRetiring(day)
+        cache.forget(Partition(day: day, stream: stream))
     }
 
     /// Ends after what was admitted is settled.

@@ -4,6 +4,9 @@ struct WriterChanges {
     /// Those whose row has to be written.
     private(set) var changed: Set<ChainKey> = []
 
+    /// What an administrator should know, with how many records it is about; told when the transaction is over.
+    var incidents: [(incident: DeviceIncident, count: UInt64)] = []
+
     var isEmpty: Bool { changed.isEmpty }
 
     mutating func record(_ entry: MarkCache.Entry, _ key: ChainKey) {

@@ -20,12 +20,7 @@ package struct RegistryReader {
     package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
 
     private func read<Row>(_ all: (Connection) throws(SQLiteError) -> [Row]) throws(StoreError) -> [Row] {
-        guard let connection = try CollectorDatabase.openReading(directory) else {
-            throw StoreError(
-                .notFound,
-                "\(directory.path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once."
-            )
-        }
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         return try StoreError.mapping { () throws(SQLiteError) in try all(connection) }
     }
 }

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Collector
+import CollectorStore
+import Foundation
+
+struct RetentionCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retention",
+        abstract: "What is kept of the records, and whether removing old ones waits for you; works beside a running collector.",
+        discussion: """
+            A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. When the
+            clock was set forward by more than an hour, or the newest record came after the present time, it removes nothing until somebody has
+            looked at the clock and said `retention release`.
+
+            Examples:
+              ws1collector retention status --data /var/lib/ws1collector
+              ws1collector retention release --data /var/lib/ws1collector
+            """,
+        subcommands: [Status.self, Release.self], defaultSubcommand: Status.self)
+
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "What is kept of each stream, and whether retention waits.")
+
+        @OptionGroup var data: DataOptions
+
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        func run() async throws {
+            try await perform {
+                let status = try RetentionDesk(directory: try data.directory()).status()
+                if json { return try printJSON(RetentionView(status)) }
+                printTable(
+                    [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
+                        + status.streams.map { stream in
+                            [
+                                "\(stream.stream)", "\(stream.files)", "\(stream.bytes)", stream.oldest?.description ?? "-",
+                                stream.newest?.description ?? "-", "\(stream.removedFiles)",
+                            ]
+                        })
+                if let waiting = status.waiting {
+                    print("\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`.")
+                }
+            }
+        }
+    }
+
+    struct Release: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "The clock is right: old records may be removed again.")
+
+        @OptionGroup var data: DataOptions
+
+        func run() async throws {
+            try await perform {
+                guard let waited = try RetentionDesk(directory: try data.directory()).release() else {
+                    return print("Retention does not wait.")
+                }
+                print("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
+            }
+        }
+    }
+}
+
+private struct RetentionView: Encodable {
+    struct Stream: Encodable {
+        var stream: String
+        var files: Int
+        var bytes: Int64
+        var oldest: String?
+        var newest: String?
+        var removedFiles: Int
+    }
+
+    var streams: [Stream]
+    var waiting: String?
+    var waitingSince: String?
+
+    init(_ status: RetentionDesk.Status) {
+        streams = status.streams.map { stream in
+            Stream(
+                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes, oldest: stream.oldest?.description,
+                newest: stream.newest?.description, removedFiles: stream.removedFiles)
+        }
+        waiting = status.waiting
+        waitingSince = status.waitingSince.map(Timestamp.text)
+    }
+}

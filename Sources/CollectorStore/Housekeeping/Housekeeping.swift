@@ -1,0 +1,30 @@
+/// What a serving collector does from time to time: watches clock and disk, writes notices, removes what is over its limits.
+package struct Housekeeping: Sendable {
+    private let retention: RecordRetention
+    private let disk: DiskWatch
+    private let notices: NoticeDesk
+
+    /// How often clock and disk are looked at.
+    package static let interval = Duration.seconds(60)
+    /// At which of these looks records are removed: at the first, and then every hour.
+    package static let looksPerPass = 60
+
+    package init(retention: RecordRetention, disk: DiskWatch, notices: NoticeDesk) {
+        self.retention = retention
+        self.disk = disk
+        self.notices = notices
+    }
+
+    /// Until the task is cancelled; cancelling it leaves everything on disk consistent.
+    package func run(on clock: some Clock<Duration>) async {
+        var looks = 0
+        while !Task.isCancelled {
+            await disk.look()
+            if looks % Self.looksPerPass == 0 { await retention.pass() } else { await retention.watchClock() }
+            await notices.flush()
+            looks += 1
+            do { try await clock.sleep(for: Self.interval) } catch { break }
+        }
+        await notices.flush()
+    }
+}

@@ -1,0 +1,40 @@
+import WireModel
+
+/// What happened to a device's records that an administrator should know of.
+package struct DeviceIncident: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        /// Records the collector once had, and has no more.
+        case recordsLost
+        /// The device's history is another than the one that is stored.
+        case identityConflict
+    }
+
+    package var kind: Kind
+    package var device: DeviceID
+    package var stream: StreamName
+
+    package init(_ kind: Kind, device: DeviceID, stream: StreamName) {
+        self.kind = kind
+        self.device = device
+        self.stream = stream
+    }
+
+    var code: NoticeRow.Code {
+        switch kind {
+        case .recordsLost: .recordsLost
+        case .identityConflict: .identityConflict
+        }
+    }
+
+    /// - Parameter count: how many records; how often, of a conflict.
+    func detail(_ count: UInt64) -> String {
+        switch kind {
+        case .recordsLost:
+            "\(count) records of the \(stream) stream are missing here that the device was told are stored. That is so after a restore from "
+                + "backup, and where a record file was lost."
+        case .identityConflict:
+            "The device's history of the \(stream) stream is not the one that is stored: two machines may run with one identity, or an older "
+                + "image of it was brought back. The device settles it by itself, or enrolls anew."
+        }
+    }
+}

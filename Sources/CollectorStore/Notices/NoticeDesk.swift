@@ -1,0 +1,74 @@
+import Logging
+import SQLite
+import WireModel
+
+/// Raises, ends and counts notices for those that have no transaction of their own to do it in.
+///
+/// A notice that cannot be written is logged: nothing else depends on it.
+package actor NoticeDesk {
+    private let connection: Connection
+    private let table: NoticeTable
+    private let clock: any StoreClock
+    private let logger: Logger
+    private nonisolated let incidents = IncidentBuffer()
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.notices")
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// - Throws: what opening `collector.sqlite` says.
+    package init(directory: String, clock: any StoreClock, logger: Logger) throws(StoreError) {
+        connection = try CollectorDatabase.open(DataDirectory(path: directory))
+        table = NoticeTable(connection: connection)
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// - Parameter organization: whose it is; empty: the collector's own, for its administrators alone.
+    package func raise(_ code: NoticeRow.Code, organization: String = "", subject: String, detail: String) {
+        write { () throws(SQLiteError) in
+            try table.raise(code, organization: organization, subject: subject, detail: detail, at: clock.now())
+        }
+    }
+
+    /// What a notice tells of is over; nothing happens where there is none.
+    package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) {
+        write { () throws(SQLiteError) in try table.end(code, organization: organization, subject: subject, at: clock.now()) }
+    }
+
+    /// Returns at once; it is written at the next `flush`.
+    package nonisolated func note(_ incident: DeviceIncident, count: UInt64 = 1) {
+        incidents.note(incident, count: count)
+    }
+
+    /// Writes the incidents that were noted, each for the organization of its device.
+    package func flush() {
+        let (counts, leftOut) = incidents.take()
+        if leftOut > 0 { logger.warning("incidents of devices left out of the notices", metadata: ["count": "\(leftOut)"]) }
+        guard !counts.isEmpty else { return }
+        write { () throws(SQLiteError) in
+            for (incident, count) in counts {
+                guard let organization = try organization(of: incident.device) else { continue }
+                try table.raise(
+                    incident.code, organization: organization, subject: incident.device.description, detail: incident.detail(count),
+                    at: clock.now())
+            }
+        }
+    }
+
+    package func counts() throws(StoreError) -> NoticeCounts {
+        try StoreError.mapping { () throws(SQLiteError) in try table.counts() }
+    }
+
+    private func organization(of device: DeviceID) throws(SQLiteError) -> String? {
+        let statement = try connection.cached("SELECT organization FROM device WHERE id = ?")
+        try statement.bind(device.data)
+        defer { statement.reset() }
+        return try statement.step() ? statement.string(0) : nil
+    }
+
+    private func write(_ body: () throws(SQLiteError) -> Void) {
+        do { try connection.transaction(.immediate, body) } catch {
+            logger.error("a notice could not be written", metadata: ["store.error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Logging
+import SQLite
+import WireModel
+
+/// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock is in doubt.
+///
+/// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes on.
+package actor RecordRetention {
+    private let store: SQLiteRecordStore
+    private let limits: RetentionLimits
+    private let notices: NoticeDesk
+    private let connection: Connection
+    private let state: RetentionState
+    private let clock: any StoreClock
+    private let bootClock: any BootClock
+    private let logger: Logger
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.retention")
+    /// The last reading of this process.
+    private var former: ClockReading?
+    private var lastWritten: Int64 = 0
+    private var wasWaiting = false
+
+    /// How often the reading is written that the next process compares with.
+    private static let writeMicroseconds: Int64 = 3_600_000_000
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    package init(
+        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeDesk, clock: any StoreClock,
+        bootClock: any BootClock = SystemBootClock(), logger: Logger
+    ) throws(StoreError) {
+        connection = try CollectorDatabase.open(DataDirectory(path: directory))
+        state = RetentionState(connection: connection)
+        self.store = store
+        self.limits = limits
+        self.notices = notices
+        self.clock = clock
+        self.bootClock = bootClock
+        self.logger = logger
+    }
+
+    /// One file that went.
+    package struct Removed: Equatable, Sendable {
+        package var partition: Partition
+        package var bytes: Int64
+        package var reason: RetentionPlan.Reason
+    }
+
+    /// Looks at the clock alone: a step is best noticed soon, since a later one may hide it.
+    package func watchClock() async {
+        do throws(StoreError) { _ = try await isWaiting() } catch { log("the clock could not be watched", error) }
+    }
+
+    /// Removes what is over its limits now. What fails is logged, told of in a notice, and tried again at the next pass.
+    @discardableResult
+    package func pass() async -> [Removed] {
+        var removed: [Removed] = []
+        do throws(StoreError) {
+            guard try await !isWaiting() else { return [] }
+            try await store.removeLeftovers()
+        } catch {
+            log("retention could not begin", error)
+            return []
+        }
+        for stream in StreamName.allCases {
+            do throws(StoreError) {
+                for removal in try await store.removals(of: stream, at: clock.now(), limits: limits[stream]) {
+                    // A step of the clock while files go ends it.
+                    guard try await !isWaiting() else { return removed }
+                    try await store.dropPartition(day: removal.file.day, stream: stream)
+                    let partition = Partition(day: removal.file.day, stream: stream)
+                    removed.append(Removed(partition: partition, bytes: removal.file.bytes, reason: removal.reason))
+                    logger.notice(
+                        "record file removed",
+                        metadata: [
+                            "store.file": "\(partition.name)", "store.bytes": "\(removal.file.bytes)",
+                            "retention.reason": "\(removal.reason.rawValue)",
+                        ])
+                }
+                await notices.end(.retentionFailed, subject: "\(stream)")
+            } catch  where error.code == .shuttingDown {
+                return removed
+            } catch {
+                log("records could not be removed", error)
+                await notices.raise(.retentionFailed, subject: "\(stream)", detail: error.message)
+            }
+        }
+        return removed
+    }
+
+    private func isWaiting() async throws(StoreError) -> Bool {
+        let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
+        let (known, accepted, waiting) = try StoreError.mapping { () throws(SQLiteError) in
+            (try state.clock(), try state.acceptedReceipt(), try state.waiting())
+        }
+        let newest = waiting == nil ? try await store.newestReceipt() : nil
+        let doubt = ClockDoubt.of(reading, former: former ?? known, newestReceipt: newest, acceptedReceipt: accepted)
+        let isFirst = former == nil
+        if waiting == nil, let doubt {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.transaction { () throws(SQLiteError) in
+                    try state.wait(RetentionState.Waiting(since: reading.wall, message: doubt.message, newestReceipt: newest))
+                    try state.set(reading)
+                }
+            }
+            (former, wasWaiting) = (reading, true)
+            logger.warning("retention waits for an administrator", metadata: ["retention.doubt": "\(doubt.message)"])
+            await notices.raise(
+                .retentionWaiting, subject: "records",
+                detail: "\(doubt.message) No records are removed until an administrator says `ws1collector retention release`.")
+            return true
+        }
+        if isFirst || reading.sinceBoot - lastWritten >= Self.writeMicroseconds {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.transaction { () throws(SQLiteError) in try state.set(reading) }
+            }
+            lastWritten = reading.sinceBoot
+        }
+        former = reading
+        if waiting == nil, isFirst || wasWaiting { await notices.end(.retentionWaiting, subject: "records") }
+        wasWaiting = waiting != nil
+        return waiting != nil
+    }
+
+    private func log(_ message: Logger.Message, _ error: StoreError) {
+        guard error.code != .shuttingDown else { return }
+        logger.error(message, metadata: ["store.error": "\(error)"])
+    }
+}

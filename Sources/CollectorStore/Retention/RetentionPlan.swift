@@ -1,0 +1,65 @@
+import WireModel
+
+/// Which of a stream's files go. Pure.
+///
+/// Only the oldest can go (marks of older files would be newer than the baseline's), so what goes is always a beginning of the list. The file
+/// of the present day, and any that a clock which was ahead has named after a day to come, never goes.
+package enum RetentionPlan {
+    /// What is looked at of a record file.
+    package struct File: Equatable, Sendable {
+        package var day: UTCDay
+        /// On disk.
+        package var bytes: Int64
+        /// When its newest record came, microseconds since 1970; `nil`: not known, then the end of its day counts.
+        package var newestReceipt: Int64?
+
+        package init(day: UTCDay, bytes: Int64, newestReceipt: Int64? = nil) {
+            self.day = day
+            self.bytes = bytes
+            self.newestReceipt = newestReceipt
+        }
+    }
+
+    package enum Reason: String, Equatable, Sendable {
+        /// Older than records are kept.
+        case age
+        /// The stream's files take more than they may.
+        case bytes
+    }
+
+    package struct Removal: Equatable, Sendable {
+        package var file: File
+        package var reason: Reason
+
+        package init(file: File, reason: Reason) {
+            self.file = file
+            self.reason = reason
+        }
+    }
+
+    private static let microsecondsPerDay: Int64 = 86_400_000_000
+
+    /// - Parameters:
+    ///   - files: all of one stream, in any order.
+    ///   - now: the collector's clock, microseconds since 1970.
+    /// - Returns: oldest first.
+    package static func removals(of files: [File], at now: Int64, limits: RetentionLimits.Stream) -> [Removal] {
+        let today = UTCDay(microseconds: now)
+        let (oldest, overflow) = now.subtractingReportingOverflow(Int64(limits.days) * microsecondsPerDay)
+        var left = files.reduce(0) { $0 + $1.bytes }
+        var removals: [Removal] = []
+        for file in files.sorted(by: { $0.day < $1.day }) {
+            guard file.day < today else { break }
+            let newest = file.newestReceipt ?? file.day.next.start
+            if !overflow, newest <= oldest {
+                removals.append(Removal(file: file, reason: .age))
+            } else if let bytes = limits.bytes, left > bytes {
+                removals.append(Removal(file: file, reason: .bytes))
+            } else {
+                break
+            }
+            left -= file.bytes
+        }
+        return removals
+    }
+}

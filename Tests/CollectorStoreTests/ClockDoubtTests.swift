@@ -1,0 +1,37 @@
+import CollectorStore
+import Testing
+
+@Suite struct ClockDoubtTests {
+    private static let hour: Int64 = 3_600_000_000
+
+    private static func reading(_ wall: Int64, _ sinceBoot: Int64, _ boot: String = "a") -> ClockReading {
+        ClockReading(wall: wall * hour, sinceBoot: sinceBoot * hour, bootID: boot)
+    }
+
+    private static let steps: [(now: ClockReading, expected: ClockDoubt?)] = [
+        (reading(100, 5), nil), (reading(101, 6), nil), (reading(101, 5), nil), (reading(900, 1, "b"), nil), (reading(50, 6), nil),
+        (reading(103, 6), .steppedForward(seconds: 7200)), (reading(900, 5), .steppedForward(seconds: 2_880_000)),
+    ]
+
+    @Test(arguments: steps)
+    func aForwardStepAgainstTheMachinesOwnTimeIsDoubtful(now: ClockReading, expected: ClockDoubt?) {
+        #expect(ClockDoubt.of(now, former: Self.reading(100, 5), newestReceipt: nil, acceptedReceipt: nil) == expected)
+    }
+
+    private static let receipts: [(newest: Int64?, accepted: Int64?, expected: ClockDoubt?)] = [
+        (nil, nil, nil), (1, nil, nil), (100, nil, nil), (101, nil, nil), (103, nil, .recordsAhead(seconds: 10_800)), (103, 103, nil),
+        (104, 103, .recordsAhead(seconds: 14_400)),
+    ]
+
+    @Test(arguments: receipts)
+    func recordsOfATimeToComeAreDoubtfulUntilAccepted(newest: Int64?, accepted: Int64?, expected: ClockDoubt?) {
+        let doubt = ClockDoubt.of(
+            Self.reading(100, 5), former: nil, newestReceipt: newest.map { $0 * Self.hour },
+            acceptedReceipt: accepted.map { $0 * Self.hour })
+        #expect(doubt == expected)
+    }
+
+    @Test func aStartLongAfterTheNewestRecordIsNormal() {
+        #expect(ClockDoubt.of(Self.reading(9000, 5), former: nil, newestReceipt: Self.hour, acceptedReceipt: nil) == nil)
+    }
+}

@@ -1,0 +1,109 @@
+import CollectorStore
+import Foundation
+import Synchronization
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@Suite(.timeLimit(.minutes(1))) struct HousekeepingTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private static let looks: [(former: DiskState?, free: UInt64, expected: DiskState)] = [
+        (nil, 100, .enough), (nil, 99, .low), (.enough, 99, .low), (.low, 100, .low), (.low, 109, .low), (.low, 110, .enough),
+        (.enough, 100, .enough), (nil, 0, .low),
+    ]
+
+    @Test(arguments: looks)
+    func aDiskIsLowBelowItsThresholdAndEnoughATenthAbove(former: DiskState?, free: UInt64, expected: DiskState) {
+        #expect(DiskState.next(after: former, freeBytes: free, lowBytes: 100) == expected)
+    }
+
+    @Test func aThresholdOfNothingIsNeverReached() {
+        #expect(DiskState.next(after: .low, freeBytes: 0, lowBytes: 0) == .enough)
+    }
+
+    @Test func itLooksAtTheStartEveryMinuteAndRemovesEveryHour() async throws {
+        let store = try SQLiteRecordStore.open(directory, clock: clock)
+        var device = ScriptedDevice()
+        func send() async throws {
+            device.produce(1)
+            _ = await store.append([try #require(device.part())], from: device.device, receivedAt: clock.now()).map { device.apply($0) }
+        }
+        try await send()
+        clock.advance(days: 40)
+        try await send()
+        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let retention = try RecordRetention(
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk, clock: clock,
+            bootClock: ManualBootClock(clock),
+            logger: quietLogger)
+        let free = Mutex<UInt64>(1000)
+        let disk = DiskWatch(directory: directory.path, lowBytes: 100, notices: desk, freeBytes: { free.withLock { $0 } })
+        let sleeper = ManualSleeper()
+        let running = Task { await Housekeeping(retention: retention, disk: disk, notices: desk).run(on: sleeper) }
+        await sleeper.waitForSleeper()
+        #expect(directory.days == ["2026-04-10"], "at the start")
+        #expect(try await desk.counts()[.diskLow] == .init())
+
+        free.withLock { $0 = 5 }
+        sleeper.advance(by: Housekeeping.interval)
+        await sleeper.waitForSleeper(after: 1)
+        #expect(try await desk.counts()[.diskLow] == .init(notices: 1, lasting: 1, raised: 1))
+        free.withLock { $0 = 5000 }
+        sleeper.advance(by: Housekeeping.interval)
+        await sleeper.waitForSleeper(after: 2)
+        #expect(try await desk.counts()[.diskLow] == .init(notices: 1, lasting: 0, raised: 1))
+
+        clock.advance(days: 40)
+        try await send()
+        for look in 3..<Housekeeping.looksPerPass {
+            sleeper.advance(by: Housekeeping.interval)
+            await sleeper.waitForSleeper(after: look)
+        }
+        #expect(directory.days == ["2026-04-10", "2026-05-20"], "the hour is not over")
+        sleeper.advance(by: Housekeeping.interval)
+        await sleeper.waitForSleeper(after: Housekeeping.looksPerPass)
+        #expect(directory.days == ["2026-05-20"])
+        running.cancel()
+        await running.value
+        await store.shutDown()
+    }
+
+    @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let known = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let store = try SQLiteRecordStore.open(
+            directory: directory.path, clock: clock, observe: { desk.note($0, count: $1) }, logger: quietLogger)
+        var device = ScriptedDevice(device: known)
+        device.produce(4)
+        let before = device
+        try await store.drain(&device)
+        await desk.flush()
+        #expect(try await desk.counts() == NoticeCounts())
+
+        // The collector has never heard of what this device was told is stored.
+        var ahead = ScriptedDevice(device: known)
+        ahead.produce(7)
+        ahead.held.removeAll { $0.last <= 5 }
+        ahead.mark = StreamMark(number: 5, link: try #require(ahead.links[5]))
+        #expect(await store.append(try #require(ahead.part()), from: known).mark.lostAtCollector == 5)
+        // Another history with the same epoch.
+        var clone = ScriptedDevice(device: known, epoch: before.epoch)
+        clone.produce(6, bodyBytes: 41)
+        #expect(await store.append(try #require(clone.part()), from: known).outcome == .identityConflict)
+        await desk.flush()
+        let counts = try await desk.counts()
+        #expect(counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0 && counts[.identityConflict].raised == 1)
+        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        #expect(Set(notices.map(\.subject)) == [known.description])
+        #expect(notices.contains { $0.code == .recordsLost && $0.detail.hasPrefix("5 records of the sample stream") })
+        await archive.shutDown()
+        await store.shutDown()
+        await registry.close()
+    }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct RecordRetentionTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let bootClock: ManualBootClock
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        bootClock = ManualBootClock(clock)
+    }
+
+    /// A store of five days with ten records of each stream on each day, the last of them today.
+    private func filled() async throws -> (SQLiteRecordStore, [ScriptedDevice]) {
+        let store = try SQLiteRecordStore.open(directory, clock: clock)
+        let device = DeviceID.random()
+        var devices = StreamName.allCases.map { ScriptedDevice(device: device, stream: $0) }
+        for round in 0..<5 {
+            if round > 0 { clock.advance(days: 1) }
+            for place in devices.indices {
+                devices[place].produce(10)
+                while let part = devices[place].part(4) {
+                    let answer = await store.append([part], from: device, receivedAt: clock.now())[0]
+                    guard devices[place].apply(answer) == .remove else { break }
+                }
+            }
+        }
+        return (store, devices)
+    }
+
+    private func retention(_ store: SQLiteRecordStore, _ limits: RetentionLimits, boot: ManualBootClock? = nil) throws -> RecordRetention {
+        try RecordRetention(
+            store: store, directory: directory.path, limits: limits, notices: desk(), clock: clock, bootClock: boot ?? bootClock,
+            logger: quietLogger)
+    }
+
+    private func desk() throws -> NoticeDesk { try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger) }
+
+    private func days(_ stream: StreamName) -> [String] {
+        directory.days.filter { FileManager.default.fileExists(atPath: directory.recordFile($0, stream)) }
+    }
+
+    private func expectBalances(_ devices: [ScriptedDevice], in store: SQLiteRecordStore) async throws {
+        for balance in try await store.balance(of: devices[0].device) {
+            let device = try #require(devices.first { $0.stream == balance.stream })
+            #expect(balance.storedRows == 50 && balance.mark == device.mark && balance.balance.closes)
+        }
+        let report = try directory.verify()
+        #expect(report.isWhole, "\(report.findings)")
+    }
+
+    private func release() throws -> RetentionState.Waiting? {
+        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        return try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release() }
+    }
+
+    private static func limits(status: Int = 90, event: Int = 90, sample: Int = 30) -> RetentionLimits {
+        RetentionLimits(status: .init(days: status), event: .init(days: event), sample: .init(days: sample))
+    }
+
+    @Test func eachStreamGoesByItsOwnAge() async throws {
+        let (store, devices) = try await filled()
+        let retention = try retention(store, Self.limits(status: 3, event: 90, sample: 1))
+        let removed = await retention.pass()
+        #expect(
+            removed.filter { $0.partition.stream == .sample }.map(\.partition.day.description)
+                == ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"])
+        #expect(removed.allSatisfy { $0.reason == .age && $0.bytes > 4096 })
+        #expect(days(.sample) == ["2026-03-05"])
+        #expect(days(.status) == ["2026-03-03", "2026-03-04", "2026-03-05"])
+        #expect(days(.event).count == 5)
+        try await expectBalances(devices, in: store)
+        #expect(await retention.pass().isEmpty)
+        await store.shutDown()
+    }
+
+    @Test func aStreamOverItsBytesLosesItsOldestDays() async throws {
+        let (store, devices) = try await filled()
+        var limits = RetentionLimits()
+        limits.event.bytes = 1
+        let removed = await (try retention(store, limits)).pass()
+        #expect(removed.count == 4 && removed.allSatisfy { $0.reason == .bytes && $0.partition.stream == .event })
+        #expect(days(.event) == ["2026-03-05"], "never the present day's")
+        #expect(days(.sample).count == 5)
+        try await expectBalances(devices, in: store)
+        await store.shutDown()
+    }
+
+    @Test func devicesGoOnAfterTheirFilesWent() async throws {
+        let (store, sent) = try await filled()
+        var devices = sent
+        clock.advance(days: 200)
+        let removed = await (try retention(store, RetentionLimits())).pass()
+        #expect(removed.count == 15 && directory.days.isEmpty)
+        for place in devices.indices {
+            devices[place].produce(3)
+            #expect(try await store.drain(&devices[place])?.mark.stored == 53)
+        }
+        #expect(directory.days == ["2026-09-21"])
+        #expect(try directory.verify().isWhole)
+        await store.shutDown()
+    }
+
+    @Test func rowsThatWereMissingBeforeAreMissingAfter() async throws {
+        let (store, devices) = try await filled()
+        await store.shutDown()
+        try directory.execute("DELETE FROM slice WHERE id = 2", on: directory.recordFile("2026-03-02", .sample))
+        let again = try SQLiteRecordStore.open(directory, clock: clock)
+        await (try retention(again, Self.limits(sample: 1))).pass()
+        #expect(days(.sample) == ["2026-03-05"])
+        let balance = try #require(try await again.balance(of: devices[0].device).first { $0.stream == .sample })
+        #expect(balance.mark.stored == 50 && balance.storedRows == 46, "counted from rows, not from the mark")
+        await again.shutDown()
+    }
+
+    @Test func aClockSetForwardMakesItWaitUntilReleased() async throws {
+        let (store, devices) = try await filled()
+        let retention = try retention(store, RetentionLimits())
+        #expect(await retention.pass().isEmpty)
+        bootClock.setWallClock(forwardByDays: 1000)
+        #expect(await retention.pass().isEmpty)
+        #expect(try await desk().counts()[.retentionWaiting] == .init(notices: 1, lasting: 1, raised: 1))
+        // The clock is right again, or time passes: it waits all the same, and tells it once.
+        clock.advance(days: 1)
+        #expect(await retention.pass().isEmpty)
+        #expect(directory.days.count == 5)
+        #expect(try await desk().counts()[.retentionWaiting].raised == 1)
+        // A later process waits, too.
+        let later = try self.retention(store, RetentionLimits(), boot: ManualBootClock(clock, bootID: "other"))
+        #expect(await later.pass().isEmpty)
+        #expect(directory.days.count == 5)
+        #expect(try release() != nil)
+        #expect(try release() == nil)
+        #expect(await later.pass().count == 15)
+        #expect(try await desk().counts()[.retentionWaiting].lasting == 0)
+        try await expectBalances(devices, in: store)
+        await store.shutDown()
+    }
+
+    @Test func aStepBetweenTwoProcessesOfOneBootIsNoticed() async throws {
+        let (store, _) = try await filled()
+        await (try retention(store, RetentionLimits())).watchClock()
+        bootClock.setWallClock(forwardByDays: 1000)
+        #expect(await (try retention(store, RetentionLimits())).pass().isEmpty)
+        #expect(directory.days.count == 5)
+        await store.shutDown()
+    }
+
+    @Test func recordsOfATimeToComeMakeItWaitAndAReleaseAcceptsThem() async throws {
+        let (store, _) = try await filled()
+        clock.advance(days: -2)
+        let retention = try retention(store, Self.limits(sample: 1))
+        #expect(await retention.pass().isEmpty)
+        #expect(try release()?.message.contains("172800 s after") == true)
+        #expect(await retention.pass().map(\.partition.day.description) == ["2026-03-01", "2026-03-02"])
+        #expect(days(.sample) == ["2026-03-03", "2026-03-04", "2026-03-05"], "old by the clock there is now")
+        await store.shutDown()
+    }
+
+    @Test func aFileThatCannotBeReadStopsItsStreamAloneAndIsTold() async throws {
+        let (store, _) = try await filled()
+        await store.shutDown()
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: directory.recordFile("2026-03-01", .status)))
+        try handle.write(contentsOf: Data(repeating: 7, count: 8192))
+        try handle.close()
+        let again = try SQLiteRecordStore.open(directory, clock: clock)
+        let removed = await (try retention(again, Self.limits(status: 1, event: 1, sample: 1))).pass()
+        #expect(Set(removed.map(\.partition.stream)) == [.event, .sample] && removed.count == 8)
+        #expect(days(.status).count == 5)
+        #expect(try await desk().counts()[.retentionFailed].lasting == 1)
+        await again.shutDown()
+    }
+
+    @Test func ingestGoesOnWhileFilesGo() async throws {
+        let (store, sent) = try await filled()
+        let retention = try retention(store, Self.limits(status: 1, event: 1, sample: 1))
+        let devices = try await withThrowingTaskGroup(of: ScriptedDevice?.self) { group in
+            for device in sent {
+                group.addTask {
+                    var device = device
+                    for _ in 0..<40 {
+                        device.produce(2)
+                        try await store.drain(&device)
+                    }
+                    return device
+                }
+            }
+            group.addTask {
+                #expect(await retention.pass().count == 12)
+                return nil
+            }
+            let path = directory.path
+            group.addTask {
+                for _ in 0..<20 {
+                    for balance in try await store.balance(of: sent[0].device) {
+                        #expect(balance.storedRows == balance.mark.stored && balance.balance.closes)
+                    }
+                }
+                #expect(try StoreVerifier(directory: path).verify().isWhole)
+                return nil
+            }
+            var devices: [ScriptedDevice] = []
+            for try await device in group { if let device { devices.append(device) } }
+            return devices
+        }
+        for device in devices { #expect(device.held.isEmpty && device.mark.stored == 130) }
+        #expect(directory.days == ["2026-03-05"])
+        #expect(try directory.verify().isWhole)
+        await store.shutDown()
+    }
+}
