@@ -143,7 +143,8 @@ let package = Package(
         tests(
             "Collector",
             [
-                "WireModel", "CollectorStore", "CollectorCommands", "ws1log", "Gzip", swiftProtobuf, hummingbird, hummingbirdTesting,
+                "WireModel", "CollectorStore", "CollectorCommands", "ws1collector", "ws1log", "Gzip", swiftProtobuf, hummingbird,
+                hummingbirdTesting,
                 nioCore,
                 nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging,
             ]),

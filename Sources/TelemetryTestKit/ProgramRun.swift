@@ -13,8 +13,13 @@ package struct ProgramRun: Sendable {
         try await of(arguments, environment: environment, program: URL(fileURLWithPath: ws1logPath))
     }
 
-    package static let ws1logPath = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        .appendingPathComponent("ws1log").path
+    package static let ws1logPath = path("ws1log")
+    package static let ws1collectorPath = path("ws1collector")
+
+    private static func path(_ program: String) -> String {
+        URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent(program)
+            .path
+    }
 
     package static func of(_ arguments: [String], environment: [String: String] = [:], program: URL) async throws -> ProgramRun {
         try await BlockingCall.run { try run(arguments, environment, program) }

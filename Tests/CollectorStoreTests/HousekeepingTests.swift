@@ -25,7 +25,7 @@ import WireModel
         #expect(DiskState.next(after: .low, freeBytes: 0, lowBytes: 0) == .enough)
     }
 
-    @Test func itLooksAtTheStartEveryMinuteAndRemovesEveryHour() async throws {
+    @Test func itLooksAtTheStartAndThenAgainAndAgainAndRemovesEveryHour() async throws {
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
         func send() async throws {

@@ -64,12 +64,7 @@ struct ServerOptions: ParsableArguments {
         flags[.logQuotaBytes] = logQuotaBytes
         flags.merge(retention.flags) { $1 }
         flags[.diskNoticeBytes] = diskNoticeBytes
-        let environment = ProcessInfo.processInfo.environment
-        var path = config
-        if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }
-        var file: ConfigurationFile?
-        if let path { file = try ConfigurationFile(path: path) }
-        return try Settings(flags: flags, environment: environment, file: file)
+        return try Settings(GivenSettings(config: config, flags: flags))
     }
 }
 

@@ -29,7 +29,10 @@ struct Settings: Equatable, Sendable {
     ///   - file: the configuration file, where one was named.
     /// - Throws: `CommandError` `.usage` naming the setting.
     init(flags: [Setting: String], environment: [String: String], file: ConfigurationFile?) throws(CommandError) {
-        let given = GivenSettings(flags: flags, environment: environment, file: file)
+        try self.init(GivenSettings(flags: flags, environment: environment, file: file))
+    }
+
+    init(_ given: GivenSettings) throws(CommandError) {
         data = try given.required(.data, "Name the collector's data directory.")
         if let text = given.text(.listen) {
             guard let address = ListenAddress(text) else {
@@ -69,9 +72,7 @@ struct Settings: Equatable, Sendable {
         maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
         maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
-        logQuotaBytes =
-            try given.number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000)
-            ?? SQLiteLogArchive.Configuration().quotaBytes
+        logQuotaBytes = try given.logQuotaBytes()
         var limits = RetentionLimits()
         for (stream, days, bytes) in Self.retentionSettings {
             limits[stream].days = try given.number(days, in: 1...36_500) ?? limits[stream].days
@@ -113,6 +114,16 @@ struct GivenSettings {
         reader = ConfigReader(providers: providers)
     }
 
+    /// Of this process's environment, and the file that is named, there or as `config`.
+    init(config: String?, flags: [Setting: String]) throws(CommandError) {
+        let environment = ProcessInfo.processInfo.environment
+        var path = config
+        if path == nil, let named = environment["WS1_CONFIG"], !named.isEmpty { path = named }
+        var file: ConfigurationFile?
+        if let path { file = try ConfigurationFile(path: path) }
+        self.init(flags: flags, environment: environment, file: file)
+    }
+
     func text(_ setting: Setting) -> String? {
         reader.string(forKey: ConfigKey([setting.rawValue]))
     }
@@ -140,6 +151,10 @@ struct GivenSettings {
             throw invalid(setting, "is \(text); expected \(range.lowerBound) to \(range.upperBound)")
         }
         return number
+    }
+
+    func logQuotaBytes() throws(CommandError) -> Int {
+        try number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000) ?? SQLiteLogArchive.Configuration().quotaBytes
     }
 
     func invalid(_ setting: Setting, _ what: String) -> CommandError {

@@ -4,10 +4,10 @@ package struct Housekeeping: Sendable {
     private let disk: DiskWatch
     private let notices: NoticeDesk
 
-    /// How often clock and disk are looked at.
-    package static let interval = Duration.seconds(60)
+    /// How often clock and disk are looked at, and whether an administrator has asked for something.
+    package static let interval = Duration.seconds(10)
     /// At which of these looks records are removed: at the first, and then every hour.
-    package static let looksPerPass = 60
+    package static let looksPerPass = 360
 
     package init(retention: RecordRetention, disk: DiskWatch, notices: NoticeDesk) {
         self.retention = retention
@@ -21,6 +21,7 @@ package struct Housekeeping: Sendable {
         while !Task.isCancelled {
             await disk.look()
             if looks % Self.looksPerPass == 0 { await retention.pass() } else { await retention.watchClock() }
+            await retention.purgeWhatIsAsked()
             await notices.flush()
             looks += 1
             do { try await clock.sleep(for: Self.interval) } catch { break }

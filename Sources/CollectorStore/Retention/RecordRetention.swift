@@ -56,7 +56,7 @@ package actor RecordRetention {
     package func pass() async -> [Removed] {
         var removed: [Removed] = []
         do throws(StoreError) {
-            guard try await !isWaiting() else { return [] }
+            guard try await !isWaiting(looksAtRecords: true) else { return [] }
             try await store.removeLeftovers()
         } catch {
             log("retention could not begin", error)
@@ -88,12 +88,34 @@ package actor RecordRetention {
         return removed
     }
 
-    private func isWaiting() async throws(StoreError) -> Bool {
+    /// Removes what an administrator has asked for by name, whatever the clock says, and answers.
+    package func purgeWhatIsAsked() async {
+        do throws(StoreError) {
+            guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else { return }
+            var answer = PurgeRequest.Answer(id: request.id, removedFiles: 0)
+            for file in request.files {
+                do throws(StoreError) { answer.removedFiles += try await store.remove([file.partition]) } catch {
+                    // Asked again by the next process.
+                    if error.code == .shuttingDown { return }
+                    answer.failure = error.message
+                    break
+                }
+            }
+            logger.notice(
+                "record files purged", metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.transaction { () throws(SQLiteError) in try state.answer(answer) }
+            }
+        } catch { log("records could not be purged", error) }
+    }
+
+    /// - Parameter looksAtRecords: whether it is also looked when the newest record came.
+    private func isWaiting(looksAtRecords: Bool = false) async throws(StoreError) -> Bool {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
         let (known, accepted, waiting) = try StoreError.mapping { () throws(SQLiteError) in
             (try state.clock(), try state.acceptedReceipt(), try state.waiting())
         }
-        let newest = waiting == nil ? try await store.newestReceipt() : nil
+        let newest = waiting == nil && looksAtRecords ? try await store.newestReceipt() : nil
         let doubt = ClockDoubt.of(reading, former: former ?? known, newestReceipt: newest, acceptedReceipt: accepted)
         let isFirst = former == nil
         if waiting == nil, let doubt {

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import SQLite
 
-/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, and whether it waits for an administrator.
+/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator, and what one has
+/// asked to be removed.
 ///
 /// Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
 struct RetentionState {
@@ -18,6 +19,8 @@ struct RetentionState {
     private static let clockName = "retention_clock"
     private static let waitingName = "retention_waiting"
     private static let acceptedName = "retention_accepted_receipt"
+    private static let requestName = "purge_request"
+    private static let answerName = "purge_answer"
 
     func clock() throws(SQLiteError) -> ClockReading? { try read(Self.clockName) }
     func waiting() throws(SQLiteError) -> Waiting? { try read(Self.waitingName) }
@@ -31,10 +34,23 @@ struct RetentionState {
     func release() throws(SQLiteError) -> Waiting? {
         guard let waiting = try waiting() else { return nil }
         if let receipt = waiting.newestReceipt { try write(receipt, Self.acceptedName) }
-        let delete = try connection.cached("DELETE FROM meta WHERE name = ?")
-        try delete.bind(Self.waitingName)
-        try delete.run()
+        try delete(Self.waitingName)
         return waiting
+    }
+
+    // MARK: Purge
+
+    /// Replaces what was asked before and not done yet.
+    func ask(_ request: PurgeRequest) throws(SQLiteError) { try write(request, Self.requestName) }
+    func request() throws(SQLiteError) -> PurgeRequest? { try read(Self.requestName) }
+    func forgetRequest() throws(SQLiteError) { try delete(Self.requestName) }
+    /// To the last request that was done.
+    func answer() throws(SQLiteError) -> PurgeRequest.Answer? { try read(Self.answerName) }
+
+    func answer(_ answer: PurgeRequest.Answer) throws(SQLiteError) {
+        try write(answer, Self.answerName)
+        // One that came meanwhile is another.
+        if try request()?.id == answer.id { try forgetRequest() }
     }
 
     private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {
@@ -44,6 +60,12 @@ struct RetentionState {
         guard try statement.step() else { return nil }
         // What is not readable counts as not there: it is written anew.
         return try? JSONDecoder().decode(Value.self, from: statement.data(0))
+    }
+
+    private func delete(_ name: String) throws(SQLiteError) {
+        let statement = try connection.cached("DELETE FROM meta WHERE name = ?")
+        try statement.bind(name)
+        try statement.run()
     }
 
     private func write(_ value: some Encodable, _ name: String) throws(SQLiteError) {

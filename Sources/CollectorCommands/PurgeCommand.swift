@@ -1,0 +1,150 @@
+import ArgumentParser
+import CollectorStore
+import Foundation
+import Glibc
+import Logging
+import WireModel
+
+struct PurgeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "purge",
+        abstract: "Remove old records or logs for good; works beside a running collector.",
+        discussion: """
+            Says what would go and asks; --yes does not ask. Records go by whole days, all organizations' together, never the present day, and their
+            counts stay in the balance. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
+
+            Examples:
+              ws1collector purge --logs --data /var/lib/ws1collector
+              ws1collector purge --logs --older-than 30d --organization west --application com.example.kiosk --yes
+              ws1collector purge --records --older-than 60d --stream sample
+            """)
+
+    static let defaultLogDays = 14
+    /// How long it waits for a running collector, which looks every ten seconds.
+    private static let waitSeconds = 120
+
+    @Option(help: ArgumentHelp("The collector's data directory (also WS1_DATA, or `data:` in the file).", valueName: "dir"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("The collector's configuration file (also WS1_CONFIG).", valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Remove records.")
+    var records = false
+
+    @Flag(help: "Delete logs.")
+    var logs = false
+
+    @Option(help: ArgumentHelp("What is older than so many days (14d) or weeks (2w); needed for records.", valueName: "age"))
+    var olderThan: String?
+
+    @Option(help: ArgumentHelp("Records of this stream only: status, event or sample; may be repeated.", valueName: "stream"))
+    var stream: [String] = []
+
+    @Option(help: ArgumentHelp("Logs of this organization only.", valueName: "name"))
+    var organization: String?
+
+    @Option(help: ArgumentHelp("Logs of this application only.", valueName: "id"))
+    var application: String?
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func run() async throws {
+        try await perform {
+            let days = try checkedDays()
+            let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
+            let directory = try given.required(.data, "Name the collector's data directory.")
+            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: .warning) }
+            if records { try await purgeRecords(directory, days: days, logger: logger) }
+            if logs { try await purgeLogs(directory, days: days, quotaBytes: try given.logQuotaBytes(), logger: logger) }
+        }
+    }
+
+    private func checkedDays() throws(CommandError) -> Int {
+        guard records || logs else { throw CommandError(.usage, "Say what to remove: --records or --logs.") }
+        guard stream.isEmpty || records else { throw CommandError(.usage, "--stream is of records; say --records too.") }
+        guard organization == nil && application == nil || !records else {
+            throw CommandError(.usage, "Records go by whole days; --organization and --application are of logs alone.")
+        }
+        guard let olderThan else {
+            guard !records else { throw CommandError(.usage, "--older-than is missing. Say how old records are to be, such as 60d.") }
+            return Self.defaultLogDays
+        }
+        guard let days = Self.days(olderThan) else {
+            throw CommandError(.usage, "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to 36500 days.")
+        }
+        return days
+    }
+
+    static func days(_ text: String) -> Int? {
+        guard let unit = text.last, let number = Int(text.dropLast()), number > 0, number <= 36_500 else { return nil }
+        let days = unit == "d" ? number : unit == "w" ? number * 7 : 0
+        return (1...36_500).contains(days) ? days : nil
+    }
+
+    private func purgeRecords(_ directory: String, days: Int, logger: Logger) async throws {
+        var streams: Set<StreamName> = []
+        for name in stream {
+            guard let known = StreamName(name: name) else {
+                throw CommandError(.usage, "--stream is \(name); expected status, event or sample.")
+            }
+            streams.insert(known)
+        }
+        let purge = try RecordPurge(directory: directory, clock: SystemStoreClock(), logger: logger)
+        let files = try await purge.files(olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
+        guard !files.isEmpty else { return print("No whole day of records is older than \(days) days.") }
+        for stream in StreamName.allCases {
+            let found = files.filter { $0.partition.stream == stream }
+            guard let first = found.first, let last = found.last else { continue }
+            let bytes = found.reduce(0) { $0 + $1.bytes }
+            print("\(stream): \(found.count) days, \(first.partition.day) to \(last.partition.day), \(bytes) bytes")
+        }
+        try confirm("Remove these records of all organizations?")
+        switch try await purge.remove(files) {
+        case .removed(let count): print("\(count) files removed.")
+        case .asked(let ticket): try await wait(for: ticket, of: purge)
+        }
+    }
+
+    private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
+        print("Asked the collector that runs; it looks every ten seconds.")
+        for _ in 0..<Self.waitSeconds {
+            if let count = try purge.answer(to: ticket) { return print("\(count) files removed.") }
+            try await Task.sleep(for: .seconds(1))
+        }
+        try purge.withdraw(ticket)
+        throw CommandError(.tryAgainLater, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
+    }
+
+    private func purgeLogs(_ directory: String, days: Int, quotaBytes: Int, logger: Logger) async throws {
+        let purge = try LogPurge(directory: directory, quotaBytes: quotaBytes, clock: SystemStoreClock(), logger: logger)
+        let result: Result<Void, any Error>
+        do { result = .success(try await purgeLogs(purge, days: days)) } catch { result = .failure(error) }
+        await purge.close()
+        try result.get()
+    }
+
+    private func purgeLogs(_ purge: LogPurge, days: Int) async throws {
+        let query = purge.query(olderThanDays: days, organization: organization, application: application)
+        let found = try await purge.deletion(query)
+        guard found.chunks > 0 else { return print("No logs are older than \(days) days.") }
+        print("logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text")
+        try confirm("Delete these logs?")
+        guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
+            throw CommandError(.tryAgainLater, "Other logs are that old by now, or some have gone. Look again.")
+        }
+        print("\(deleted.chunks) chunks deleted.")
+    }
+
+    private func confirm(_ question: String) throws(CommandError) {
+        if yes { return }
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw CommandError(.usage, "Nobody is here to ask. Say --yes to remove what is shown.")
+        }
+        FileHandle.standardOutput.write(Data("\(question) [y/N] ".utf8))
+        guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+            throw CommandError(.failed, "Nothing was removed.")
+        }
+    }
+}

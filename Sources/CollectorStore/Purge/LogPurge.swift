@@ -1,0 +1,40 @@
+import FoundationEssentials
+import Logging
+import WireModel
+
+/// Deletes logs older than an administrator says; works beside a running collector, as the catalog's transactions order the two.
+package struct LogPurge: Sendable {
+    private let catalog: UploadCatalog
+    private let clock: any StoreClock
+
+    /// - Parameter quotaBytes: what the collector is set to: notices of it end when logs go.
+    /// - Throws: `.notFound` where there is no collector's data; what opening `collector.sqlite` says.
+    package init(directory path: String, quotaBytes: Int, clock: any StoreClock, logger: Logger) throws(StoreError) {
+        let directory = DataDirectory(path: path)
+        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+        self.clock = clock
+        catalog = UploadCatalog(
+            connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotaBytes: quotaBytes,
+            clock: clock,
+            logger: logger)
+    }
+
+    /// What came so many days ago or before; of test devices, too.
+    /// - Parameters:
+    ///   - days: 1 or more.
+    ///   - organization, application: `nil` for all.
+    package func query(olderThanDays days: Int, organization: String?, application: String?) -> LogQuery {
+        LogQuery(
+            organization: organization, application: application, withTest: true,
+            receivedBefore: clock.now() - Int64(days) * 86_400_000_000)
+    }
+
+    package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { try await catalog.deletion(query) }
+
+    /// - Returns: `nil`, with nothing deleted, where what was confirmed is not what there is any more.
+    package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {
+        try await catalog.delete(query, confirmation: confirmation, by: .commandLine)
+    }
+
+    package func close() async { await catalog.close() }
+}

@@ -1,0 +1,92 @@
+import CollectorStore
+import Foundation
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorCommands
+
+/// The built `ws1collector purge`, on a directory alone and beside a collector.
+@Suite("ws1collector purge", .timeLimit(.minutes(10)))
+struct PurgeCommandTests {
+    @Test(arguments: [("14d", 14), ("2w", 14), ("1d", 1), ("36500d", 36_500)])
+    func agesAreDaysOrWeeks(text: String, days: Int) {
+        #expect(PurgeCommand.days(text) == days)
+    }
+
+    @Test(arguments: ["", "d", "14", "0d", "-1d", "36501d", "99999999999999999999d", "1h", "1.5d", "36500w"])
+    func whatIsNoAgeIsNone(text: String) {
+        #expect(PurgeCommand.days(text) == nil)
+    }
+
+    @Test func nothingGoesWithoutBeingConfirmed() async throws {
+        let data = try await KeptData(days: 3)
+        let asked = try await data.ws1collector("purge", "--records", "--older-than", "10d")
+        #expect(asked.status == 64 && asked.text.contains("sample: 3 days, 2025-06-15 to 2025-06-17"))
+        #expect(asked.errors.contains("--yes"))
+        #expect(try StreamName.allCases.map { try data.files($0) } == [3, 3, 3])
+        for wrong in [
+            [], ["--records"], ["--logs", "--older-than", "soon"], ["--logs", "--stream", "event"], ["--records", "--organization", "x"],
+        ] {
+            let refused = try await ProgramRun.of(
+                ["purge", "--yes", "--data", data.path] + wrong, program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
+            #expect(refused.status == 64, "\(wrong)")
+        }
+    }
+
+    @Test func recordsGoByWholeDaysOfTheStreamsNamed() async throws {
+        let data = try await KeptData(days: 4)
+        let purged = try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
+        #expect(purged.status == 0 && purged.text.hasSuffix("4 files removed.\n"), "\(purged.errors)")
+        #expect(try StreamName.allCases.map { try data.files($0) } == [4, 0, 4])
+        try data.expectBalance()
+        let again = try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
+        #expect(again.status == 0 && again.text == "No whole day of records is older than 10 days.\n")
+    }
+
+    @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
+        let data = try await KeptData(days: 4)
+        let store = try data.openStore()
+        let notices = try NoticeDesk(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let retention = try RecordRetention(
+            store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock, logger: KeptData.logger)
+        let purged = try await withThrowingTaskGroup(of: ProgramRun?.self) { group in
+            group.addTask { try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "status", "--yes") }
+            group.addTask {
+                while !Task.isCancelled {
+                    await retention.purgeWhatIsAsked()
+                    await Task.yield()
+                }
+                return nil
+            }
+            let first = try await group.next()
+            group.cancelAll()
+            return try #require(first ?? nil)
+        }
+        #expect(purged.status == 0 && purged.text.contains("Asked the collector") && purged.text.hasSuffix("4 files removed.\n"))
+        #expect(try StreamName.allCases.map { try data.files($0) } == [0, 4, 4])
+        await store.shutDown()
+        try data.expectBalance()
+    }
+
+    @Test func oldLogsGoAndTheirQuotaIsFree() async throws {
+        try await UploadScene.play { scene in
+            var book = LogBook(application: "com.example.kiosk")
+            try book.add(segment: 1, positions: 1...40, from: Harness.now)
+            try await scene.upload(book)
+            func purge(_ arguments: String...) async throws -> ProgramRun {
+                try await ProgramRun.of(
+                    ["purge", "--logs", "--data", scene.harness.directory] + arguments,
+                    program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
+            }
+            let usage = try #require(try await scene.harness.archive.usage(organization: nil).first)
+            #expect(usage.chunks == 1)
+            let other = try await purge("--application", "com.example.other", "--yes")
+            #expect(other.status == 0 && other.text == "No logs are older than 14 days.\n")
+            let purged = try await purge("--organization", usage.organization, "--application", usage.application, "--yes")
+            #expect(purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"), "\(purged.text)\(purged.errors)")
+            #expect(try await scene.harness.archive.usage(organization: nil).first?.chunks == 0)
+            #expect(try StoreVerifier(directory: scene.harness.directory).verify().isWhole)
+        }
+    }
+}
