@@ -19,7 +19,7 @@ package struct CollectorCommand: AsyncParsableCommand {
         version: CollectorVersion.current,
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, VerifyCommand.self, BalanceCommand.self,
-            RetentionCommand.self,
+            RetentionCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self,
         ])
 
     package init() {}

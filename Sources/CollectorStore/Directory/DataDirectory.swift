@@ -100,6 +100,40 @@ struct DataDirectory: Sendable {
         try synchronize(parent(of: path) ?? ".")
     }
 
+    /// Makes a directory, or takes one that is empty.
+    /// - Throws: `.conflict` where something is in it.
+    static func makeEmpty(_ path: String) throws(StoreError) {
+        try makeDirectory(path)
+        guard try names(in: path).isEmpty else {
+            throw StoreError(.conflict, "\(path) is not empty. Name a directory that is not there yet.")
+        }
+    }
+
+    /// Removes all that is in the directory, and in those below it; not what links lead to.
+    func removeContent() throws(StoreError) { try Self.removeContent(path) }
+
+    private static func removeContent(_ path: String) throws(StoreError) {
+        for name in try names(in: path) {
+            let entry = "\(path)/\(name)"
+            if unlink(entry) == 0 { continue }
+            guard errno == EISDIR else { throw failure("remove", entry) }
+            try removeContent(entry)
+            guard rmdir(entry) == 0 else { throw failure("remove", entry) }
+        }
+    }
+
+    /// Writes all of it. - Returns: what the disk says where it cannot.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) -> StoreError? {
+        var written = 0
+        while written < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + written }, bytes.count - written)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return failure("write", path) }
+            written += count
+        }
+        return nil
+    }
+
     /// The error of the system call that has just failed.
     static func failure(_ operation: String, _ path: String) -> StoreError {
         let number = errno

@@ -25,7 +25,7 @@ struct ChunkFiles: Sendable {
         guard descriptor >= 0 else { throw DataDirectory.failure("make", name) }
         do throws(StoreError) {
             defer { close(descriptor) }
-            try Self.write(bytes, to: descriptor, name)
+            if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, name) }) { throw failure }
             guard fsync(descriptor) == 0 else { throw DataDirectory.failure("sync", name) }
         } catch {
             unlink(name)
@@ -64,19 +64,5 @@ struct ChunkFiles: Sendable {
             }
         }
         return removed
-    }
-
-    private static func write(_ bytes: Data, to descriptor: Int32, _ path: String) throws(StoreError) {
-        let failure: StoreError? = bytes.withUnsafeBytes { buffer in
-            var written = 0
-            while written < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return DataDirectory.failure("write", path) }
-                written += count
-            }
-            return nil
-        }
-        if let failure { throw failure }
     }
 }

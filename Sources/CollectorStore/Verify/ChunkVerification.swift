@@ -1,6 +1,4 @@
-import Crypto
 import FoundationEssentials
-import Glibc
 import SQLite
 import WireModel
 
@@ -12,7 +10,7 @@ struct ChunkVerification {
     private struct Entry {
         var row: Int64
         var path: String
-        var bytes: Int
+        var bytes: Int64
         var digest: Data
         var device: String
     }
@@ -40,7 +38,7 @@ struct ChunkVerification {
             while try statement.step() {
                 entries.append(
                     Entry(
-                        row: statement.int64(0), path: statement.string(1), bytes: statement.int(2), digest: statement.data(3),
+                        row: statement.int64(0), path: statement.string(1), bytes: statement.int64(2), digest: statement.data(3),
                         device: DeviceID(statement.data(4))?.description ?? ""))
             }
             return entries
@@ -52,43 +50,21 @@ struct ChunkVerification {
         func finding(_ code: VerifyReport.Finding.Code, _ message: String) {
             report.add(.init(code: code, file: file, device: entry.device, message: message))
         }
-        guard let found = try digest(of: "\(directory.chunksPath)/\(entry.path)", finding) else {
+        let digest: FileDigest?
+        do throws(StoreError) { digest = try FileDigest.of("\(directory.chunksPath)/\(entry.path)") } catch {
+            return finding(.unreadable, error.message)
+        }
+        guard let found = digest else {
             // People may have deleted it beside us.
-            if try isKept(entry.row), !DataDirectory.exists("\(directory.chunksPath)/\(entry.path)") {
+            if try isKept(entry.row) {
                 finding(.missing, "the file of a chunk that is kept is not there.")
             }
             return
         }
         report.chunks += 1
         report.chunkBytes += UInt64(found.bytes)
-        guard found.bytes != entry.bytes || found.digest != entry.digest else { return }
+        guard found.bytes != entry.bytes || found.sha256 != entry.digest else { return }
         finding(.altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
-    }
-
-    /// `nil` where the file is not there, or cannot be read, which is a finding.
-    private func digest(
-        of path: String, _ finding: (VerifyReport.Finding.Code, String) -> Void
-    ) throws(StoreError) -> (digest: Data, bytes: Int)? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno != ENOENT { finding(.unreadable, DataDirectory.failure("open", path).message) }
-            return nil
-        }
-        defer { close(descriptor) }
-        var hash = SHA256()
-        var total = 0
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while true {
-            let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                finding(.unreadable, DataDirectory.failure("read", path).message)
-                return nil
-            }
-            if count == 0 { return (Data(hash.finalize()), total) }
-            buffer.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            total += count
-        }
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {

@@ -1,0 +1,186 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Copies a data directory while a collector goes on with it.
+///
+/// `collector.sqlite` comes first, then the record files, each as it is at one moment, then the chunks that the copy of `collector.sqlite` tells
+/// of. So nothing that the copy relies on can be newer than what it relies on it for: records that came meanwhile are there too, or are not,
+/// and either way every history in the copy is whole. Where retention removes a record file meanwhile, all of it begins anew: neither the copied
+/// file nor the copied baseline would have its marks. A chunk that is deleted meanwhile is deleted in the copy.
+package struct StoreBackup: Sendable {
+    package struct Report: Equatable, Sendable {
+        package var summary: BackupManifest.Summary
+        /// Chunks whose files were missing before: `verify` tells them.
+        package var missingChunks: Int
+    }
+
+    private let directory: DataDirectory
+    private let output: DataDirectory
+    private let clock: any StoreClock
+    private let logger: Logger
+
+    private static let attempts = 5
+
+    /// - Throws: `.notFound` where there is no collector's data.
+    package init(directory path: String, output: String, clock: any StoreClock, logger: Logger) throws(StoreError) {
+        directory = DataDirectory(path: path)
+        self.output = DataDirectory(path: output)
+        self.clock = clock
+        self.logger = logger
+        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+    }
+
+    /// Everything is on disk when it returns.
+    /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are copied; what the disk says.
+    package func write() async throws(StoreError) -> Report {
+        try DataDirectory.makeEmpty(output.path)
+        for _ in 0..<Self.attempts {
+            if let report = try await attempt() { return report }
+            logger.notice("a record file was removed meanwhile: the backup begins anew")
+            try output.removeContent()
+        }
+        throw StoreError(.overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
+    }
+
+    /// - Returns: `nil` where a record file has gone meanwhile.
+    private func attempt() async throws(StoreError) -> Report? {
+        guard let live = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        try output.prepare()
+        var manifest = try BackupManifestWriter(directory: output.path)
+        let at = clock.now()
+        // One step is one moment, and keeps no writer waiting.
+        try StoreError.mapping { () throws(SQLiteError) in try live.backup(to: output.databasePath, pagesPerStep: 0) }
+        let removed = try removedPartitions(in: output)
+        try manifest.write(try head(at: at))
+        guard try copyRecords(but: removed, &manifest), try removedPartitions(in: directory) == removed else { return nil }
+        let gone = try copyChunks(&manifest)
+        let missing = try await forget(gone, live)
+        guard let digest = try FileDigest.of(output.databasePath) else { throw .noCollector(output.path) }
+        try manifest.add("collector.sqlite", digest)
+        try DataDirectory.synchronize(output.path)
+        try manifest.finish(in: output.path)
+        return Report(summary: manifest.summary, missingChunks: missing)
+    }
+
+    private func removedPartitions(in directory: DataDirectory) throws(StoreError) -> Set<Partition> {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        return Set(try Baseline(connection).removedPartitions())
+    }
+
+    private func head(at time: Int64) throws(StoreError) -> BackupManifest.Head {
+        guard let connection = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
+        func id(_ name: String) throws(StoreError) -> String {
+            try StoreError.mapping { () throws(SQLiteError) in
+                let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
+                try statement.bind(name)
+                return try statement.step() ? CollectorID(statement.data(0))?.description ?? "" : ""
+            }
+        }
+        return BackupManifest.Head(
+            format: BackupManifest.format, collector: try id("collector_id"), incarnation: try id("incarnation_id"), at: time)
+    }
+
+    // MARK: Records
+
+    /// Files that are listed at one moment: of a stream only the newest is still written, and the others are whole.
+    /// - Returns: whether all of them were there.
+    private func copyRecords(but removed: Set<Partition>, _ manifest: inout BackupManifestWriter) throws(StoreError) -> Bool {
+        for partition in try directory.partitions() where !removed.contains(partition) {
+            let target = output.path(of: partition)
+            do throws(StoreError) {
+                guard let file = try DayFile(reading: partition, in: directory) else { continue }
+                try output.makeDay(partition.day)
+                try StoreError.mapping { () throws(SQLiteError) in try file.connection.backup(to: target, pagesPerStep: 0) }
+            } catch {
+                if !DataDirectory.exists(directory.path(of: partition)) { return false }
+                throw error
+            }
+            guard let digest = try FileDigest.of(target) else { throw DataDirectory.failure("read", target) }
+            try manifest.add(partition.name, digest)
+            try DataDirectory.synchronize(output.dayPath(partition.day))
+        }
+        try DataDirectory.synchronize(output.recordsPath)
+        return true
+    }
+
+    // MARK: Chunks
+
+    private struct Chunk {
+        var row: Int64
+        var path: String
+    }
+
+    /// - Returns: rows whose files were not there.
+    private func copyChunks(_ manifest: inout BackupManifestWriter) throws(StoreError) -> [Int64] {
+        guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
+        guard try StoreError.mapping({ () throws(SQLiteError) in try copy.userVersion }) >= 3 else { return [] }
+        var gone: [Int64] = []
+        var last: Int64 = 0
+        var parent = ""
+        while true {
+            let chunks = try chunks(after: last, copy)
+            guard let newest = chunks.last else { break }
+            for chunk in chunks {
+                let path = "chunks/\(chunk.path)"
+                let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+                if directory != parent {
+                    if !parent.isEmpty { try DataDirectory.synchronize("\(output.path)/\(parent)") }
+                    parent = directory
+                    try DataDirectory.makeDirectory("\(output.path)/\(parent)")
+                }
+                if let digest = try FileDigest.copying("\(self.directory.path)/\(path)", to: "\(output.path)/\(path)") {
+                    try manifest.add(path, digest)
+                } else {
+                    gone.append(chunk.row)
+                }
+            }
+            last = newest.row
+        }
+        if !parent.isEmpty { try DataDirectory.synchronize("\(output.path)/\(parent)") }
+        return gone
+    }
+
+    private func chunks(after row: Int64, _ connection: Connection) throws(StoreError) -> [Chunk] {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                "SELECT row, path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue) AND row > ? ORDER BY row LIMIT 256")
+            try statement.bind(row)
+            var chunks: [Chunk] = []
+            while try statement.step() { chunks.append(Chunk(row: statement.int64(0), path: statement.string(1))) }
+            return chunks
+        }
+    }
+
+    /// What was deleted meanwhile is deleted in the copy, too.
+    /// - Returns: how many were not deleted, and are missing.
+    private func forget(_ gone: [Int64], _ live: Connection) async throws(StoreError) -> Int {
+        var deleted: [Int64] = []
+        for row in gone {
+            let isKept = try StoreError.mapping { () throws(SQLiteError) in
+                let statement = try live.cached("SELECT 1 FROM chunk WHERE row = ? AND fate = \(ChunkFate.stored.rawValue)")
+                try statement.bind(row)
+                defer { statement.reset() }
+                return try statement.step()
+            }
+            if !isKept { deleted.append(row) }
+        }
+        guard !deleted.isEmpty else { return gone.count }
+        let catalog = UploadCatalog(
+            connection: try CollectorDatabase.open(output), files: ChunkFiles(directory: output),
+            quotaBytes: SQLiteLogArchive.Configuration().quotaBytes, clock: clock, logger: logger)
+        let result: Result<Void, StoreError>
+        do throws(StoreError) {
+            for start in stride(from: 0, to: deleted.count, by: 1000) {
+                let query = LogQuery(withTest: true, chunks: Array(deleted[start..<min(start + 1000, deleted.count)]))
+                let confirmation = try await catalog.deletion(query).confirmation
+                _ = try await catalog.delete(query, confirmation: confirmation, by: .commandLine)
+            }
+            result = .success(())
+        } catch { result = .failure(error) }
+        await catalog.close()
+        try result.get()
+        return gone.count - deleted.count
+    }
+}

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import Glibc
+import SQLite
+import WireModel
+
+/// Makes a data directory of a backup: a new incarnation of the collector, so that devices notice that what it knows is of an earlier time.
+///
+/// `collector.sqlite` gets its name last. Until then the directory is none that a collector would start with.
+package struct StoreRestore {
+    package struct Report: Equatable, Sendable {
+        package var summary: BackupManifest.Summary
+        package var collector: String
+        package var incarnation: IncarnationID
+        /// Commands that had not ended, and are not given to devices again.
+        package var endedCommands: Int
+    }
+
+    private let backup: String
+    private let target: DataDirectory
+    private let clock: any StoreClock
+
+    package init(from backup: String, to directory: String, clock: any StoreClock) {
+        self.backup = backup
+        target = DataDirectory(path: directory)
+        self.clock = clock
+    }
+
+    /// Everything is on disk when it returns.
+    /// - Throws: `.notFound`, `.corrupt` where the backup is not whole; `.conflict` where something is in the directory already; what the disk says.
+    package func restore() throws(StoreError) -> Report {
+        let manifest = try BackupManifestReader(directory: backup)
+        try DataDirectory.makeEmpty(target.path)
+        try target.prepare()
+        let database = "\(target.databasePath).restoring"
+        var parents: Set<String> = []
+        var hasDatabase = false
+        try manifest.forEachFile { file throws(StoreError) in
+            let isDatabase = file.path == "collector.sqlite"
+            let path = isDatabase ? database : "\(target.path)/\(file.path)"
+            let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+            if parents.insert(parent).inserted { try DataDirectory.makeDirectory(parent) }
+            guard let digest = try FileDigest.copying("\(backup)/\(file.path)", to: path) else {
+                throw StoreError(.corrupt, "\(backup)/\(file.path) is not there. Take another backup.")
+            }
+            guard digest.bytes == file.bytes, digest.sha256.hexadecimal == file.sha256 else {
+                throw StoreError(
+                    .corrupt, "\(backup)/\(file.path) is not what was backed up: its SHA-256 is another. Take another backup.")
+            }
+            hasDatabase = hasDatabase || isDatabase
+        }
+        guard hasDatabase else { throw StoreError(.corrupt, "\(backup) has no collector.sqlite. Take another backup.") }
+        for parent in parents { try DataDirectory.synchronize(parent) }
+        let incarnation = IncarnationID.random()
+        let ended = try beginAnew(database, as: incarnation)
+        guard rename(database, target.databasePath) == 0 else { throw DataDirectory.failure("rename", database) }
+        try DataDirectory.synchronize(target.path)
+        return Report(
+            summary: manifest.summary, collector: manifest.head.collector, incarnation: incarnation, endedCommands: ended)
+    }
+
+    /// A new incarnation. What was asked for and not done by then is not done any more: it may have been done since, or been withdrawn.
+    private func beginAnew(_ path: String, as incarnation: IncarnationID) throws(StoreError) -> Int {
+        var options = Connection.Options(mode: .readWrite, applicationID: CollectorDatabase.applicationID)
+        options.maximumUserVersion = CollectorDatabase.version
+        return try StoreError.mapping { () throws(SQLiteError) in
+            let connection = try Connection(path: path, options: options)
+            let ended = try connection.transaction { () throws(SQLiteError) in
+                let meta = try connection.cached("UPDATE meta SET value = ? WHERE name = 'incarnation_id'")
+                try meta.bind(incarnation.data)
+                try meta.run()
+                try RetentionState(connection: connection).forgetRequest()
+                guard try connection.userVersion >= 2 else { return 0 }
+                let commands = try connection.cached(
+                    """
+                    UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?
+                    WHERE state NOT IN \(CommandStatus.finalStates)
+                    """)
+                try commands.bind("the collector was restored from a backup", clock.now())
+                try commands.run()
+                return connection.changes
+            }
+            _ = try connection.checkpoint(.truncate)
+            try connection.close()
+            return ended
+        }
+    }
+}

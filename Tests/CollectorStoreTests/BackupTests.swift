@@ -1,0 +1,263 @@
+import Foundation
+import Glibc
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct BackupTests {
+    private let parent: TemporaryDirectory
+    private let clock = ManualStoreClock()
+
+    init() throws { parent = try TemporaryDirectory() }
+
+    private var data: String { parent.path + "/data" }
+    private var backup: String { parent.path + "/backup" }
+    private var restored: String { parent.path + "/restored" }
+
+    private func openStore(_ path: String) throws -> SQLiteRecordStore {
+        try SQLiteRecordStore.open(directory: path, clock: clock, logger: quietLogger)
+    }
+
+    private func openArchive(_ path: String) throws -> SQLiteLogArchive {
+        var configuration = SQLiteLogArchive.Configuration()
+        configuration.leastFreeBytes = 0
+        return try SQLiteLogArchive.open(directory: path, clock: clock, configuration: configuration, logger: quietLogger)
+    }
+
+    @discardableResult
+    private func takeBackup(to output: String? = nil) async throws -> StoreBackup.Report {
+        try await StoreBackup(directory: data, output: output ?? backup, clock: clock, logger: quietLogger).write()
+    }
+
+    @discardableResult
+    private func restore(from path: String? = nil) throws -> StoreRestore.Report {
+        try StoreRestore(from: path ?? backup, to: restored, clock: clock).restore()
+    }
+
+    private func expectWhole(_ path: String) throws {
+        let report = try StoreVerifier(directory: path).verify()
+        #expect(report.isWhole, "\(report.findings)")
+    }
+
+    @Test func aBackupTakenWhileDevicesSendIsWholeAndTheyGoOnAfterIt() async throws {
+        let (registry, created) = try CollectorRegistry.open(directory: data, clock: clock, logger: quietLogger)
+        let token = try #require(created).enrollmentToken
+        let store = try openStore(data)
+        var devices: [ScriptedDevice] = []
+        for _ in 0..<4 {
+            let id = try await registry.enroll(token: token, request: WireEnrollRequest()).deviceID
+            for stream in StreamName.allCases { devices.append(ScriptedDevice(device: id, stream: stream)) }
+        }
+        // A day before, so that a file has been closed.
+        for place in devices.indices {
+            devices[place].produce(5)
+            try await store.drain(&devices[place])
+        }
+        clock.advance(days: 1)
+        let path = data
+        let (output, clock) = (backup, clock)
+        devices = try await withThrowingTaskGroup(of: ScriptedDevice?.self) { group in
+            for device in devices {
+                group.addTask {
+                    var device = device
+                    for _ in 0..<30 {
+                        device.produce(3)
+                        try await store.drain(&device)
+                    }
+                    return device
+                }
+            }
+            group.addTask {
+                _ = try await StoreBackup(directory: path, output: output, clock: clock, logger: quietLogger).write()
+                return nil
+            }
+            var found: [ScriptedDevice] = []
+            for try await device in group { if let device { found.append(device) } }
+            return found
+        }
+        for place in devices.indices {
+            devices[place].produce(2)
+            try await store.drain(&devices[place])
+        }
+        await store.shutDown()
+        await registry.close()
+
+        let report = try restore()
+        try expectWhole(restored)
+        let (again, _) = try CollectorRegistry.open(directory: restored, clock: clock, logger: quietLogger)
+        #expect(again.collectorID == registry.collectorID && again.incarnationID == report.incarnation)
+        #expect(again.incarnationID != registry.incarnationID)
+        await again.close()
+
+        // What came after the backup is lost, and told; what they send now is stored once.
+        let revived = try openStore(restored)
+        for place in devices.indices {
+            let before = devices[place].mark
+            devices[place].produce(7)
+            let answer = await revived.append(try #require(devices[place].part()), from: devices[place].device)
+            #expect(answer.outcome == .stored && answer.mark.number == before.number + 7)
+            #expect(answer.mark.stored + answer.mark.lostAtCollector == answer.mark.number)
+            #expect(answer.mark.stored < answer.mark.number && answer.mark.stored >= 5 + 7)
+        }
+        for id in Set(devices.map(\.device)) {
+            for balance in try await revived.balance(of: id) {
+                #expect(balance.balance.closes && balance.storedRows == balance.mark.stored)
+            }
+            for stream in StreamName.allCases {
+                let numbers = try await revived.allRecords(of: id, stream: stream).map(\.header.number)
+                #expect(numbers.count == Set(numbers).count)
+            }
+        }
+        await revived.shutDown()
+        try expectWhole(restored)
+    }
+
+    @Test func whatIsDeletedMeanwhileIsThereOrIsNot() async throws {
+        let archive = try openArchive(data)
+        let device = LogDevice()
+        for segment in 1...30 { try await device.upload([LogDevice.chunk(segment: UInt64(segment), 1...20)], to: archive) }
+        let (path, output, clock) = (data, backup, clock)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                let backup = try StoreBackup(directory: path, output: output, clock: clock, logger: quietLogger)
+                #expect(try await backup.write().missingChunks == 0)
+            }
+            group.addTask {
+                for row in try await archive.chunks(LogQuery(), below: nil, limit: 100).chunks {
+                    let query = LogQuery(chunks: [row.id])
+                    let confirmation = try await archive.deletion(query).confirmation
+                    #expect(try await archive.delete(query, confirmation: confirmation, by: .commandLine) != nil)
+                }
+            }
+            try await group.waitForAll()
+        }
+        await archive.shutDown()
+        try restore()
+        try expectWhole(restored)
+    }
+
+    @Test func logsAreInItAndOneThatWasMissingIsTold() async throws {
+        let archive = try openArchive(data)
+        let device = LogDevice()
+        let kept = try await device.upload([LogDevice.chunk(segment: 1, 1...50)], to: archive)
+        try await device.upload([LogDevice.chunk(segment: 2, 1...20)], to: archive)
+        let rows = try await archive.chunks(LogQuery(), below: nil, limit: 10).chunks
+        #expect(rows.count == 2)
+        try FileManager.default.removeItem(atPath: data + "/" + (try #require(try chunkFile(2))))
+        let report = try await takeBackup()
+        #expect(report.missingChunks == 1, "it is kept by the catalog, and was missing before")
+        try restore()
+        #expect(try StoreVerifier(directory: restored).verify().findings.map(\.code) == [.missing])
+        let again = try openArchive(restored)
+        #expect(try await again.uploads(of: device.row.id, command: nil, limit: 10).map(\.upload).contains(kept))
+        let content = try await again.content(LogQuery(), as: LogForm(order: .number))
+        #expect(try await content.next() != nil)
+        await again.shutDown()
+        await archive.shutDown()
+    }
+
+    /// The file of the n-th chunk.
+    private func chunkFile(_ number: Int) throws -> String? {
+        let connection = try Connection(path: data + "/collector.sqlite", options: .init(mode: .readOnly))
+        let statement = try connection.prepare("SELECT path FROM chunk ORDER BY row LIMIT 1 OFFSET ?")
+        try statement.bind(number - 1)
+        return try statement.step() ? "chunks/" + statement.string(0) : nil
+    }
+
+    @Test func commandsOfBeforeAreNotGivenAgain() async throws {
+        let (registry, created) = try CollectorRegistry.open(directory: data, clock: clock, logger: quietLogger)
+        let enrolled = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        _ = try await registry.issue(
+            NewCommand(
+                device: enrolled.deviceID, action: .wipe(.init()), expires: ManualStoreClock.start + 900_000_000, issuer: .commandLine,
+                idempotencyKey: nil, request: Data()), organization: "default")
+        try await takeBackup()
+        await registry.close()
+        #expect(try restore().endedCommands == 1)
+        let (again, first) = try CollectorRegistry.open(directory: restored, clock: clock, logger: quietLogger)
+        #expect(first == nil)
+        guard case .device(let device) = try await again.authenticateDevice(credential: enrolled.credential) else {
+            Issue.record("its credential is not known any more")
+            return
+        }
+        #expect(again.openCommands(of: device, at: clock.now()).isEmpty)
+        await again.close()
+    }
+
+    @Test func removedFilesStayRemoved() async throws {
+        let store = try openStore(data)
+        var device = ScriptedDevice()
+        for _ in 0..<3 {
+            device.produce(10)
+            try await store.drain(&device)
+            clock.advance(days: 1)
+        }
+        try await store.dropPartition(day: try #require(UTCDay("2026-03-01")), stream: .sample)
+        try await takeBackup()
+        await store.shutDown()
+        try restore()
+        try expectWhole(restored)
+        let again = try openStore(restored)
+        #expect(try await again.balance(of: device.device).first?.storedRows == 30)
+        device.produce(1)
+        #expect(try await again.drain(&device)?.mark.stored == 31)
+        await again.shutDown()
+    }
+
+    @Test func nothingIsOverwritten() async throws {
+        await (try openStore(data)).shutDown()
+        try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: true)
+        try Data().write(to: URL(fileURLWithPath: backup + "/mine"))
+        await #expect { try await takeBackup() } throws: { ($0 as? StoreError)?.code == .conflict }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: backup) == ["mine"])
+        try await takeBackup(to: backup + "2")
+        #expect { try StoreRestore(from: backup + "2", to: data, clock: clock).restore() } throws: {
+            ($0 as? StoreError)?.code == .conflict
+        }
+    }
+
+    @Test func aBackupThatIsNotWholeIsNotRestored() async throws {
+        let store = try openStore(data)
+        var device = ScriptedDevice()
+        device.produce(10)
+        try await store.drain(&device)
+        try await takeBackup()
+        await store.shutDown()
+        func expectRefused(_ code: StoreError.Code, _ harm: (String) throws -> Void) throws {
+            let copy = parent.path + "/harmed"
+            try? FileManager.default.removeItem(atPath: copy)
+            try? FileManager.default.removeItem(atPath: restored)
+            try FileManager.default.copyItem(atPath: backup, toPath: copy)
+            try harm(copy)
+            #expect { try restore(from: copy) } throws: { ($0 as? StoreError)?.code == code }
+            #expect(!FileManager.default.fileExists(atPath: restored + "/collector.sqlite"), "nothing a collector would start with")
+        }
+        let file = "/records/2026-03-01/sample.sqlite"
+        try expectRefused(.corrupt) { copy in
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: copy + file))
+            try handle.seek(toOffset: 5000)
+            try handle.write(contentsOf: Data([0xA5]))
+            try handle.close()
+        }
+        try expectRefused(.corrupt) { try FileManager.default.removeItem(atPath: $0 + file) }
+        try expectRefused(.notFound) { try FileManager.default.removeItem(atPath: $0 + "/manifest.ndjson") }
+        try expectRefused(.corrupt) { #expect(truncate($0 + "/manifest.ndjson", 200) == 0) }
+        try expectRefused(.corrupt) { copy in
+            let list = copy + "/manifest.ndjson"
+            let text = try String(contentsOfFile: list, encoding: .utf8).replacing("records/2026-03-01", with: "records/../../2026")
+            try text.write(toFile: list, atomically: true, encoding: .utf8)
+        }
+    }
+
+    @Test(arguments: [
+        ("collector.sqlite", true), ("records/2026-03-01/sample.sqlite", true), ("chunks/a/b/c/d.log.gz", true), ("", false),
+        ("/collector.sqlite", false), ("records/../collector.sqlite", false), ("records/2026-03-01/../x.sqlite", false),
+        ("chunks/a/../c/d", false), ("chunks/a/b/c", false), ("lock", false), ("records/2026-13-01/sample.sqlite", false),
+        ("collector.sqlite/x", false), ("chunks//b/c/d", false),
+    ])
+    func onlyFilesOfOursAreRestored(path: String, isSafe: Bool) {
+        #expect(BackupManifest.isSafe(path) == isSafe)
+    }
+}
