@@ -20,6 +20,7 @@ package struct CollectorCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, VerifyCommand.self, BalanceCommand.self,
             RetentionCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self,
+            ExportCommand.self, RebuildCommand.self,
         ])
 
     package init() {}

@@ -18,14 +18,18 @@ struct TokenCommand: AsyncParsableCommand {
         subcommands: [Create.self, List.self, Revoke.self])
 
     /// Opens the registry for one command and closes it after.
-    static func withRegistry<Value>(_ data: DataOptions, _ work: (CollectorRegistry) async throws -> Value) async throws -> Value {
+    /// - Parameter exclusive: whether no collector may run beside it.
+    static func withRegistry<Value>(_ data: DataOptions, exclusive: Bool = false, _ work: (CollectorRegistry) async throws -> Value)
+        async throws -> Value
+    {
         let directory = try data.directory()
         guard FileManager.default.fileExists(atPath: "\(directory)/collector.sqlite") else {
             throw CommandError(
                 .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
         }
         let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: .warning) }
-        let (registry, _) = try CollectorRegistry.open(directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: false)
+        let (registry, _) = try CollectorRegistry.open(
+            directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive)
         let result: Result<Value, any Error>
         do { result = .success(try await work(registry)) } catch { result = .failure(error) }
         await registry.close()

@@ -20,17 +20,16 @@ struct NewestState {
                 beacon = Self.newest(of: part, kind: .beacon) { try? WireBeacon.decode($0) } ?? beacon
                 takeResults(of: part)
             case .sample:
-                let found = Self.newest(of: part, kind: .sampleSystem) { body -> WireSystemIdentity? in
-                    // The identity is a sample's first field: most samples have none, and are not decoded to learn that.
-                    guard body.first == Self.identityTag, let sample = try? WireSystemSample.decode(body), sample.hasIdentity else {
-                        return nil
-                    }
-                    return sample.identity
-                }
-                identity = found ?? identity
+                identity = Self.newest(of: part, kind: .sampleSystem, decode: Self.identity(ofSample:)) ?? identity
             case .event: continue
             }
         }
+    }
+
+    static func identity(ofSample body: Data) -> WireSystemIdentity? {
+        // The identity is a sample's first field: most samples have none, and are not decoded to learn that.
+        guard body.first == identityTag, let sample = try? WireSystemSample.decode(body), sample.hasIdentity else { return nil }
+        return sample.identity
     }
 
     private mutating func takeResults(of part: BatchPart) {

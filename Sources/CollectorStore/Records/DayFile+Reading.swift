@@ -77,11 +77,11 @@ extension DayFile {
         return count
     }
 
-    /// Records of the whole file, as its rows say.
-    func recordCount() throws(StoreError) -> UInt64 {
-        let statement = try prepared("SELECT coalesce(sum(record_count), 0) FROM slice")
+    /// All slices of the file, counted in their index.
+    func sliceCount() throws(StoreError) -> Int {
+        let statement = try prepared("SELECT count(*) FROM slice")
         defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? try statement.uint64(0) : 0 }
+        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int(0) : 0 }
     }
 
     /// When the newest slice came; `nil`: there is none. (Slices have their ids in the order of their receipt.)
@@ -89,6 +89,16 @@ extension DayFile {
         let statement = try prepared("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1")
         defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int64(0) : nil }
+    }
+
+    /// The newest slice before those that came at a time or later; 0: none. Goes back from the end.
+    func lastSlice(before time: Int64) throws(StoreError) -> Int64 {
+        let statement = try prepared("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1")
+        defer { statement.reset() }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            try statement.bind(time, at: 1)
+            return try statement.step() ? statement.int64(0) : 0
+        }
     }
 
     private static let sliceColumns = """
@@ -172,6 +182,41 @@ extension DayFile {
                 try statement.bind(times.to ?? .max, at: 5)
             }
             return try statement.step() ? (statement.int64(0), statement.int64(1)) : nil
+        }
+    }
+
+    /// A slice by its row, and by its place in its order: its id, or among those of one chain its first number.
+    struct SlicePlace {
+        var id: Int64
+        var chain: Int64
+        var position: Int64
+    }
+
+    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before `to`.
+    /// - Parameter chain: `nil` for all.
+    func places(
+        after position: Int64, chain: Int64?, kindBit: UInt64?, from: Int64?, to: Int64?, limit: Int
+    ) throws(StoreError) -> [SlicePlace] {
+        let order = chain == nil ? "id" : "first"
+        let statement = try prepared(
+            """
+            SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
+            AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
+            ORDER BY \(order) LIMIT ?6
+            """)
+        defer { statement.reset() }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            if let chain { try statement.bind(chain, at: 1) }
+            try statement.bind(position, at: 2)
+            if let kindBit { try statement.bind(kindBit, at: 3) }
+            if let from { try statement.bind(from, at: 4) }
+            if let to { try statement.bind(to, at: 5) }
+            try statement.bind(limit, at: 6)
+            var found: [SlicePlace] = []
+            while try statement.step() {
+                found.append(SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
+            }
+            return found
         }
     }
 

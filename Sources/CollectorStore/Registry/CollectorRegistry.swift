@@ -97,6 +97,16 @@ package final class CollectorRegistry: Sendable {
         if isDue { Task { await database.writeSeen() } }
     }
 
+    /// Writes what stored records say of devices, of those in `resetting` whatever was known of when they were last seen.
+    package func derive(_ sights: [DeviceID: DeviceSight], resetting: Set<DeviceID>) async throws(StoreError) {
+        try await database.write(sights, resetting: resetting)
+    }
+
+    /// The latest time at which a device was seen, as far as it has been written; `nil`: none was.
+    package func newestSight() async throws(StoreError) -> Int64? {
+        try await database.newestSight()
+    }
+
     /// Devices in the order of their ids, with what was last seen of them.
     /// - Parameters:
     ///   - organization: `nil` for all.

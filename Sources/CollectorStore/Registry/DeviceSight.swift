@@ -51,7 +51,7 @@ package struct DeviceSight: Equatable, Sendable {
     }
 
     /// Takes a later sight over: what it does not say stays.
-    mutating func merge(_ later: DeviceSight) {
+    package mutating func merge(_ later: DeviceSight) {
         at = max(at, later.at)
         if let beacon = later.beacon { (self.beacon, beaconAt) = (beacon, later.beaconAt) }
         identity = later.identity ?? identity

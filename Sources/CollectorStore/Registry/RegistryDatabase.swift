@@ -51,33 +51,50 @@ actor RegistryDatabase {
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
-        do throws(StoreError) {
-            try transaction { () throws(SQLiteError) in
-                let statement = try connection.cached(
-                    """
-                    INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
-                        profile_revision)
-                    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
-                    ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
-                    beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
-                    last_beacon = coalesce(excluded.last_beacon, last_beacon),
-                    expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
-                    profile_revision = coalesce(excluded.profile_revision, profile_revision),
-                    push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
-                    """)
-                for (device, sight) in entries {
-                    try statement.bind(
-                        device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
-                        sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
-                        sight.profileRevision.map { Int64(clamping: $0) })
-                    try statement.run()
-                }
-            }
-        } catch {
+        do throws(StoreError) { try write(entries) } catch {
             logger.warning("device state was not written", metadata: ["store.error": "\(error)"])
-            return
+        }
+    }
+
+    /// Writes what records say of devices.
+    /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
+    func write(_ entries: [DeviceID: DeviceSight], resetting: Set<DeviceID> = []) throws(StoreError) {
+        try transaction { () throws(SQLiteError) in
+            let reset = try connection.cached("UPDATE device_state SET last_seen = 0 WHERE device = ?")
+            for device in resetting {
+                try reset.bind(device.data)
+                try reset.run()
+            }
+            let statement = try connection.cached(
+                """
+                INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
+                    profile_revision)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+                ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
+                beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
+                last_beacon = coalesce(excluded.last_beacon, last_beacon),
+                expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
+                profile_revision = coalesce(excluded.profile_revision, profile_revision),
+                push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
+                """)
+            for (device, sight) in entries {
+                try statement.bind(
+                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
+                    sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
+                    sight.profileRevision.map { Int64(clamping: $0) })
+                try statement.run()
+            }
         }
         for (device, sight) in entries { index?.note(sight, of: device) }
+    }
+
+    /// When a device was last seen, of those that have been written.
+    func newestSight() throws(StoreError) -> Int64? {
+        try read { () throws(SQLiteError) in
+            let statement = try connection.cached("SELECT max(last_seen) FROM device_state")
+            defer { statement.reset() }
+            return try statement.step() ? statement.optionalInt64(0) : nil
+        }
     }
 
     func close() {

@@ -1,0 +1,64 @@
+import CollectorStore
+import WireModel
+
+/// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen, its beacon, identity,
+/// push token and schedule.
+///
+/// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile revision, which a device tells with
+/// every batch and no record. Bounded in memory by the number of devices.
+package struct ProjectionRebuild {
+    package struct Report: Equatable, Sendable {
+        package var devices = 0
+        package var records = 0
+    }
+
+    private let registry: CollectorRegistry
+    private let directory: String
+
+    /// Devices whose state is gathered before it is written.
+    private static let gatheredDevices = 4096
+    /// A request may take so long from when it came until its device counts as seen.
+    private static let marginMicroseconds: Int64 = 60_000_000
+
+    /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what is older.
+    package init(directory: String, registry: CollectorRegistry) {
+        self.directory = directory
+        self.registry = registry
+    }
+
+    /// Of all that is stored.
+    package func run() async throws -> Report {
+        try await derive(try RecordScan(directory: directory), resets: true)
+    }
+
+    /// Of what came since the state was last written: a process that was killed had not written the last seconds.
+    package func catchUp() async throws -> Report {
+        guard let time = try await registry.newestSight() else { return Report() }
+        return try await derive(
+            try RecordScan(directory: directory, filter: RecordScan.Filter(receivedSince: time - Self.marginMicroseconds)), resets: false)
+    }
+
+    private func derive(_ scan: RecordScan, resets: Bool) async throws -> Report {
+        var report = Report()
+        var sights: [DeviceID: DeviceSight] = [:]
+        var known: Set<DeviceID> = []
+        while let entries = try scan.next() {
+            for entry in entries {
+                report.records += 1
+                let sight = DeviceSight(entry.record)
+                if sights[entry.device]?.merge(sight) == nil { sights[entry.device] = sight }
+            }
+            if sights.count >= Self.gatheredDevices { try await write(&sights, &known, resets: resets) }
+        }
+        try await write(&sights, &known, resets: resets)
+        report.devices = known.count
+        return report
+    }
+
+    private func write(_ sights: inout [DeviceID: DeviceSight], _ known: inout Set<DeviceID>, resets: Bool) async throws {
+        let new = Set(sights.keys).subtracting(known)
+        try await registry.derive(sights, resetting: resets ? new : [])
+        known.formUnion(new)
+        sights = [:]
+    }
+}

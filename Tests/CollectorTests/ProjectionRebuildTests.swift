@@ -1,0 +1,171 @@
+import CollectorStore
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import SQLite
+import Testing
+import WireModel
+
+@testable import Collector
+
+/// What `collector.sqlite` says of devices' latest state is what their records say.
+@Suite("Device states derived again") struct ProjectionRebuildTests {
+    /// Devices over HTTP into real files: what each batch holds is what a device would send.
+    private struct Scene {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("projection-\(UUID())").path
+        let clock = SteppedClock()
+
+        func run(_ body: @escaping @Sendable (CollectorRegistry, SQLiteRecordStore, any TestClientProtocol, String) async throws -> Void)
+            async throws
+        {
+            let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let clock = clock
+            let server = CollectorServer(
+                store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+                settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
+            try await server.application().test(.router) { try await body(registry, store, $0, created?.enrollmentToken ?? "") }
+            await store.shutDown()
+            await archive.shutDown()
+            await registry.close()
+        }
+
+        func remove() { try? FileManager.default.removeItem(atPath: directory) }
+
+        func rebuild() async throws -> ProjectionRebuild.Report {
+            let (registry, _) = try CollectorRegistry.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let report = try await ProjectionRebuild(directory: directory, registry: registry).run()
+            await registry.close()
+            return report
+        }
+
+        /// Every column of every device's state, as text.
+        func states() throws -> [String] {
+            let connection = try Connection(path: directory + "/collector.sqlite", options: .init(mode: .readOnly))
+            let statement = try connection.prepare(
+                """
+                SELECT hex(device), last_seen, hex(beacon), hex(identity), last_beacon, expected_beacon_seconds, push_token
+                FROM device_state ORDER BY device
+                """)
+            var rows: [String] = []
+            while try statement.step() {
+                rows.append((0..<7).map { statement.optionalString(Int32($0)) ?? "NULL" }.joined(separator: "|"))
+            }
+            return rows
+        }
+
+        func execute(_ sql: String) throws {
+            let connection = try Connection(path: directory + "/collector.sqlite", options: .init(mode: .readWrite))
+            try connection.execute(sql)
+            try connection.close()
+        }
+    }
+
+    private static func beacon(_ name: String, seconds: UInt32 = 900, token: String? = nil) -> Data {
+        var beacon = WireBeacon()
+        beacon.deviceName = name
+        beacon.nextBeaconSeconds = seconds
+        if let token {
+            if token.isEmpty { beacon.pushToken.cleared = true } else { beacon.pushToken.token = token }
+        }
+        return beacon.encoded
+    }
+
+    private static func sample(_ host: String? = nil) -> Data {
+        var sample = WireSystemSample()
+        if let host { sample.identity.hostName = host }
+        sample.uptimeSeconds = 5
+        return sample.encoded
+    }
+
+    /// Three devices over six days: beacons with and without tokens, identities, schedules that change, one that says little.
+    private func play(_ scene: Scene, then: @escaping @Sendable (SQLiteRecordStore) async throws -> Void = { _ in }) async throws {
+        try await scene.run { registry, store, client, token in
+            for device in 0..<3 {
+                let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+                var (status, samples, events) = (ChainBuilder(stream: .status), ChainBuilder(stream: .sample), ChainBuilder(stream: .event))
+                func send(_ parts: [BatchPart]) async throws {
+                    scene.clock.advance(seconds: 60)
+                    let answer = try await client.send(
+                        .post, WireNames.batchesPath, bearer: enrolled.credential, headers: [.contentType: WireNames.protobuf],
+                        body: parts.request)
+                    #expect(answer.status == .ok, "\(String(buffer: answer.body))")
+                }
+                for day in 0..<6 {
+                    let token = day == 1 ? "token \(device)" : day == 4 && device == 1 ? "" : nil
+                    if device < 2 || day == 0 {
+                        try await send([
+                            status.part(
+                                kind: .beacon,
+                                bodies: [
+                                    Self.beacon("a", token: token), Self.beacon("day \(day)", seconds: UInt32(60 + day), token: token),
+                                ])
+                        ])
+                    }
+                    try await send([
+                        samples.part(
+                            kind: .sampleSystem, module: "system", bodies: [Self.sample(day % 2 == 0 ? "host \(day)" : nil), Self.sample()])
+                    ])
+                    if device == 2 { try await send([events.events(["opened"])]) }
+                    scene.clock.advance(seconds: 86_400)
+                }
+            }
+            try await then(store)
+        }
+    }
+
+    @Test func theyAreTheSameFromRecordsAlone() async throws {
+        let scene = Scene()
+        defer { scene.remove() }
+        try await play(scene)
+        let before = try scene.states()
+        #expect(before.count == 3 && before.allSatisfy { !$0.contains("NULL|NULL|NULL") })
+        try scene.execute("DELETE FROM device_state")
+        let report = try await scene.rebuild()
+        #expect(report.devices == 3)
+        #expect(try scene.states() == before)
+        // From states that are wrong.
+        try scene.execute("UPDATE device_state SET last_seen = last_seen + 5, beacon = x'', identity = NULL, expected_beacon_seconds = 7")
+        _ = try await scene.rebuild()
+        #expect(try scene.states() == before)
+    }
+
+    @Test func whatOnlyRemovedFilesCouldTellStays() async throws {
+        let scene = Scene()
+        defer { scene.remove() }
+        try await play(scene) { store in
+            // Of the third device's beacons and events nothing is left.
+            for stream in StreamName.allCases {
+                for partition in try store.partitions().filter({ $0.stream == stream }).dropLast() {
+                    try await store.dropPartition(day: partition.day, stream: stream)
+                }
+            }
+        }
+        let before = try scene.states()
+        _ = try await scene.rebuild()
+        #expect(try scene.states() == before)
+        #expect(try StoreVerifier(directory: scene.directory).verify().isWhole)
+    }
+
+    @Test func aStartCatchesUpWithWhatAKilledProcessHadNotWritten() async throws {
+        let scene = Scene()
+        defer { scene.remove() }
+        try await play(scene)
+        let before = try scene.states()
+        // As it was three batches ago.
+        try scene.execute(
+            """
+            UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device FROM device_state
+            ORDER BY last_seen DESC LIMIT 1)
+            """)
+        let (registry, _) = try CollectorRegistry.open(directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
+        let report = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
+        await registry.close()
+        #expect(report.devices == 1 && report.records < 20)
+        let after = try scene.states()
+        #expect(after.map { $0.split(separator: "|")[1] } == before.map { $0.split(separator: "|")[1] })
+    }
+}
