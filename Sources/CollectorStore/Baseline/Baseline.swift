@@ -98,30 +98,25 @@ final class Baseline {
         }
     }
 
-    /// Takes a file's chains over, counting their rows, and its name with them: one synced transaction. Done twice it changes nothing.
+    /// Takes a file's chains over, with what it holds of them, and its name: one synced transaction. Done twice it changes nothing.
     ///
-    /// The marks of the stream's oldest file count all records that it and those before it have held. Where its rows add up to just that, each
-    /// mark's own count is taken; where they do not, each chain's rows are counted, so that what is missing stays missing for all to see.
-    /// All of it is read before the transaction begins, which others wait for.
-    /// - Parameter file: nobody writes to it.
+    /// What a file holds of a chain is what the chain's mark counted while it was in it. That is so where the file still has as many rows as when it
+    /// was closed; where it has not, or a chain entered it elsewhere than the baseline left it, the rows are counted one by one, so that what
+    /// is missing stays missing for all to see. That takes longer, and is done before the transaction begins, which others wait for.
+    /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: DayFile, at time: Int64) throws(StoreError) {
-        let stream = file.partition.stream
-        var expected: UInt64 = 0
+        let noted = try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).slices(of: file.partition) }
+        let isWhole = try file.sliceCount() == noted
+        var counted: [Int64: UInt64] = [:]
         try forEachChain(of: file) { chain throws(StoreError) in
-            let former = try entry(chain.key, stream: stream)?.removedRows ?? 0
-            expected.addSaturating(chain.state.mark.stored.subtractingSaturating(former))
-        }
-        var counted: [Int64: UInt64]?
-        if try file.recordCount() != expected {
-            var counts: [Int64: UInt64] = [:]
-            try forEachChain(of: file) { chain throws(StoreError) in counts[chain.id] = try file.countRecords(chain: chain.id) }
-            counted = counts
+            let former = try entry(chain.key, stream: file.partition.stream)?.state.mark.number ?? 0
+            if !isWhole || former != chain.entryNumber { counted[chain.id] = try file.countRecords(chain: chain.id) }
         }
         try StoreError.mapping { () throws(SQLiteError) in try connection.begin() }
         do {
             if try noteRemoved(file.partition, at: time) {
                 try forEachChain(of: file) { chain throws(StoreError) in
-                    try absorb(chain, stream: stream, counted: counted.map { $0[chain.id] ?? 0 })
+                    try absorb(chain, stream: file.partition.stream, counted: counted[chain.id])
                 }
             }
             try StoreError.mapping { () throws(SQLiteError) in try connection.commit() }
@@ -151,12 +146,12 @@ final class Baseline {
         }
     }
 
-    /// - Parameter counted: its rows in the file; `nil`: all that its mark counts and no removed file has held.
+    /// - Parameter counted: its rows in the file; `nil`: as many as its mark has counted since it left the baseline.
     private func absorb(_ chain: DayFile.ChainRow, stream: StreamName, counted: UInt64?) throws(StoreError) {
         let former = try entry(chain.key, stream: stream)
         let state = former.map { chain.state.merged(with: $0.state) } ?? chain.state
-        let removed = former?.removedRows ?? 0
-        let rows = counted.map { removed + $0 } ?? max(removed, chain.state.mark.stored)
+        let held = counted ?? chain.state.mark.stored.subtractingSaturating(former?.state.mark.stored ?? 0)
+        let rows = (former?.removedRows ?? 0) + held
         try StoreError.mapping { () throws(SQLiteError) in
             let statement = try connection.cached(
                 """

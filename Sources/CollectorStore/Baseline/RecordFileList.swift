@@ -32,6 +32,14 @@ struct RecordFileList {
         try statement.run()
     }
 
+    /// What a file held when it was last closed in order; `nil`: it never was.
+    func slices(of partition: Partition) throws(SQLiteError) -> Int? {
+        let statement = try connection.cached("SELECT slices FROM record_file WHERE day = ? AND stream = ? AND slices > 0")
+        try statement.bind(partition.day.number, partition.stream.rawValue)
+        defer { statement.reset() }
+        return try statement.step() ? statement.int(0) : nil
+    }
+
     /// Ascending; what retention has removed too.
     func entries() throws(SQLiteError) -> [Entry] {
         let statement = try connection.cached("SELECT day, stream, slices FROM record_file ORDER BY day, stream")
