@@ -115,7 +115,10 @@ let package = Package(
             ]),
         target(
             "CollectorCommands",
-            ["Collector", "CollectorStore", "WireModel", argumentParser, configuration, yams, nioCore, lifecycle, unixSignals, logging]),
+            [
+                "Collector", "CollectorStore", "WireModel", asyncHTTPClient, nioHTTP1, argumentParser, configuration, yams, nioCore,
+                lifecycle, unixSignals, logging,
+            ]),
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 
         // Tests.
@@ -143,7 +146,7 @@ let package = Package(
         tests(
             "Collector",
             [
-                "WireModel", "CollectorStore", "CollectorCommands", "ws1collector", "ws1log", "Gzip", swiftProtobuf, hummingbird,
+                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "ws1collector", "ws1log", "Gzip", swiftProtobuf, hummingbird,
                 hummingbirdTesting,
                 nioCore,
                 nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging,

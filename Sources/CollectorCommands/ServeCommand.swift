@@ -35,6 +35,7 @@ struct ServeCommand: AsyncParsableCommand {
             let notices = try NoticeDesk(directory: settings.data, clock: clock, logger: logger)
             let store = try SQLiteRecordStore.open(
                 directory: settings.data, clock: clock, observe: { notices.note($0, count: $1) }, logger: logger)
+            await Self.catchUp(settings.data, registry, logger: logger)
             var logs = SQLiteLogArchive.Configuration()
             logs.quotaBytes = settings.logQuotaBytes
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
@@ -46,7 +47,10 @@ struct ServeCommand: AsyncParsableCommand {
                     retention: try RecordRetention(
                         store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger),
                     disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                    notices: notices))
+                    notices: notices),
+                courier: settings.noticeWebhook.map { webhook in
+                    NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
+                })
             let outcome = await Self.serve(
                 try server.application(tls: tls) { port in
                     Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
@@ -56,6 +60,16 @@ struct ServeCommand: AsyncParsableCommand {
             await registry.close()
             if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
             logger.info("stopped")
+        }
+    }
+
+    /// A file that cannot be read is the matter of the devices in it, and no reason not to serve.
+    private static func catchUp(_ directory: String, _ registry: CollectorRegistry, logger: Logger) async {
+        do {
+            let report = try await ProjectionRebuild(directory: directory, registry: registry).catchUp()
+            logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
+        } catch {
+            logger.warning("device states could not be caught up: they may be of the minute before", metadata: ["error": "\(error)"])
         }
     }
 

@@ -34,6 +34,7 @@ struct ValidateCommand: AsyncParsableCommand {
                 print("retention-\(stream)".padding(toLength: 24, withPad: " ", startingAt: 0) + "\(limits.days) days\(bytes)")
             }
             print("disk-notice-bytes       \(settings.diskNoticeBytes)")
+            if let webhook = settings.noticeWebhook { print("notice-webhook          at \(webhook.host)") }
             print("The configuration is valid.")
         }
     }

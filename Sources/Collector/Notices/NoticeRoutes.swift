@@ -17,7 +17,7 @@ struct NoticeRoutes: Sendable {
     }
 }
 
-struct NoticeView: Encodable {
+package struct NoticeView: Encodable {
     var id: String
     var code: String
     var organization: String
@@ -28,6 +28,13 @@ struct NoticeView: Encodable {
     var lastAt: String
     /// When it was over; absent while it lasts, or where there is no end to it.
     var endedAt: String?
+
+    /// One notice as a webhook gets it.
+    package static func json(of row: NoticeRow) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(NoticeView(row))
+    }
 
     init(_ row: NoticeRow) {
         id = String(row.id)

@@ -49,6 +49,11 @@ struct ServerOptions: ParsableArguments {
             valueName: "bytes"))
     var diskNoticeBytes: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Notices are posted here as JSON; may be a secret, so better said in the environment or the file.", valueName: "url"))
+    var noticeWebhook: String?
+
     func settings() throws(CommandError) -> Settings {
         var flags: [Setting: String] = [:]
         flags[.data] = data
@@ -64,6 +69,7 @@ struct ServerOptions: ParsableArguments {
         flags[.logQuotaBytes] = logQuotaBytes
         flags.merge(retention.flags) { $1 }
         flags[.diskNoticeBytes] = diskNoticeBytes
+        flags[.noticeWebhook] = noticeWebhook
         return try Settings(GivenSettings(config: config, flags: flags))
     }
 }

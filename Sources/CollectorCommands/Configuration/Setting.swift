@@ -18,6 +18,7 @@ enum Setting: String, CaseIterable, Sendable {
     case retentionEventBytes = "retention-event-bytes"
     case retentionSampleBytes = "retention-sample-bytes"
     case diskNoticeBytes = "disk-notice-bytes"
+    case noticeWebhook = "notice-webhook"
 
     var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }
 }

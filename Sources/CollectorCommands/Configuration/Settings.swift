@@ -19,6 +19,7 @@ struct Settings: Equatable, Sendable {
     var retention: RetentionLimits
     /// Below so many free bytes there is a notice; 0: never.
     var diskNoticeBytes: Int
+    var noticeWebhook: Webhook?
 
     static let defaultDiskNoticeBytes = 2 << 30
     static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
@@ -79,6 +80,12 @@ struct Settings: Equatable, Sendable {
             limits[stream].bytes = try given.number(bytes, in: 1 << 20...1_000_000_000_000_000).map(Int64.init)
         }
         retention = limits
+        noticeWebhook = try given.text(.noticeWebhook).map { text throws(CommandError) in
+            guard let webhook = Webhook(text) else {
+                throw given.invalid(.noticeWebhook, "is no URL; expected http:// or https:// with a host")
+            }
+            return webhook
+        }
         diskNoticeBytes = try given.number(.diskNoticeBytes, in: 0...1_000_000_000_000_000) ?? Self.defaultDiskNoticeBytes
     }
 

@@ -59,6 +59,25 @@ package actor NoticeDesk {
         try StoreError.mapping { () throws(SQLiteError) in try table.counts() }
     }
 
+    /// What was raised and not handed on yet, oldest first. The first time it is asked for, that is what is raised from then on.
+    func unposted(limit: Int) throws(StoreError) -> [NoticeRow] {
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
+                guard let posted = try table.posted() else {
+                    try table.setPosted(try table.newest())
+                    return []
+                }
+                return try table.raised(after: posted, limit: limit)
+            }
+        }
+    }
+
+    func notePosted(_ id: Int64) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in try table.setPosted(id) }
+        }
+    }
+
     private func organization(of device: DeviceID) throws(SQLiteError) -> String? {
         let statement = try connection.cached("SELECT organization FROM device WHERE id = ?")
         try statement.bind(device.data)

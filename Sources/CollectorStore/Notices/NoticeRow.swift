@@ -41,6 +41,21 @@ package struct NoticeRow: Equatable, Sendable {
     package var last: Int64
     /// When it was over; `nil` while it lasts, or where there is no end to it.
     package var ended: Int64?
+
+    package init(
+        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64, last: Int64,
+        ended: Int64? = nil
+    ) {
+        self.id = id
+        self.code = code
+        self.organization = organization
+        self.subject = subject
+        self.detail = detail
+        self.count = count
+        self.first = first
+        self.last = last
+        self.ended = ended
+    }
 }
 
 package struct NoticePage: Equatable, Sendable {

@@ -46,6 +46,43 @@ struct NoticeTable {
             """)
         try statement.bind(organization, id, limit + 1)
         defer { statement.reset() }
+        var rows = try rows(statement)
+        guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
+        rows.removeLast()
+        return NoticePage(notices: rows, next: rows.last?.id)
+    }
+
+    /// Oldest first.
+    func raised(after id: Int64, limit: Int) throws(SQLiteError) -> [NoticeRow] {
+        let statement = try connection.cached(
+            """
+            SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice WHERE id > ? ORDER BY id LIMIT ?
+            """)
+        try statement.bind(id, limit)
+        defer { statement.reset() }
+        return try rows(statement)
+    }
+
+    /// The last one that was handed on; `nil`: none was ever to be.
+    func posted() throws(SQLiteError) -> Int64? {
+        let statement = try connection.cached("SELECT value FROM meta WHERE name = 'notice_posted'")
+        defer { statement.reset() }
+        return try statement.step() ? statement.int64(0) : nil
+    }
+
+    func setPosted(_ id: Int64) throws(SQLiteError) {
+        let statement = try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', ?)")
+        try statement.bind(id)
+        try statement.run()
+    }
+
+    func newest() throws(SQLiteError) -> Int64 {
+        let statement = try connection.cached("SELECT coalesce(max(id), 0) FROM notice")
+        defer { statement.reset() }
+        return try statement.step() ? statement.int64(0) : 0
+    }
+
+    private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] {
         var rows: [NoticeRow] = []
         while try statement.step() {
             guard let code = NoticeRow.Code(rawValue: statement.string(1)) else { continue }
@@ -55,9 +92,7 @@ struct NoticeTable {
                     detail: statement.string(4), count: statement.int(5), first: statement.int64(6), last: statement.int64(7),
                     ended: statement.optionalInt64(8)))
         }
-        guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
-        rows.removeLast()
-        return NoticePage(notices: rows, next: rows.last?.id)
+        return rows
     }
 
     func counts() throws(SQLiteError) -> NoticeCounts {
