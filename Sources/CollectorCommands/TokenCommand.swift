@@ -24,7 +24,7 @@ struct TokenCommand: AsyncParsableCommand {
             throw CommandError(
                 .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
         }
-        let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: .warning) }
+        let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
         let (registry, _) = try CollectorRegistry.open(directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: false)
         let result: Result<Value, any Error>
         do { result = .success(try await work(registry)) } catch { result = .failure(error) }

@@ -31,7 +31,8 @@ package final class SQLiteRecordStore: RecordStore {
     /// removed, logs of earlier days are moved into their files.
     /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
-        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger
+        directory: String, clock: any StoreClock, configuration: Configuration = Configuration(), logger: Logger,
+        observer: (any StoreObserver)? = nil
     ) throws(StoreError) -> SQLiteRecordStore {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
@@ -45,11 +46,13 @@ package final class SQLiteRecordStore: RecordStore {
                 recover(partition, in: directory, logger: logger)
             }
         }
-        return try SQLiteRecordStore(directory: directory, lock: lock, clock: clock, configuration: configuration, logger: logger)
+        return try SQLiteRecordStore(
+            directory: directory, lock: lock, clock: clock, configuration: configuration, logger: logger, observer: observer)
     }
 
     private init(
-        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration, logger: Logger
+        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration, logger: Logger,
+        observer: (any StoreObserver)?
     ) throws(StoreError) {
         self.directory = directory
         self.lock = lock
@@ -63,7 +66,8 @@ package final class SQLiteRecordStore: RecordStore {
         var writers: [StreamName: StreamWriter] = [:]
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
-                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock, logger: logger)
+                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock, logger: logger,
+                observer: observer)
         }
         self.writers = writers
     }
@@ -134,13 +138,29 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     package func readiness() async -> StoreReadiness {
-        if let free = directory.freeBytes, free < configuration.readyFreeBytes {
+        if let free = directory.disk?.freeBytes, free < configuration.readyFreeBytes {
             return .notReady("\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
         }
         for stream in StreamName.allCases {
             if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
         }
         return .ready
+    }
+
+    package func figures() async -> StoreFigures {
+        var streams: [StoreFigures.Stream] = []
+        let partitions = (try? directory.partitions()) ?? []
+        for stream in StreamName.allCases {
+            guard let pipeline = writers[stream]?.pipeline else { continue }
+            let files = partitions.filter { $0.stream == stream }.map { directory.path(of: $0) }
+            streams.append(
+                StoreFigures.Stream(
+                    stream: stream, files: files.count,
+                    fileBytes: files.reduce(0) { sum, file in
+                        sum + ["", "-wal"].reduce(0) { $0 + UInt64(clamping: DataDirectory.size(of: file + $1) ?? 0) }
+                    }, pipelineBytes: pipeline.bytes, pipelineLimitBytes: pipeline.limits.bytes))
+        }
+        return StoreFigures(streams: streams, disk: directory.disk)
     }
 
     /// Removes one stream's file of one day for good: its marks and counts go into the baseline, synced, first.

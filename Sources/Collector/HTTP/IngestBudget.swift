@@ -22,6 +22,9 @@ package final class IngestBudget: Sendable {
         self.maximumBytes = maximumBytes
     }
 
+    /// What is in memory at this moment.
+    var load: (bodies: Int, bytes: Int) { used.withLock { ($0.bodies, $0.bytes) } }
+
     /// Runs `operation` with a place in the budget; gives place and bytes back when it ends, however it ends.
     /// - Parameter device: whose body it is, where that is known.
     func withPlace<Result>(for device: DeviceID?, _ operation: (inout Place) async throws -> Result) async throws -> Result {

@@ -43,6 +43,7 @@ struct IngestRoutes: Sendable {
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
                 throw Problem.storeUnavailable(answers.first?.detail ?? "Nothing could be stored.")
             }
+            reader.metrics.answered(answers)
             let newest = NewestState(parts: batch.parts, answers: answers)
             await registry.seen(
                 device.id,

@@ -72,9 +72,32 @@ struct Settings: Equatable, Sendable {
 
     /// What `serve` listens with.
     var server: CollectorServer.Settings {
-        CollectorServer.Settings(
+        var server = CollectorServer.Settings(
             host: listen.host, port: listen.port, connections: ConnectionLimits(connections: maximumConnections),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
+        server.servesTLS = tls != nil
+        return server
+    }
+
+    /// The settings whose values are others than in `former`.
+    func changes(from former: Settings) -> [Setting] {
+        Setting.allCases.filter { self[$0] != former[$0] }
+    }
+
+    private subscript(_ setting: Setting) -> AnyHashable {
+        switch setting {
+        case .data: data
+        case .listen: "\(listen)"
+        case .tlsCertificate: tls?.certificate
+        case .tlsKey: tls?.key
+        case .clientCA: tls?.clientCA
+        case .allowPlaintext: allowPlaintext
+        case .logLevel: logLevel
+        case .maximumBodyBytes: maximumBodyBytes
+        case .maximumInflatedBytes: maximumInflatedBytes
+        case .maximumConnections: maximumConnections
+        case .logQuotaBytes: logQuotaBytes
+        }
     }
 }
 

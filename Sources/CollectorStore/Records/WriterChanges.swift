@@ -3,6 +3,7 @@ struct WriterChanges {
     var entries: [ChainKey: MarkCache.Entry] = [:]
     /// Those whose row has to be written.
     private(set) var changed: Set<ChainKey> = []
+    var counts = StoreCounts()
 
     var isEmpty: Bool { changed.isEmpty }
 
