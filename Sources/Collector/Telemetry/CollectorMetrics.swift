@@ -82,15 +82,14 @@ final class RequestMetrics: Sendable {
     private let route: String
     private let method: HTTPRequest.Method
     private let factory: any MetricsFactory
-    private let timer: Timer
     private let counters = Mutex<[Int: Counter]>([:])
+    /// Made by the first request: a route that nobody calls has no series.
+    private let timer = Mutex<Timer?>(nil)
 
     init(_ route: String, _ method: HTTPRequest.Method, _ factory: any MetricsFactory) {
         self.route = route
         self.method = method
         self.factory = factory
-        timer = Timer(
-            label: "ws1_http_request_duration", dimensions: [("method", method.rawValue), ("route", route)], factory: factory)
     }
 
     func answered(_ status: Int, after duration: Duration) {
@@ -103,6 +102,13 @@ final class RequestMetrics: Sendable {
             return made
         }
         counter.increment()
+        let timer = timer.withLock { timer in
+            if let timer { return timer }
+            let made = Timer(
+                label: "ws1_http_request_duration", dimensions: [("method", method.rawValue), ("route", route)], factory: factory)
+            timer = made
+            return made
+        }
         timer.recordNanoseconds(duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000)
     }
 }
