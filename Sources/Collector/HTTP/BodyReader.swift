@@ -160,8 +160,9 @@ struct BodyReader: Sendable {
 extension Problem {
     static func ofFull(_ full: IngestBudget.Full) -> Problem {
         switch full {
-        case .collector: .busy("The collector has as many requests in memory as it takes.")
-        case .device: .busy("This device has as many requests under way as the collector takes of one. End them first.")
+        case .collector(let wait): .busy("The collector has as many requests in memory as it takes.", wait: wait)
+        case .device(let wait):
+            .busy("This device has as many requests under way as the collector takes of one. End them first.", wait: wait)
         }
     }
 

@@ -13,6 +13,7 @@ package struct CollectorResponder: HTTPResponder {
     private let registry: any DeviceRegistry
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
+    private let rate: RequestRate
     /// In the order of the routes.
     private let requests: [RequestMetrics]
     /// Of requests that are no route's.
@@ -21,11 +22,12 @@ package struct CollectorResponder: HTTPResponder {
     private let finish = AnswerFinish()
 
     init(
-        routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, metrics: CollectorMetrics,
+        routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, metrics: CollectorMetrics, rate: RequestRate,
         clock: @escaping @Sendable () -> Int64
     ) {
         self.routes = routes
         self.metrics = metrics
+        self.rate = rate
         requests = routes.map { metrics.requests(of: $0.path, $0.method) }
         strays = metrics.requests(of: "none", .get)
         self.registry = registry
@@ -105,6 +107,9 @@ package struct CollectorResponder: HTTPResponder {
         let route = routes[number]
         let now = clock()
         let sender = try await authenticate(request, for: route.access)
+        if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
+            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+        }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
     }
 

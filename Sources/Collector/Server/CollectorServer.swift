@@ -21,6 +21,8 @@ package struct CollectorServer: Sendable {
         package var budget: IngestBudget
         /// Whether it is to be served over TLS only: answers tell browsers so.
         package var servesTLS = false
+        /// Requests a second of one device, on average; twice as many at once.
+        package var deviceRequestsPerSecond = 1000
         /// Answers that stream logs at a time; each holds up to about 40 MiB.
         package var logStreams: Int
         /// Questions that go over the fleet's records, answered at a time.
@@ -85,7 +87,9 @@ package struct CollectorServer: Sendable {
             + MetricsRoutes(
                 registry: telemetry.registry, store: store, archive: archive, budget: settings.budget, certificateExpiry: certificateExpiry
             ).routes
-        responder = CollectorResponder(routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics, clock: clock)
+        responder = CollectorResponder(
+            routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics,
+            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond), clock: clock)
     }
 
     /// The server as a service: run it in a `ServiceGroup`, which also ends it.

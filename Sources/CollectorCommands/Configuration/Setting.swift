@@ -10,6 +10,7 @@ enum Setting: String, CaseIterable, Sendable {
     case maximumBodyBytes = "maximum-body-bytes"
     case maximumInflatedBytes = "maximum-inflated-bytes"
     case maximumConnections = "maximum-connections"
+    case deviceRequestsPerSecond = "device-requests-per-second"
     case logQuotaBytes = "log-quota-bytes"
 
     var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }

@@ -15,6 +15,7 @@ struct Settings: Equatable, Sendable {
     var maximumBodyBytes: Int
     var maximumInflatedBytes: Int
     var maximumConnections: Int
+    var deviceRequestsPerSecond: Int
     var logQuotaBytes: Int
 
     static let defaultListen = ListenAddress(host: "127.0.0.1", port: 8420)
@@ -65,6 +66,8 @@ struct Settings: Equatable, Sendable {
         maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
         maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
+        deviceRequestsPerSecond =
+            try given.number(.deviceRequestsPerSecond, in: 1...1_000_000) ?? CollectorServer.Settings().deviceRequestsPerSecond
         logQuotaBytes =
             try given.number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000)
             ?? SQLiteLogArchive.Configuration().quotaBytes
@@ -76,6 +79,7 @@ struct Settings: Equatable, Sendable {
             host: listen.host, port: listen.port, connections: ConnectionLimits(connections: maximumConnections),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
         server.servesTLS = tls != nil
+        server.deviceRequestsPerSecond = deviceRequestsPerSecond
         return server
     }
 
@@ -96,6 +100,7 @@ struct Settings: Equatable, Sendable {
         case .maximumBodyBytes: maximumBodyBytes
         case .maximumInflatedBytes: maximumInflatedBytes
         case .maximumConnections: maximumConnections
+        case .deviceRequestsPerSecond: deviceRequestsPerSecond
         case .logQuotaBytes: logQuotaBytes
         }
     }
