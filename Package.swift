@@ -22,6 +22,8 @@ let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hum
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioCertificateReloading: Target.Dependency = .product(name: "NIOCertificateReloading", package: "swift-nio-extras")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -61,6 +63,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.34.1"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: []),
@@ -111,7 +114,7 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
-                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, crypto, logging,
+                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, crypto, logging, metrics,
             ]),
         target(
             "CollectorCommands",
@@ -149,7 +152,7 @@ let package = Package(
                 "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "ws1collector", "ws1log", "Gzip", swiftProtobuf, hummingbird,
                 hummingbirdTesting,
                 nioCore,
-                nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging,
+                nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging, metrics,
             ]),
         .testTarget(
             name: "ExactlyOnceTests",

@@ -55,7 +55,7 @@ struct PurgeCommand: AsyncParsableCommand {
             let days = try checkedDays()
             let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
             let directory = try given.required(.data, "Name the collector's data directory.")
-            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: .warning) }
+            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
             if records { try await purgeRecords(directory, days: days, logger: logger) }
             if logs { try await purgeLogs(directory, days: days, quotaBytes: try given.logQuotaBytes(), logger: logger) }
         }

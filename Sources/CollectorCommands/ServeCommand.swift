@@ -27,21 +27,34 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         try await perform {
             let settings = try options.settings()
-            let tls = try settings.tls?.configuration()
-            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: settings.logLevel) }
+            let logLevel = SharedLogLevel(settings.logLevel)
+            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
+            let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
             if let created { try FirstStartFiles(directory: settings.data).write(created) }
             let notices = try NoticeDesk(directory: settings.data, clock: clock, logger: logger)
+            let telemetry = CollectorTelemetry()
             let store = try SQLiteRecordStore.open(
-                directory: settings.data, clock: clock, observe: { notices.note($0, count: $1) }, logger: logger)
+                directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
+                observer: telemetry.metrics)
             await Self.catchUp(settings.data, registry, logger: logger)
             var logs = SQLiteLogArchive.Configuration()
             logs.quotaBytes = settings.logQuotaBytes
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let server = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
-                settings: Self.fitting(settings.server, logger: logger), logger: logger, clock: { clock.now() })
+                settings: Self.fitting(settings.server, logger: logger), telemetry: telemetry, certificateExpiry: { tls?.expiry },
+                logger: logger, clock: { clock.now() })
+            let running = RunningSettings(
+                settings, read: options.settings,
+                live: [
+                    .init(setting: .logLevel) { logLevel.level = $0.logLevel },
+                    .init(setting: .logQuotaBytes) { await archive.setQuota($0.logQuotaBytes) },
+                ], tls: tls, logger: logger)
+            let application = try server.application(tls: tls?.configuration) { port in
+                Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
+            }
             let housekeeping = HousekeepingService(
                 Housekeeping(
                     retention: try RecordRetention(
@@ -52,9 +65,7 @@ struct ServeCommand: AsyncParsableCommand {
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
                 })
             let outcome = await Self.serve(
-                try server.application(tls: tls) { port in
-                    Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
-                }, housekeeping, logger: logger)
+                application, beside: [housekeeping, ReloadService { await running.reload() }] + (tls.map { [$0] } ?? []), logger: logger)
             await store.shutDown()
             await archive.shutDown()
             await registry.close()
@@ -86,11 +97,10 @@ struct ServeCommand: AsyncParsableCommand {
         return fitting
     }
 
-    private static func serve(
-        _ application: some Service, _ housekeeping: HousekeepingService, logger: Logger
-    ) async -> Result<Void, any Error> {
+    private static func serve(_ application: some Service, beside others: [any Service], logger: Logger) async -> Result<Void, any Error> {
         var configuration = ServiceGroupConfiguration(
-            services: [.init(service: housekeeping), .init(service: application)], gracefulShutdownSignals: [.sigterm, .sigint],
+            services: [.init(service: application)]
+                + others.map { .init(service: $0, successTerminationBehavior: .ignore) }, gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
         do {

@@ -38,6 +38,9 @@ package protocol RecordStore: Sendable {
     /// Whether an append could succeed now; the reason where it could not.
     func readiness() async -> StoreReadiness
 
+    /// What is on disk and on its way there, for whoever watches. Looks at every file's size.
+    func figures() async -> StoreFigures
+
     /// Lets writers finish what they have begun, then closes every file. Later appends answer `.unavailable`.
     func shutDown() async
 }
@@ -56,6 +59,32 @@ extension RecordStore {
 package enum StoreReadiness: Equatable, Sendable {
     case ready
     case notReady(String)
+}
+
+package struct StoreFigures: Equatable, Sendable {
+    package struct Stream: Equatable, Sendable {
+        package var stream: StreamName
+        package var files = 0
+        package var fileBytes: UInt64 = 0
+        /// Of parts that wait for the disk or are on their way to it.
+        package var pipelineBytes = 0
+        package var pipelineLimitBytes = 0
+    }
+
+    package struct Disk: Equatable, Sendable {
+        /// What an ordinary user may still write.
+        package var freeBytes: UInt64
+        package var sizeBytes: UInt64
+    }
+
+    package var streams: [Stream]
+    /// `nil` where the system does not say.
+    package var disk: Disk?
+
+    package init(streams: [Stream] = [], disk: Disk? = nil) {
+        self.streams = streams
+        self.disk = disk
+    }
 }
 
 /// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, the device's last totals,

@@ -46,6 +46,9 @@ package final class SQLiteLogArchive: LogArchive {
         self.catalog = catalog
     }
 
+    /// Raw bytes that are kept per organization and application, from now on. What is over a lower one stays until it is deleted.
+    package func setQuota(_ bytes: Int) async { await catalog.setQuota(bytes) }
+
     package func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding {
         try await catalog.begin(manifest, from: device)
     }

@@ -30,12 +30,13 @@ package final class SQLiteRecordStore: RecordStore {
 
     /// Opens the store, making what is missing, and finishes what an earlier process left: files whose marks are in the baseline are
     /// removed, logs of earlier days are moved into their files.
-    /// - Parameter observe: told of what an administrator should know, with how many records it is about; called by the writers, so it must
+    /// - Parameter incidents: told of what an administrator should know, with how many records it is about; called by the writers, so it must
     ///   return at once.
     /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, configuration: Configuration = Configuration(),
-        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void = { _, _ in }, logger: Logger,
+        observer: (any StoreObserver)? = nil
     ) throws(StoreError) -> SQLiteRecordStore {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
@@ -50,12 +51,13 @@ package final class SQLiteRecordStore: RecordStore {
             }
         }
         return try SQLiteRecordStore(
-            directory: directory, lock: lock, clock: clock, configuration: configuration, observe: observe, logger: logger)
+            directory: directory, lock: lock, clock: clock, configuration: configuration, incidents: incidents, logger: logger,
+            observer: observer)
     }
 
     private init(
         directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration,
-        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
     ) throws(StoreError) {
         self.directory = directory
         self.lock = lock
@@ -71,7 +73,7 @@ package final class SQLiteRecordStore: RecordStore {
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
                 stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock,
-                observe: observe, logger: logger)
+                incidents: incidents, logger: logger, observer: observer)
         }
         self.writers = writers
     }
@@ -142,13 +144,29 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     package func readiness() async -> StoreReadiness {
-        if let free = directory.freeBytes, free < configuration.readyFreeBytes {
+        if let free = directory.disk?.freeBytes, free < configuration.readyFreeBytes {
             return .notReady("\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
         }
         for stream in StreamName.allCases {
             if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
         }
         return .ready
+    }
+
+    package func figures() async -> StoreFigures {
+        var streams: [StoreFigures.Stream] = []
+        let partitions = (try? directory.partitions()) ?? []
+        for stream in StreamName.allCases {
+            guard let pipeline = writers[stream]?.pipeline else { continue }
+            let files = partitions.filter { $0.stream == stream }.map { directory.path(of: $0) }
+            streams.append(
+                StoreFigures.Stream(
+                    stream: stream, files: files.count,
+                    fileBytes: files.reduce(0) { sum, file in
+                        sum + ["", "-wal"].reduce(0) { $0 + UInt64(clamping: DataDirectory.size(of: file + $1) ?? 0) }
+                    }, pipelineBytes: pipeline.bytes, pipelineLimitBytes: pipeline.limits.bytes))
+        }
+        return StoreFigures(streams: streams, disk: directory.disk)
     }
 
     /// Every record file there is, oldest first.

@@ -186,6 +186,8 @@ package final class InMemoryRecordStore: RecordStore {
         }
     }
 
+    package func figures() async -> StoreFigures { StoreFigures() }
+
     package func readiness() async -> StoreReadiness { .ready }
 
     package func shutDown() async {}

@@ -77,7 +77,7 @@ import WireModel
         let known = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
         let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(
-            directory: directory.path, clock: clock, observe: { desk.note($0, count: $1) }, logger: quietLogger)
+            directory: directory.path, clock: clock, incidents: { desk.note($0, count: $1) }, logger: quietLogger)
         var device = ScriptedDevice(device: known)
         device.produce(4)
         let before = device

@@ -10,7 +10,7 @@ struct JSONLinesLogHandlerTests {
     @Test func everyLineIsOneJSONObjectWhateverIsInIt() throws {
         let written = Recorder()
         var logger = Logger(label: "test") { _ in
-            JSONLinesLogHandler(level: .info, now: { 0 }, write: { line in written.add(line) })
+            JSONLinesLogHandler(level: SharedLogLevel(.info), now: { 0 }, write: { line in written.add(line) })
         }
         logger[metadataKey: "kept"] = "yes"
         logger.info("quote \" backslash \\ newline \n bell \u{7} é 😀", metadata: ["list": ["a", "b"], "object": ["k": "v"]])

@@ -1,7 +1,9 @@
 import AsyncHTTPClient
 import Collector
 import Foundation
+import HTTPTypes
 import HummingbirdTesting
+import Logging
 import NIOCore
 import NIOSSL
 import Testing
@@ -9,7 +11,7 @@ import Testing
 @Suite("TLS")
 struct TLSFilesTests {
     /// Files that go with the value.
-    private final class Files {
+    private final class Files: Sendable {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-tls-\(UUID().uuidString)")
 
         init() throws {
@@ -44,18 +46,21 @@ struct TLSFilesTests {
     /// Whether each client got an answer.
     private static func served(by files: TLSFiles, _ clients: [TLSConfiguration]) async throws -> [Bool] {
         try await Harness().server.application(tls: try files.configuration()).test(.live) { server in
-            let port = try #require(server.port)
-            var found: [Bool] = []
-            for client in clients {
-                var configuration = HTTPClient.Configuration(tlsConfiguration: client)
-                configuration.connectionPool.retryConnectionEstablishment = false
-                let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-                let answer = try? await http.execute(HTTPClientRequest(url: "https://127.0.0.1:\(port)/livez"), timeout: .seconds(20))
-                found.append(answer != nil)
-                try await http.shutdown()
-            }
-            return found
+            try await served(at: try #require(server.port), clients)
         }
+    }
+
+    private static func served(at port: Int, _ clients: [TLSConfiguration]) async throws -> [Bool] {
+        var found: [Bool] = []
+        for client in clients {
+            var configuration = HTTPClient.Configuration(tlsConfiguration: client)
+            configuration.connectionPool.retryConnectionEstablishment = false
+            let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+            let answer = try? await http.execute(HTTPClientRequest(url: "https://127.0.0.1:\(port)/livez"), timeout: .seconds(20))
+            found.append(answer != nil)
+            try await http.shutdown()
+        }
+        return found
     }
 
     @Test func theCertificateGivenIsServedFromVersion12On() async throws {
@@ -79,6 +84,39 @@ struct TLSFilesTests {
             try Self.trust(TestCertificates.authority, as: (TestCertificates.stranger, TestCertificates.strangerKey)),
         ]
         #expect(try await Self.served(by: try files.server(requiringClients: true), clients) == [true, false, false])
+    }
+
+    /// Connections that are made after it get the new pair; a pair that does not fit changes nothing.
+    @Test func aCertificateThatIsReplacedIsServedWithoutARestart() async throws {
+        let files = try Files()
+        let pair = try files.server(requiringClients: false)
+        let tls = try ServerTLS(pair, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        var other = try Self.trust(TestCertificates.stranger)
+        // The other certificate is nobody's host.
+        other.certificateVerification = .noHostnameVerification
+        let clients = [try Self.trust(TestCertificates.authority), other]
+        try await Harness { $0.servesTLS = true }.server.application(tls: tls.configuration).test(.live) { server in
+            let port = try #require(server.port)
+            #expect(try await Self.served(at: port, clients) == [true, false])
+            _ = try files.write("server.key", TestCertificates.strangerKey)
+            tls.reload()
+            #expect(try await Self.served(at: port, clients) == [true, false])
+            _ = try files.write("server.pem", TestCertificates.stranger)
+            tls.reload()
+            #expect(try await Self.served(at: port, clients) == [false, true])
+            #expect(try #require(tls.expiry) > 4_000_000_000)
+        }
+    }
+
+    @Test func browsersAreToldToStayWithTLSWhereItIsServed() async throws {
+        for servesTLS in [true, false] {
+            try await Harness { $0.servesTLS = servesTLS }.route { client in
+                for path in ["/livez", "/nowhere"] {
+                    let field = try await client.send(.get, path).headers[.strictTransportSecurity]
+                    #expect(field == (servesTLS ? "max-age=31536000" : nil), "\(path)")
+                }
+            }
+        }
     }
 
     @Test func aKeyOfAnotherCertificateIsRefusedBeforeServing() throws {

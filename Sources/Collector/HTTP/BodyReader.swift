@@ -21,8 +21,10 @@ struct BodyReader: Sendable {
 
     let batchLimit: Limit
     let budget: IngestBudget
+    let metrics: CollectorMetrics
 
-    init(batchLimit: Limit, budget: IngestBudget) {
+    init(batchLimit: Limit, budget: IngestBudget, metrics: CollectorMetrics) {
+        self.metrics = metrics
         self.batchLimit = batchLimit
         self.budget = budget
     }
@@ -61,13 +63,20 @@ struct BodyReader: Sendable {
         }
         try Self.checkLength(request, limit: limit.bytes)
         return try await budget.withPlace(for: try? exchange.device.id) { place in
-            var body: Data
+            let body: Data
+            let received: Int
             switch encoding {
-            case .identity: body = try await Self.collect(request.body, limit: limit, &place)
-            case .gzip: body = try await Self.inflate(request.body, limit: limit, &place)
+            case .identity:
+                body = try await Self.collect(request.body, limit: limit, &place)
+                received = body.count
+            case .gzip: (body, received) = try await Self.inflate(request.body, limit: limit, &place)
             }
             // Decoding copies what the body holds, but for a batch's records.
-            if case .batch = kind {} else { try place.grow(by: body.count) }
+            if case .batch = kind {
+                metrics.read(compressed: received, inflated: body.count)
+            } else {
+                try place.grow(by: body.count)
+            }
             return try await operation(body)
         }
     }
@@ -122,7 +131,10 @@ struct BodyReader: Sendable {
         return data
     }
 
-    private static func inflate(_ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
+    /// - Returns: the body inflated, and how many bytes it had on its way.
+    private static func inflate(
+        _ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place
+    ) async throws -> (body: Data, received: Int) {
         var data = Data()
         do {
             let decompressor = try GzipDecompressor(
@@ -138,18 +150,19 @@ struct BodyReader: Sendable {
                 try place.grow(by: data.count - before)
             }
             try decompressor.finish()
+            return (data, decompressor.bytesIn)
         } catch let error as GzipError {
             throw Problem.ofGzip(error, limit: limit)
         }
-        return data
     }
 }
 
 extension Problem {
     static func ofFull(_ full: IngestBudget.Full) -> Problem {
         switch full {
-        case .collector: .busy("The collector has as many requests in memory as it takes.")
-        case .device: .busy("This device has as many requests under way as the collector takes of one. End them first.")
+        case .collector(let wait): .busy("The collector has as many requests in memory as it takes.", wait: wait)
+        case .device(let wait):
+            .busy("This device has as many requests under way as the collector takes of one. End them first.", wait: wait)
         }
     }
 

@@ -7,7 +7,13 @@ package struct CollectorIdentity: Sendable, Equatable {
     package let collector: CollectorID
     package let incarnation: IncarnationID
 
-    package init(version: String = CollectorVersion.current, collector: CollectorID, incarnation: IncarnationID) {
+    /// Whether answers say that this host is for HTTPS only (HSTS, RFC 6797).
+    package let strictTransport: Bool
+
+    package init(
+        version: String = CollectorVersion.current, collector: CollectorID, incarnation: IncarnationID, strictTransport: Bool = false
+    ) {
+        self.strictTransport = strictTransport
         self.version = version
         self.collector = collector
         self.incarnation = incarnation
@@ -17,6 +23,8 @@ package struct CollectorIdentity: Sendable, Equatable {
         fields[.collectorVersion] = version
         fields[.collectorID] = collector.description
         fields[.incarnationID] = incarnation.description
+        // A year, as browsers' lists ask for at least.
+        if strictTransport { fields[.strictTransportSecurity] = "max-age=31536000" }
     }
 }
 

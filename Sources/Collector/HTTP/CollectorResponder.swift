@@ -12,34 +12,54 @@ package struct CollectorResponder: HTTPResponder {
     package let routes: [Route]
     private let registry: any DeviceRegistry
     private let identity: CollectorIdentity
+    private let metrics: CollectorMetrics
+    private let rate: RequestRate
+    /// In the order of the routes.
+    private let requests: [RequestMetrics]
+    /// Of requests that are no route's.
+    private let strays: RequestMetrics
     private let clock: @Sendable () -> Int64
     private let finish = AnswerFinish()
 
-    init(routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, clock: @escaping @Sendable () -> Int64) {
+    init(
+        routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, metrics: CollectorMetrics, rate: RequestRate,
+        clock: @escaping @Sendable () -> Int64
+    ) {
         self.routes = routes
+        self.metrics = metrics
+        self.rate = rate
+        requests = routes.map { metrics.requests(of: $0.path, $0.method) }
+        strays = metrics.requests(of: "none", .get)
         self.registry = registry
         self.identity = identity
         self.clock = clock
     }
 
     package func respond(to request: Request, context: Context) async throws -> Response {
+        let start = ContinuousClock.now
+        let found = find(request)
         var response: Response
+        var refusal: Problem?
         do {
-            response = try await finish.finish(try await answer(request), to: request)
+            response = try await finish.finish(try await answer(request, found), to: request)
         } catch let problem as Problem {
+            refusal = problem
             response = problem.response
             if problem.status == 405 { response.headers[.allow] = allowed(at: request.uri.path).joined(separator: ", ") }
         } catch let error as StoreError {
             log(error, of: request, context)
-            response = Problem.ofStore(error).response
+            (refusal, response) = Self.refusal(.ofStore(error))
         } catch is CancellationError {
-            response = Problem.storeUnavailable("The collector is shutting down.").response
+            (refusal, response) = Self.refusal(.storeUnavailable("The collector is shutting down."))
         } catch let full as IngestBudget.Full {
-            response = Problem.ofFull(full).response
+            (refusal, response) = Self.refusal(.ofFull(full))
         } catch {
             log(error, of: request, context)
-            response = Problem.internalFault.response
+            (refusal, response) = Self.refusal(.internalFault)
         }
+        if let refusal { metrics.refused(refusal.code) }
+        let counted = if case .route(let number, _) = found { requests[number] } else { strays }
+        counted.answered(response.status.code, after: ContinuousClock.now - start)
         identity.add(to: &response.headers)
         if response.status.code >= 400 {
             context.logger.info(
@@ -57,25 +77,39 @@ package struct CollectorResponder: HTTPResponder {
             metadata: ["http.method": "\(request.method)", "http.path": "\(request.uri.path)", "error": "\(error)"])
     }
 
-    private func answer(_ request: Request) async throws -> Response {
+    private static func refusal(_ problem: Problem) -> (Problem?, Response) { (problem, problem.response) }
+
+    private enum Found {
+        case route(Int, parameters: [String: String])
+        /// The path is there, for other methods.
+        case otherMethod
+        case nothing
+    }
+
+    private func find(_ request: Request) -> Found {
         let segments = Self.segments(of: request.uri.path)
-        var found: (route: Route, parameters: [String: String])?
-        var pathIsKnown = false
-        for route in routes {
+        var found = Found.nothing
+        for (number, route) in routes.enumerated() {
             guard let parameters = route.match(segments) else { continue }
-            pathIsKnown = true
-            if route.method == request.method {
-                found = (route, parameters)
-                break
+            if route.method == request.method { return .route(number, parameters: parameters) }
+            found = .otherMethod
+        }
+        return found
+    }
+
+    private func answer(_ request: Request, _ found: Found) async throws -> Response {
+        guard case .route(let number, let parameters) = found else {
+            if case .otherMethod = found {
+                throw Problem.methodNotAllowed(request.method.rawValue, allowed: allowed(at: request.uri.path))
             }
+            throw Problem.notFound("This collector has no such route.")
         }
-        guard let (route, parameters) = found else {
-            throw pathIsKnown
-                ? Problem.methodNotAllowed(request.method.rawValue, allowed: allowed(at: request.uri.path))
-                : Problem.notFound("This collector has no such route.")
-        }
+        let route = routes[number]
         let now = clock()
         let sender = try await authenticate(request, for: route.access)
+        if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
+            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+        }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
     }
 

@@ -1,3 +1,4 @@
+import CoreMetrics
 import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
@@ -16,19 +17,22 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let identity: CollectorIdentity
     private let limits: ConnectionLimits
+    private let connections: Meter
     private var state: ConnectionGuardStateMachine
     private var timer: Scheduled<Void>?
     private var timerDeadline = NIODeadline.distantFuture
     /// The body to write where the framework's own answer has none.
     private var missingBody: ByteBuffer?
 
-    init(identity: CollectorIdentity, limits: ConnectionLimits) {
+    init(identity: CollectorIdentity, limits: ConnectionLimits, connections: Meter) {
+        self.connections = connections
         self.identity = identity
         self.limits = limits
         state = ConnectionGuardStateMachine(limits: limits, now: .now())
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        connections.increment()
         schedule(context)
         // In front of the codec that forgets the version; a channel without one (a test's) needs none.
         let pipeline = context.pipeline.syncOperations
@@ -38,6 +42,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
+        connections.decrement()
         timer?.cancel()
         timer = nil
     }

@@ -97,13 +97,17 @@ extension Problem {
 
     // What the collector cannot do now.
 
-    static func busy(_ detail: String) -> Problem {
-        Problem(status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true, retryAfterMs: 1000)
+    /// - Parameter wait: microseconds.
+    static func busy(_ detail: String, wait: Int64 = 1_000_000) -> Problem {
+        Problem(
+            status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true, retryAfterMs: max(1, Int(wait / 1000)))
     }
 
-    static func storeUnavailable(_ detail: String) -> Problem {
+    /// - Parameter wait: microseconds.
+    static func storeUnavailable(_ detail: String, wait: Int64 = 5_000_000) -> Problem {
         Problem(
-            status: 503, code: "store-unavailable", title: "Store unavailable", detail: detail, retryable: true, retryAfterMs: 5000)
+            status: 503, code: "store-unavailable", title: "Store unavailable", detail: detail, retryable: true,
+            retryAfterMs: max(1, Int(wait / 1000)))
     }
 
     static let internalFault = Problem(

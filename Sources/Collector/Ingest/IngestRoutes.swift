@@ -41,8 +41,11 @@ struct IngestRoutes: Sendable {
             let batch = try IncomingBatch(request)
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: exchange.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
-                throw Problem.storeUnavailable(answers.first?.detail ?? "Nothing could be stored.")
+                // A disk that is full does not have room in a moment, and all devices are told.
+                throw Problem.storeUnavailable(
+                    answers.first?.detail ?? "Nothing could be stored.", wait: 4_000_000 + reader.budget.retrySlot())
             }
+            reader.metrics.answered(answers)
             let newest = NewestState(parts: batch.parts, answers: answers)
             await registry.seen(
                 device.id,

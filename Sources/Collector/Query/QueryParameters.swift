@@ -4,7 +4,7 @@ import HummingbirdCore
 import WireModel
 
 /// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is refused: a misspelt
-/// filter that is silently ignored shows the wrong data.
+/// filter that is silently ignored shows the wrong data, or deletes it. So is an empty value, which an empty variable of a script makes.
 struct QueryParameters {
     static let limits = 1...1000
     static let defaultLimit = 100
@@ -12,7 +12,7 @@ struct QueryParameters {
     private let values: [String: [String]]
 
     /// - Parameter repeated: those of `known` that may be given more than once.
-    /// - Throws: `Problem` `invalid-parameter` for an unknown one, or one that is repeated and may not be.
+    /// - Throws: `Problem` `invalid-parameter` for an unknown one, one without a value, or one that is repeated and may not be.
     init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
         var values: [String: [String]] = [:]
         for (name, value) in request.uri.queryParameters {
@@ -20,6 +20,7 @@ struct QueryParameters {
             guard known.contains(name) else {
                 throw Problem.invalidParameter(name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
             }
+            guard !value.isEmpty else { throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.") }
             guard values[name] == nil || repeated.contains(name) else { throw Problem.invalidParameter(name, "is given twice.") }
             values[name, default: []].append(value.replacing("+", with: " ").removingPercentEncoding ?? String(value))
         }
@@ -30,10 +31,8 @@ struct QueryParameters {
         texts(name).first
     }
 
-    /// Every value given under a name, in order; empty ones count as not given.
-    func texts(_ name: String) -> [String] {
-        values[name, default: []].filter { !$0.isEmpty }
-    }
+    /// Every value given under a name, in order.
+    func texts(_ name: String) -> [String] { values[name, default: []] }
 
     /// Whether a parameter is in a request, before it is known what its others mean.
     static func names(_ name: String, in request: Request) -> Bool {

@@ -19,6 +19,10 @@ package struct CollectorServer: Sendable {
         package var inflatedBytes: Int
         /// Bodies in memory at a time, and their bytes.
         package var budget: IngestBudget
+        /// Whether it is to be served over TLS only: answers tell browsers so.
+        package var servesTLS = false
+        /// Requests a second of one device, on average; twice as many at once.
+        package var deviceRequestsPerSecond = 1000
         /// Answers that stream logs at a time; each holds up to about 40 MiB.
         package var logStreams: Int
         /// Questions that go over the fleet's records, answered at a time.
@@ -43,18 +47,24 @@ package struct CollectorServer: Sendable {
     package let settings: Settings
     package let responder: CollectorResponder
     private let identity: CollectorIdentity
+    private let metrics: CollectorMetrics
     private let logger: Logger
 
     package init(
         store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
-        administration: any Administration, archive: any LogArchive, settings: Settings = Settings(), logger: Logger,
+        administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
+        telemetry: CollectorTelemetry = CollectorTelemetry(), certificateExpiry: @escaping @Sendable () -> Double? = { nil },
+        logger: Logger,
         clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
-        identity = CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID)
+        metrics = telemetry.metrics
+        identity = CollectorIdentity(
+            collector: registry.collectorID, incarnation: registry.incarnationID, strictTransport: settings.servesTLS)
         let reader = BodyReader(
-            batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget)
+            batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget,
+            metrics: telemetry.metrics)
         let scans = StreamLimit(settings.fleetScans)
         let routes =
             EnrollmentRoutes(registry: registry, reader: reader, logger: logger).routes
@@ -74,7 +84,12 @@ package struct CollectorServer: Sendable {
             + EventRoutes(store: store, registry: registry, scans: scans).routes
             + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
             + HealthRoutes(store: store, registry: registry).routes
-        responder = CollectorResponder(routes: routes, registry: registry, identity: identity, clock: clock)
+            + MetricsRoutes(
+                registry: telemetry.registry, store: store, archive: archive, budget: settings.budget, certificateExpiry: certificateExpiry
+            ).routes
+        responder = CollectorResponder(
+            routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics,
+            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond), clock: clock)
     }
 
     /// The server as a service: run it in a `ServiceGroup`, which also ends it.
@@ -85,10 +100,10 @@ package struct CollectorServer: Sendable {
         tls: TLSConfiguration? = nil, eventLoopGroup: EventLoopGroupProvider = .singleton,
         started: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
     ) throws -> Application<CollectorResponder> {
-        let (identity, limits) = (identity, settings.connections)
+        let (identity, limits, connections) = (identity, settings.connections, metrics.connections)
         let http1 = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits)],
+                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits, connections: connections)],
                 httpDecoderConfiguration: .init(maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)))
         return Application(
             responder: responder, server: try tls.map { try HTTPServerBuilder.tls(http1, tlsConfiguration: $0) } ?? http1,

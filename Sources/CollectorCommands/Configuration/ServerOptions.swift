@@ -36,6 +36,9 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Connections at a time (default: 2048).", valueName: "count"))
     var maximumConnections: String?
 
+    @Option(help: ArgumentHelp("Requests a second of one device, on average; more are answered 429 (default: 1000).", valueName: "count"))
+    var deviceRequestsPerSecond: String?
+
     @Option(
         help: ArgumentHelp(
             "Logs kept per organization and application, bytes of text; more are refused (default: 200000000).", valueName: "bytes"))
@@ -66,6 +69,7 @@ struct ServerOptions: ParsableArguments {
         flags[.maximumBodyBytes] = maximumBodyBytes
         flags[.maximumInflatedBytes] = maximumInflatedBytes
         flags[.maximumConnections] = maximumConnections
+        flags[.deviceRequestsPerSecond] = deviceRequestsPerSecond
         flags[.logQuotaBytes] = logQuotaBytes
         flags.merge(retention.flags) { $1 }
         flags[.diskNoticeBytes] = diskNoticeBytes

@@ -10,6 +10,7 @@ enum Setting: String, CaseIterable, Sendable {
     case maximumBodyBytes = "maximum-body-bytes"
     case maximumInflatedBytes = "maximum-inflated-bytes"
     case maximumConnections = "maximum-connections"
+    case deviceRequestsPerSecond = "device-requests-per-second"
     case logQuotaBytes = "log-quota-bytes"
     case retentionStatusDays = "retention-status-days"
     case retentionEventDays = "retention-event-days"

@@ -15,6 +15,7 @@ struct Settings: Equatable, Sendable {
     var maximumBodyBytes: Int
     var maximumInflatedBytes: Int
     var maximumConnections: Int
+    var deviceRequestsPerSecond: Int
     var logQuotaBytes: Int
     var retention: RetentionLimits
     /// Below so many free bytes there is a notice; 0: never.
@@ -73,6 +74,8 @@ struct Settings: Equatable, Sendable {
         maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
         maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
+        deviceRequestsPerSecond =
+            try given.number(.deviceRequestsPerSecond, in: 1...1_000_000) ?? CollectorServer.Settings().deviceRequestsPerSecond
         logQuotaBytes = try given.logQuotaBytes()
         var limits = RetentionLimits()
         for (stream, days, bytes) in Self.retentionSettings {
@@ -96,9 +99,42 @@ struct Settings: Equatable, Sendable {
 
     /// What `serve` listens with.
     var server: CollectorServer.Settings {
-        CollectorServer.Settings(
+        var server = CollectorServer.Settings(
             host: listen.host, port: listen.port, connections: ConnectionLimits(connections: maximumConnections),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
+        server.servesTLS = tls != nil
+        server.deviceRequestsPerSecond = deviceRequestsPerSecond
+        return server
+    }
+
+    /// The settings whose values are others than in `former`.
+    func changes(from former: Settings) -> [Setting] {
+        Setting.allCases.filter { self[$0] != former[$0] }
+    }
+
+    private subscript(_ setting: Setting) -> AnyHashable {
+        switch setting {
+        case .data: data
+        case .listen: "\(listen)"
+        case .tlsCertificate: tls?.certificate
+        case .tlsKey: tls?.key
+        case .clientCA: tls?.clientCA
+        case .allowPlaintext: allowPlaintext
+        case .logLevel: logLevel
+        case .maximumBodyBytes: maximumBodyBytes
+        case .maximumInflatedBytes: maximumInflatedBytes
+        case .maximumConnections: maximumConnections
+        case .deviceRequestsPerSecond: deviceRequestsPerSecond
+        case .logQuotaBytes: logQuotaBytes
+        case .retentionStatusDays: retention.status.days
+        case .retentionEventDays: retention.event.days
+        case .retentionSampleDays: retention.sample.days
+        case .retentionStatusBytes: retention.status.bytes
+        case .retentionEventBytes: retention.event.bytes
+        case .retentionSampleBytes: retention.sample.bytes
+        case .diskNoticeBytes: diskNoticeBytes
+        case .noticeWebhook: noticeWebhook?.url
+        }
     }
 }
 

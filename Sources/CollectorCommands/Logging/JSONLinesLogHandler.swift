@@ -1,22 +1,43 @@
 import Collector
 import Foundation
 import Logging
+import Synchronization
+
+/// The least severe level that is logged, for all loggers that share it. Safe from any thread.
+final class SharedLogLevel: Sendable {
+    private let place: Atomic<Int>
+
+    init(_ level: Logger.Level) { place = Atomic(Self.place(of: level)) }
+
+    var level: Logger.Level {
+        get { Logger.Level.allCases[place.load(ordering: .relaxed)] }
+        set { place.store(Self.place(of: newValue), ordering: .relaxed) }
+    }
+
+    private static func place(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
+}
 
 /// One JSON object a line on standard error: `time`, `level`, `message`, and the metadata under its own names.
 ///
 /// A value type but for the descriptor; a line goes out in one write, so lines of several threads never mix.
 struct JSONLinesLogHandler: LogHandler {
-    var logLevel: Logger.Level
+    /// The shared one's, until it is set for this logger.
+    var logLevel: Logger.Level {
+        get { ownLevel ?? sharedLevel.level }
+        set { ownLevel = newValue }
+    }
+    private var ownLevel: Logger.Level?
+    private let sharedLevel: SharedLogLevel
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
     private let write: @Sendable (Data) -> Void
     private let now: @Sendable () -> Int64
 
     init(
-        level: Logger.Level, now: @escaping @Sendable () -> Int64 = SystemClock.microseconds,
+        level: SharedLogLevel, now: @escaping @Sendable () -> Int64 = SystemClock.microseconds,
         write: @escaping @Sendable (Data) -> Void = { FileHandle.standardError.write($0) }
     ) {
-        logLevel = level
+        sharedLevel = level
         self.now = now
         self.write = write
     }

@@ -74,11 +74,12 @@ struct DataDirectory: Sendable {
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// Bytes an ordinary user may still write; `nil` where the system does not say.
-    var freeBytes: UInt64? {
+    /// `nil` where the system does not say.
+    var disk: StoreFigures.Disk? {
         var figures = statvfs()
         guard statvfs(recordsPath, &figures) == 0 else { return nil }
-        return UInt64(figures.f_bavail) * UInt64(figures.f_frsize)
+        let block = UInt64(figures.f_frsize)
+        return StoreFigures.Disk(freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
     }
 
     /// fsync of a directory: the names in it are on disk when it returns.

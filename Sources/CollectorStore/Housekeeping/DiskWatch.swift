@@ -17,7 +17,7 @@ package final class DiskWatch: Sendable {
         self.notices = notices
         self.lowBytes = lowBytes
         path = directory
-        self.freeBytes = freeBytes ?? { DataDirectory(path: directory).freeBytes }
+        self.freeBytes = freeBytes ?? { DataDirectory(path: directory).disk?.freeBytes }
     }
 
     package func look() async {

@@ -14,8 +14,9 @@ actor StreamWriter {
     private nonisolated let executor: BlockingExecutor
     private let files: StreamFiles
     private let clock: any StoreClock
-    private let observe: @Sendable (DeviceIncident, UInt64) -> Void
+    private let incidents: @Sendable (DeviceIncident, UInt64) -> Void
     private let logger: Logger
+    private let observer: (any StoreObserver)?
     /// The error of the last transaction, until one succeeds.
     private var trouble: StoreError?
     private var isShutDown = false
@@ -24,14 +25,15 @@ actor StreamWriter {
 
     init(
         stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock,
-        observe: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
     ) throws(StoreError) {
         let baseline = Baseline(try CollectorDatabase.open(directory))
         files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, logger: logger)
         self.stream = stream
         self.clock = clock
-        self.observe = observe
+        self.incidents = incidents
         self.logger = logger
+        self.observer = observer
         cache = MarkCache(limit: cachedMarks)
         pipeline = WriterPipeline(limits: limits)
         executor = BlockingExecutor(label: "ws1.collector.store.\(stream)")
@@ -61,10 +63,12 @@ actor StreamWriter {
     }
 
     private func commit(_ batch: [WriterJob]) {
+        let start = ContinuousClock.now
         do throws(StoreError) {
             if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
-            let outcomes = try transaction(batch)
+            let (outcomes, counts) = try transaction(batch)
             trouble = nil
+            observe(batch, since: start, counts: counts)
             for (job, outcome) in zip(batch, outcomes) { job.settle(outcome) }
         } catch {
             // What only one row can be blamed for must not keep the others out.
@@ -73,8 +77,16 @@ actor StreamWriter {
                 return
             }
             note(error)
+            observe(batch, since: start, failure: error.code)
             for job in batch { job.settle(refusal(of: job, error)) }
         }
+    }
+
+    private func observe(
+        _ batch: [WriterJob], since start: ContinuousClock.Instant, failure: StoreError.Code? = nil, counts: StoreCounts = StoreCounts()
+    ) {
+        observer?.committed(
+            StoreCommit(stream: stream, requests: batch.count, duration: ContinuousClock.now - start, failure: failure, counts: counts))
     }
 
     private func note(_ error: StoreError) {
@@ -86,7 +98,7 @@ actor StreamWriter {
     }
 
     /// One transaction over all jobs; what it returns is on synced disk.
-    private func transaction(_ batch: [WriterJob]) throws(StoreError) -> [WriterJob.Outcome] {
+    private func transaction(_ batch: [WriterJob]) throws(StoreError) -> ([WriterJob.Outcome], StoreCounts) {
         let file = try fileForWriting()
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
         var changes = WriterChanges()
@@ -106,8 +118,8 @@ actor StreamWriter {
                 try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
             }
             for (key, entry) in changes.entries { cache[key] = entry }
-            for (incident, count) in changes.incidents { observe(incident, count) }
-            return outcomes
+            for (incident, count) in changes.incidents { incidents(incident, count) }
+            return (outcomes, changes.counts)
         } catch {
             file.connection.rollback()
             forget(changes, after: error)
@@ -177,6 +189,7 @@ actor StreamWriter {
             }
             let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
             if lost > 0 { changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost)) }
+            changes.counts.add(slice.mark, since: entry.state.mark)
             entry.state.mark = slice.mark
             entry.state.totals = DeviceTotals(of: part)
             changes.record(entry, key)

@@ -3,6 +3,7 @@ struct WriterChanges {
     var entries: [ChainKey: MarkCache.Entry] = [:]
     /// Those whose row has to be written.
     private(set) var changed: Set<ChainKey> = []
+    var counts = StoreCounts()
 
     /// What an administrator should know, with how many records it is about; told when the transaction is over.
     var incidents: [(incident: DeviceIncident, count: UInt64)] = []

@@ -24,7 +24,7 @@ final class WriterPipeline: Sendable {
         var isShutDown = false
     }
 
-    private let limits: Limits
+    let limits: Limits
     private let state = Mutex(State())
 
     init(limits: Limits) {
@@ -69,6 +69,9 @@ final class WriterPipeline: Sendable {
             }
         }
     }
+
+    /// Waiting and in the transaction under way.
+    var bytes: Int { state.withLock { $0.bytes } }
 
     func shutDown() { state.withLock { $0.isShutDown = true } }
 }

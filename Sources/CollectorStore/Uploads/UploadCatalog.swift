@@ -11,7 +11,7 @@ import WireModel
 actor UploadCatalog {
     let connection: Connection
     let files: ChunkFiles
-    let quotaBytes: Int
+    private(set) var quotaBytes: Int
     let clock: any StoreClock
     let logger: Logger
     let notices: NoticeTable
@@ -29,6 +29,8 @@ actor UploadCatalog {
         self.clock = clock
         self.logger = logger
     }
+
+    func setQuota(_ bytes: Int) { quotaBytes = bytes }
 
     func transaction<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
         try requireInPlace()

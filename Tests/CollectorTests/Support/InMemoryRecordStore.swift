@@ -116,6 +116,8 @@ final class InMemoryRecordStore: RecordStore {
         }
     }
 
+    func figures() async -> StoreFigures { StoreFigures() }
+
     func readiness() async -> StoreReadiness {
         state.withLock { $0.failure.map { .notReady($0) } ?? .ready }
     }

@@ -27,6 +27,7 @@ final class InMemoryRegistry: DeviceRegistry {
                 state.people["\(role)-\(organization)"] = Person(name: "\(role)", role: role, organization: organization)
             }
         }
+        state.people["administrator-all"] = Person(name: "administrator", role: .administrator, organization: nil)
         self.state = Mutex(state)
     }
 

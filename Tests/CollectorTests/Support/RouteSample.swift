@@ -35,6 +35,7 @@ struct RouteSample: Sendable {
         // Health.
         "GET /livez": get("/livez"),
         "GET /readyz": get("/readyz"),
+        "GET /metrics": get("/metrics", strangers: [403]),
 
         // Devices' own.
         "POST /api/v1/enroll": RouteSample { _ in RouteRequest(.post, WireNames.enrollPath, protobuf, body: WireEnrollRequest().encoded) },
@@ -139,7 +140,7 @@ struct RouteSample: Sendable {
     ]
 
     /// Routes for organization administrators that refuse all but those of all organizations, with 403.
-    static let ofAllOrganizations: Set<String> = ["POST /api/v1/organizations"]
+    static let ofAllOrganizations: Set<String> = ["GET /metrics", "POST /api/v1/organizations"]
 
     /// In which routes are called: what takes the device's rights away comes last.
     static func order(_ routes: [Route]) -> [Route] {

@@ -1,0 +1,101 @@
+import CoreMetrics
+import Synchronization
+
+/// Keeps what is counted through swift-metrics and tells it in Prometheus' text format (version 0.0.4).
+///
+/// Labels are names as Prometheus has them, without unit or `_total`: counters get `_total`, timers become histograms of `_seconds`. The same
+/// label with the same dimensions is one series, whoever asks for it. Series live as long as the registry: who makes them keeps the values
+/// of dimensions few. Safe from any thread; counting takes no lock.
+package final class PrometheusRegistry: MetricsFactory {
+    private let series = Mutex<[PrometheusSeriesKey: any PrometheusSeries]>([:])
+    private let families: [String: PrometheusFamily]
+
+    /// - Parameter families: help and buckets of what is counted; others are told without help.
+    package init(_ families: [PrometheusFamily]) {
+        self.families = Dictionary(families.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// - Parameter gauges: of this moment, beside what was counted.
+    package func exposition(with gauges: [PrometheusSample] = []) -> String {
+        let kept = series.withLock { Array($0) }
+        var text = PrometheusText()
+        let groups = Dictionary(grouping: kept, by: \.key.name)
+        let measured = Dictionary(grouping: gauges, by: \.name)
+        for name in Set(groups.keys).union(measured.keys).sorted() {
+            let members = (groups[name] ?? []).sorted { $0.key < $1.key }
+            text.begin(
+                name, type: members.first?.value.type ?? (name.hasSuffix("_total") ? "counter" : "gauge"), help: families[name]?.help)
+            for (key, series) in members { series.write(key, to: &text) }
+            for sample in measured[name] ?? [] { text.add(sample.name, sample.labels, sample.value) }
+        }
+        return text.text
+    }
+
+    private func make<Series: PrometheusSeries>(_ name: String, _ dimensions: [(String, String)], _ new: () -> Series) -> Series {
+        let key = PrometheusSeriesKey(name: name, labels: dimensions)
+        return series.withLock { series in
+            if let known = series[key] as? Series { return known }
+            let made = new()
+            // A name that is of another type already counts for nobody: one family has one type.
+            if series[key] == nil { series[key] = made }
+            return made
+        }
+    }
+
+    // MARK: MetricsFactory
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        make("\(label)_total", dimensions) { PrometheusCounter() }
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        make(label, dimensions) { PrometheusGauge() }
+    }
+
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        guard aggregate else { return make(label, dimensions) { PrometheusGauge() } }
+        let buckets = families[label]?.buckets ?? PrometheusFamily.seconds
+        return make(label, dimensions) { PrometheusHistogram(buckets: buckets) }
+    }
+
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        let name = "\(label)_seconds"
+        let buckets = families[name]?.buckets ?? PrometheusFamily.seconds
+        return make(name, dimensions) { PrometheusHistogram(buckets: buckets) }
+    }
+
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+}
+
+/// What is said of all series of one name.
+package struct PrometheusFamily: Sendable {
+    /// Durations of requests and disk writes.
+    package static let seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+    package var name: String
+    package var help: String
+    /// Upper bounds, ascending; of histograms.
+    package var buckets: [Double]
+
+    package init(_ name: String, _ help: String, buckets: [Double] = PrometheusFamily.seconds) {
+        self.name = name
+        self.help = help
+        self.buckets = buckets
+    }
+}
+
+/// A value of this moment.
+package struct PrometheusSample: Sendable {
+    package var name: String
+    package var labels: [(String, String)]
+    package var value: Double
+
+    package init(_ name: String, _ labels: [(String, String)] = [], value: Double) {
+        self.name = name
+        self.labels = labels
+        self.value = value
+    }
+}

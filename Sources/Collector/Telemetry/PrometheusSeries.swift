@@ -1,0 +1,106 @@
+import CoreMetrics
+import Synchronization
+
+/// One series of one name.
+protocol PrometheusSeries: AnyObject, Sendable {
+    /// As Prometheus calls it.
+    var type: String { get }
+
+    func write(_ key: PrometheusSeriesKey, to text: inout PrometheusText)
+}
+
+extension PrometheusSeries {
+    typealias Key = PrometheusSeriesKey
+}
+
+struct PrometheusSeriesKey: Hashable, Comparable {
+    let name: String
+    /// Sorted by name.
+    let labels: [(String, String)]
+    private let text: String
+
+    init(name: String, labels: [(String, String)]) {
+        self.name = name
+        self.labels = labels.sorted { $0.0 < $1.0 }
+        text = self.labels.map { "\($0.0)\u{0}\($0.1)" }.joined(separator: "\u{0}")
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.name == right.name && left.text == right.text }
+    static func < (left: Self, right: Self) -> Bool { (left.name, left.text) < (right.name, right.text) }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(text)
+    }
+}
+
+/// Only grows, but for `reset`.
+final class PrometheusCounter: CounterHandler, PrometheusSeries {
+    private let value = Atomic<Int64>(0)
+
+    let type = "counter"
+
+    func increment(by amount: Int64) { value.wrappingAdd(amount, ordering: .relaxed) }
+    func reset() { value.store(0, ordering: .relaxed) }
+
+    func write(_ key: Key, to text: inout PrometheusText) { text.add(key.name, key.labels, Double(value.load(ordering: .relaxed))) }
+}
+
+/// The value that was last set, or counted up and down.
+final class PrometheusGauge: MeterHandler, RecorderHandler, PrometheusSeries {
+    private let value = Mutex(0.0)
+
+    let type = "gauge"
+
+    func set(_ value: Int64) { set(Double(value)) }
+    func set(_ value: Double) { self.value.withLock { $0 = value } }
+    func increment(by amount: Double) { value.withLock { $0 += amount } }
+    func decrement(by amount: Double) { increment(by: -amount) }
+    func record(_ value: Int64) { set(value) }
+    func record(_ value: Double) { set(value) }
+
+    func write(_ key: Key, to text: inout PrometheusText) { text.add(key.name, key.labels, value.withLock { $0 }) }
+}
+
+/// How many values were at most so large, for some sizes; their number and sum.
+final class PrometheusHistogram: TimerHandler, RecorderHandler, PrometheusSeries {
+    private struct State {
+        var counts: [UInt64]
+        var sum = 0.0
+    }
+
+    private let buckets: [Double]
+    private let state: Mutex<State>
+
+    let type = "histogram"
+
+    init(buckets: [Double]) {
+        self.buckets = buckets
+        state = Mutex(State(counts: Array(repeating: 0, count: buckets.count + 1)))
+    }
+
+    func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+    func record(_ value: Int64) { record(Double(value)) }
+
+    func record(_ value: Double) {
+        guard value.isFinite else { return }
+        let place = buckets.firstIndex { value <= $0 } ?? buckets.count
+        state.withLock { state in
+            state.counts[place] += 1
+            state.sum += value
+        }
+    }
+
+    func write(_ key: Key, to text: inout PrometheusText) {
+        let state = state.withLock { $0 }
+        var total: UInt64 = 0
+        for (bound, count) in zip(buckets, state.counts) {
+            total += count
+            text.add("\(key.name)_bucket", key.labels + [("le", PrometheusText.number(bound))], Double(total))
+        }
+        total += state.counts[buckets.count]
+        text.add("\(key.name)_bucket", key.labels + [("le", "+Inf")], Double(total))
+        text.add("\(key.name)_sum", key.labels, state.sum)
+        text.add("\(key.name)_count", key.labels, Double(total))
+    }
+}

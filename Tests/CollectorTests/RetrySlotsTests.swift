@@ -1,0 +1,45 @@
+import Testing
+import WireModel
+
+@testable import Collector
+
+@Suite("Load: who comes back when")
+struct RetrySlotsTests {
+    @Test func aHerdIsSpreadAtThePaceAtWhichRequestsAreServed() {
+        var slots = RetrySlots()
+        for request in 0..<400 { slots.served(at: Int64(request) * 2_000) }
+        #expect((1_900...2_200).contains(slots.spacing))
+        let now: Int64 = 800_000
+        let waits = (0..<1000).map { _ in slots.next(at: now, roll: 0) }
+        #expect(waits.first.map { $0 >= RetrySlots.least } == true)
+        #expect(zip(waits, waits.dropFirst()).allSatisfy { $1 - $0 == slots.spacing }, "one after the other")
+        #expect(waits[999] < 3_000_000, "no longer than it takes to serve them")
+    }
+
+    @Test func nobodyIsSentAwayForEver() {
+        var slots = RetrySlots()
+        slots.served(at: 0)
+        for hour in 1...200 { slots.served(at: Int64(hour) * 3_600_000_000) }
+        let now: Int64 = 300 * 3_600_000_000
+        let waits = (0..<10_000).map { _ in slots.next(at: now, roll: 1) }
+        #expect(waits.allSatisfy { $0 <= RetrySlots.most + 1_000_000 })
+        // After a while without a refusal the slots begin anew.
+        #expect(slots.next(at: now + 3_600_000_000, roll: 0) <= RetrySlots.least + slots.spacing)
+    }
+
+    @Test func aDeviceMayAskAtItsPaceAndTwoSecondsOfItAtOnce() {
+        let rate = RequestRate(perSecond: 10)
+        let (wild, quiet) = (DeviceID(high: 1, low: 1), DeviceID(high: 1, low: 2))
+        var admitted = 0
+        while rate.admit(wild, at: 0) == nil { admitted += 1 }
+        #expect(admitted == 21)
+        #expect(rate.admit(wild, at: 0) == 100_000, "until the next is due")
+        #expect(rate.admit(quiet, at: 0) == nil)
+        #expect(rate.admit(wild, at: 100_000) == nil)
+        #expect(rate.admit(wild, at: 100_000) != nil)
+        // Ten a second for ever.
+        #expect((0..<1000).allSatisfy { rate.admit(quiet, at: 1_000_000 + Int64($0) * 100_000) == nil })
+        // A clock that was set back by a day.
+        #expect(rate.admit(quiet, at: -86_400_000_000).map { $0 <= 200_000 } ?? true)
+    }
+}
