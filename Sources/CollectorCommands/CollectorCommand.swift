@@ -19,6 +19,7 @@ package struct CollectorCommand: AsyncParsableCommand {
         version: CollectorVersion.current,
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, VerifyCommand.self, BalanceCommand.self,
+            SimulateCommand.self,
         ])
 
     package init() {}
