@@ -77,7 +77,7 @@ actor RegistryDatabase {
             logger.warning("device state was not written", metadata: ["store.error": "\(error)"])
             return
         }
-        for (device, sight) in entries { index?.note(sight, of: device) }
+        for (device, sight) in entries where index?.note(sight, of: device) == false { refreshIndex(device) }
     }
 
     func close() {
