@@ -116,11 +116,13 @@ let package = Package(
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
                 nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, crypto, logging, metrics,
             ]),
+        // Beside the collector, not in it: only the command brings the two together.
+        target("FleetSimulator", ["WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
         target(
             "CollectorCommands",
             [
-                "Collector", "CollectorStore", "WireModel", asyncHTTPClient, nioHTTP1, argumentParser, configuration, yams, nioCore,
-                lifecycle, unixSignals, logging,
+                "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, argumentParser, configuration,
+                yams, nioCore, lifecycle, unixSignals, logging,
             ]),
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 
@@ -149,11 +151,11 @@ let package = Package(
         tests(
             "Collector",
             [
-                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "ws1collector", "ws1log", "Gzip", swiftProtobuf, hummingbird,
-                hummingbirdTesting,
-                nioCore,
-                nioSSL, httpTypes, asyncHTTPClient, yams, crypto, logging, metrics,
+                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector", "ws1log", "Gzip",
+                swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioSSL, httpTypes, asyncHTTPClient, argumentParser, yams,
+                crypto, logging, metrics,
             ]),
+        tests("FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         .testTarget(
             name: "ExactlyOnceTests",
             dependencies: ["WireModel", "RecordQueue", "CollectorStore", "TelemetryTestKit", logging],

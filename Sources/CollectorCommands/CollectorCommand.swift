@@ -21,6 +21,7 @@ package struct CollectorCommand: AsyncParsableCommand {
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, VerifyCommand.self, BalanceCommand.self,
             RetentionCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self,
             ExportCommand.self, RebuildCommand.self,
+            SimulateCommand.self,
         ])
 
     package init() {}

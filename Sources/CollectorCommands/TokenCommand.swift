@@ -53,7 +53,7 @@ struct TokenCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("The organization (default: `default` for enrollment; all of them for people).", valueName: "name"))
         var organization: String?
 
-        @Option(help: ArgumentHelp("Days an enrollment token is good for (default: 30).", valueName: "days"))
+        @Option(help: ArgumentHelp("Days it is good for (default: 30 for enrollment, for ever for people).", valueName: "days"))
         var expiresDays: Int?
 
         @Option(help: ArgumentHelp("Devices that may enroll with it (default: any number).", valueName: "count"))
@@ -62,6 +62,16 @@ struct TokenCommand: AsyncParsableCommand {
         @Flag(help: "Print JSON: id and token.")
         var json = false
 
+        private var expiresInSeconds: Int64? {
+            get throws {
+                guard let expiresDays else { return nil }
+                guard (1...36_500).contains(expiresDays) else {
+                    throw CommandError(.usage, "--expires-days is \(expiresDays); expected 1 to 36500.")
+                }
+                return Int64(expiresDays) * 86_400
+            }
+        }
+
         func run() async throws {
             try await perform {
                 let made = try await TokenCommand.withRegistry(data) { registry in
@@ -69,22 +79,20 @@ struct TokenCommand: AsyncParsableCommand {
                         guard role == nil else {
                             throw CommandError(.usage, "--role is of a person's token; --enrollment makes one for devices.")
                         }
-                        let days = expiresDays ?? 30
-                        guard (1...36_500).contains(days) else {
-                            throw CommandError(.usage, "--expires-days is \(days); expected 1 to 36500.")
-                        }
                         return try await registry.createEnrollmentToken(
-                            organization: organization ?? "default", expiresInSeconds: Int64(days) * 86_400, maximumUses: uses, note: name)
+                            organization: organization ?? "default", expiresInSeconds: try expiresInSeconds ?? 30 * 86_400,
+                            maximumUses: uses, note: name)
                     }
-                    guard expiresDays == nil, uses == nil else {
-                        throw CommandError(.usage, "--expires-days and --uses are of an enrollment token; say --enrollment too.")
+                    guard uses == nil else {
+                        throw CommandError(.usage, "--uses is of an enrollment token; say --enrollment too.")
                     }
                     guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                         throw CommandError(
                             .usage, "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
                     }
                     guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
-                    return try await registry.createPersonToken(name: name, role: known, organization: organization)
+                    return try await registry.createPersonToken(
+                        name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
                 }
                 if json { try printJSON(["id": made.id, "token": made.token]) } else { print(made.token) }
             }

@@ -156,11 +156,13 @@ package final class CollectorRegistry: Sendable {
     }
 
     /// A person's token, made at the collector's machine.
-    /// - Parameter organization: `nil` for all.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - expiresInSeconds: `nil`: it does not expire.
     package func createPersonToken(
-        name: String, role: PersonRole, organization: String?
+        name: String, role: PersonRole, organization: String?, expiresInSeconds: Int64? = nil
     ) async throws(StoreError) -> (id: String, token: String) {
-        try await create(NewToken(.person(role), name: name, organization: organization))
+        try await create(NewToken(.person(role), name: name, organization: organization, expiresInSeconds: expiresInSeconds))
     }
 
     private func create(_ new: NewToken) async throws(StoreError) -> (id: String, token: String) {

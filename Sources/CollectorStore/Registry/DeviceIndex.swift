@@ -7,6 +7,9 @@ import WireModel
 /// Not `Sendable`: its owner keeps it as the rows on disk are.
 final class DeviceIndex {
     private var entries: [DeviceID: DeviceIndexEntry] = [:]
+    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and nothing else.
+    private var strings: Set<String> = []
+    private static let maximumStrings = 4096
 
     struct Found {
         var ids: [DeviceID]
@@ -14,16 +17,25 @@ final class DeviceIndex {
         var next: DevicePosition?
     }
 
-    func insert(_ device: DeviceRow) { entries[device.id] = DeviceIndexEntry(device) }
+    func insert(_ device: DeviceRow) {
+        if strings.count >= Self.maximumStrings { strings = [] }
+        entries[device.id] = DeviceIndexEntry(device) { strings.insert($0).memberAfterInsert }
+    }
+
     func remove(_ id: DeviceID) { entries[id] = nil }
-    func note(_ sight: DeviceSight, of id: DeviceID) { entries[id]?.note(sight) }
+
+    /// - Returns: whether that was all: of a beacon or identity the device's row must be inserted.
+    func note(_ sight: DeviceSight, of id: DeviceID) -> Bool {
+        guard sight.beacon == nil, sight.identity == nil else { return false }
+        entries[id]?.note(sight)
+        return true
+    }
 
     /// How many devices of an organization run which revision of their profile, by application.
     func adoption(organization: String) -> [ProfileAdoption] {
         var counts: [ProfileAdoption.Key: Int] = [:]
-        for entry in entries.values where entry.device.organization == organization && entry.device.isWelcome {
-            counts[
-                ProfileAdoption.Key(application: entry.device.application, revision: entry.device.profileRevision), default: 0] += 1
+        for entry in entries.values where entry.organization == organization && entry.isWelcome {
+            counts[ProfileAdoption.Key(application: entry.application, revision: entry.profileRevision), default: 0] += 1
         }
         return counts.map { ProfileAdoption(key: $0.key, devices: $0.value) }.sorted {
             ($0.key.application, $0.key.revision ?? 0) < ($1.key.application, $1.key.revision ?? 0)
@@ -65,30 +77,25 @@ final class DeviceIndex {
     }
 }
 
-extension DeviceRow {
-    /// Neither left nor revoked.
-    var isWelcome: Bool { left == nil && revoked == nil }
-}
-
 extension DeviceIndexEntry {
     fileprivate func number(of sort: DeviceQuery.Sort, at now: Int64) -> Int64 {
         switch sort {
-        case .lastSeen: device.lastSeen ?? .min
-        case .enrolled: device.enrolled
-        case .state: Int64(ReportingState.allCases.firstIndex(of: ReportingState(of: device, at: now)) ?? 0)
+        case .lastSeen: lastSeen ?? .min
+        case .enrolled: enrolled
+        case .state: Int64(ReportingState.allCases.firstIndex(of: state(at: now)) ?? 0)
         case .id, .name: 0
         }
     }
 
     fileprivate func matches(_ query: DeviceQuery, words: [[UInt8]], system: String?, at now: Int64) -> Bool {
-        if let organization = query.organization, device.organization != organization { return false }
-        if device.test, !query.withTest { return false }
-        if let application = query.application, device.application != application { return false }
+        if let organization = query.organization, self.organization != organization { return false }
+        if isTest, !query.withTest { return false }
+        if let application = query.application, self.application != application { return false }
         if let version = query.agentVersion, agentVersion != version { return false }
         if let compliance = query.compliance, self.compliance != compliance { return false }
         if let compromised = query.compromised, self.compromised != compromised { return false }
-        if let system, !operatingSystems.contains(system) { return false }
-        if !query.states.isEmpty, !query.states.contains(ReportingState(of: device, at: now)) { return false }
+        if let system, !runs(system) { return false }
+        if !query.states.isEmpty, !query.states.contains(state(at: now)) { return false }
         return words.allSatisfy { word in searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } } }
     }
 

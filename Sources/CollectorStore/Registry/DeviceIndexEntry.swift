@@ -1,81 +1,89 @@
 import FoundationEssentials
 import WireModel
 
-/// What the list of devices needs of one device, in memory: about 1 KB.
+/// What the list of devices needs of one device, in memory: well under 1 KB.
 struct DeviceIndexEntry {
-    /// Without beacon and identity.
-    private(set) var device: DeviceRow
-    /// The name as it is sorted by.
-    let sortName: String
-    private(set) var agentVersion: String
-    private(set) var operatingSystems: Set<String>
-    private(set) var compliance: WireCompliance
-    private(set) var compromised: WireVerdict
-    /// What of it can be searched, in lower case, a line each.
-    private(set) var searched: [UInt8]
-    private var beaconLines: [String]
-    private var identityLines: [String]
+    let organization: String
+    let application: String
+    let agentVersion: String
+    /// Of each text of a beacon: a device may say more, and that must not be held for every one of them.
+    private static let textBytes = WireEnrollRequest.textBytes
 
-    init(_ row: DeviceRow) {
-        device = row
+    /// In lower case, as it is sorted by.
+    let sortName: String
+    /// In lower case.
+    private let system: (name: String, distribution: String, version: String)
+    let compliance: WireCompliance
+    let compromised: WireVerdict
+    let isTest: Bool
+    /// What of it can be searched, in lower case, a line each.
+    let searched: [UInt8]
+    let enrolled: Int64
+    private let hasLeft: Bool
+    private let isRevoked: Bool
+    private let lastBeacon: Int64?
+    private var expectedBeaconSeconds: UInt32?
+    private(set) var lastSeen: Int64?
+    private(set) var profileRevision: UInt64?
+
+    /// - Parameter shared: one and the same string for equal ones: a fleet has few applications and systems.
+    init(_ row: DeviceRow, shared: (String) -> String) {
+        organization = shared(row.organization)
+        application = shared(row.application)
+        agentVersion = shared(row.newestAgentVersion.cut(toBytes: Self.textBytes))
         sortName = row.name.lowercased()
-        agentVersion = row.newestAgentVersion
-        operatingSystems = Self.names(of: row.newestOperatingSystem)
+        let newest = row.newestOperatingSystem
+        func name(_ text: String) -> String { shared(text.cut(toBytes: Self.textBytes).lowercased()) }
+        system = (name(newest.name), name(newest.distribution), name(newest.version))
         compliance = row.compliance
         compromised = row.beacon?.compromised ?? .unknown
-        beaconLines = Self.lines(of: row.beacon)
-        identityLines = Self.lines(of: row.identity)
-        searched = []
-        device.beacon = nil
-        device.identity = nil
-        gatherSearched()
+        isTest = row.test
+        searched = Self.searched(row)
+        enrolled = row.enrolled
+        hasLeft = row.left != nil
+        isRevoked = row.revoked != nil
+        lastBeacon = row.lastBeacon
+        expectedBeaconSeconds = row.expectedBeaconSeconds
+        lastSeen = row.lastSeen
+        profileRevision = row.profileRevision
     }
 
-    /// Takes over what newer records of the device say.
+    /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made anew.
     mutating func note(_ sight: DeviceSight) {
-        device.lastSeen = max(device.lastSeen ?? .min, sight.at)
-        device.expectedBeaconSeconds = sight.expectedBeaconSeconds ?? device.expectedBeaconSeconds
-        device.profileRevision = sight.profileRevision ?? device.profileRevision
-        if let beacon = sight.beacon {
-            var row = device
-            row.beacon = beacon
-            device.lastBeacon = sight.beaconAt
-            agentVersion = row.newestAgentVersion
-            operatingSystems = Self.names(of: row.newestOperatingSystem)
-            compliance = row.compliance
-            compromised = beacon.compromised
-            beaconLines = Self.lines(of: beacon)
+        lastSeen = max(lastSeen ?? .min, sight.at)
+        expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
+        profileRevision = sight.profileRevision ?? profileRevision
+    }
+
+    /// Neither left nor revoked.
+    var isWelcome: Bool { !hasLeft && !isRevoked }
+
+    func state(at now: Int64) -> ReportingState {
+        ReportingState(
+            hasLeft: hasLeft, isRevoked: isRevoked, expectedBeaconSeconds: expectedBeaconSeconds, lastBeacon: lastBeacon,
+            enrolled: enrolled, at: now)
+    }
+
+    /// - Parameter name: of a system or distribution, also with its version; in lower case.
+    func runs(_ name: String) -> Bool {
+        [system.name, system.distribution].contains { $0 == name || (name.hasPrefix($0) && name == "\($0) \(system.version)") }
+    }
+
+    private static func searched(_ row: DeviceRow) -> [UInt8] {
+        var lines = [row.name, row.id.description, row.application, line(of: row.operatingSystem), row.newestAgentVersion]
+        func add(_ others: [String]) { for line in others where !line.isEmpty && !lines.contains(line) { lines.append(line) } }
+        if let beacon = row.beacon {
+            add([
+                beacon.deviceName, beacon.userEmail, beacon.userFullName, beacon.userDisplayName, beacon.application,
+                beacon.applicationVersion, beacon.organizationGroup, beacon.model, line(of: beacon.operatingSystem),
+            ])
         }
-        if let identity = sight.identity { identityLines = Self.lines(of: identity) }
-        if sight.beacon != nil || sight.identity != nil { gatherSearched() }
-    }
-
-    private static func names(of system: WireOperatingSystem) -> Set<String> {
-        let names = [
-            system.name, system.distribution, "\(system.name) \(system.version)", "\(system.distribution) \(system.version)",
-        ]
-        return Set(names.map { $0.lowercased() })
-    }
-
-    private static func lines(of beacon: WireBeacon?) -> [String] {
-        guard let beacon else { return [] }
-        return [
-            beacon.deviceName, beacon.userEmail, beacon.userFullName, beacon.userDisplayName, beacon.application,
-            beacon.applicationVersion, beacon.organizationGroup, beacon.model, line(of: beacon.operatingSystem),
-        ]
-    }
-
-    private static func lines(of identity: WireSystemIdentity?) -> [String] {
-        identity.map { [$0.hostName, $0.model, $0.vendor, line(of: $0.operatingSystem)] } ?? []
+        if let identity = row.identity { add([identity.hostName, identity.model, identity.vendor, line(of: identity.operatingSystem)]) }
+        return Array(lines.map { $0.cut(toBytes: textBytes) }.joined(separator: "\n").lowercased().utf8)
     }
 
     private static func line(of system: WireOperatingSystem) -> String {
-        "\(system.name) \(system.distribution) \(system.version) \(system.kernel) \(system.architecture)"
-    }
-
-    private mutating func gatherSearched() {
-        var lines = [device.name, device.id.description, device.application, Self.line(of: device.operatingSystem), agentVersion]
-        for line in beaconLines + identityLines where !line.isEmpty && !lines.contains(line) { lines.append(line) }
-        searched = Array(lines.joined(separator: "\n").lowercased().utf8)
+        [system.name, system.distribution, system.version, system.kernel, system.architecture].filter { !$0.isEmpty }
+            .joined(separator: " ")
     }
 }

@@ -61,7 +61,7 @@ extension RegistryDatabase {
             return connection.changes
         }
         cache.remove(id)
-        try refreshIndex(id)
+        refreshIndex(id)
         guard changed == 1 else { throw StoreError(.notFound, "device \(id) is not known.") }
     }
 
@@ -120,11 +120,13 @@ extension RegistryDatabase {
         return loaded
     }
 
-    /// After a device's row was changed.
-    func refreshIndex(_ id: DeviceID) throws(StoreError) {
+    /// After a device's row was changed. Where it cannot be read the index is made anew when it is next asked for.
+    func refreshIndex(_ id: DeviceID) {
         guard let index else { return }
-        guard let device = try read({ () throws(SQLiteError) in try row(of: id, organization: nil) }) else { return index.remove(id) }
-        index.insert(device)
+        do throws(StoreError) {
+            let device = try read { () throws(SQLiteError) in try row(of: id, organization: nil) }
+            if let device { index.insert(device) } else { index.remove(id) }
+        } catch { self.index = nil }
     }
 
     private static func device(_ statement: Statement, path: String) throws(SQLiteError) -> DeviceRow {

@@ -25,7 +25,7 @@ extension RegistryDatabase {
         } catch { throw .store(error) }
         let result = try outcome.get()
         cache.remove(result.deviceID)
-        do { try refreshIndex(result.deviceID) } catch { throw .store(error) }
+        refreshIndex(result.deviceID)
         commands.forget(result.deviceID, but: result.enrollmentID)
         return result
     }

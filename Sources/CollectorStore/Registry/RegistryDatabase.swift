@@ -85,7 +85,7 @@ actor RegistryDatabase {
                 try statement.run()
             }
         }
-        for (device, sight) in entries { index?.note(sight, of: device) }
+        for (device, sight) in entries where index?.note(sight, of: device) == false { refreshIndex(device) }
     }
 
     /// When a device was last seen, of those that have been written.

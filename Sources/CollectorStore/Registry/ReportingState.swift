@@ -18,12 +18,18 @@ package enum ReportingState: String, Sendable, CaseIterable {
 
     /// Beacons are counted from the newest that came, or from the enrollment while none has.
     package init(of device: DeviceRow, at now: Int64) {
-        if device.left != nil {
+        self.init(
+            hasLeft: device.left != nil, isRevoked: device.revoked != nil, expectedBeaconSeconds: device.expectedBeaconSeconds,
+            lastBeacon: device.lastBeacon, enrolled: device.enrolled, at: now)
+    }
+
+    init(hasLeft: Bool, isRevoked: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?, enrolled: Int64, at now: Int64) {
+        if hasLeft {
             self = .left
-        } else if device.revoked != nil {
+        } else if isRevoked {
             self = .revoked
-        } else if let seconds = device.expectedBeaconSeconds, seconds > 0 {
-            let (elapsed, isOver) = now.subtractingReportingOverflow(max(device.lastBeacon ?? .min, device.enrolled))
+        } else if let seconds = expectedBeaconSeconds, seconds > 0 {
+            let (elapsed, isOver) = now.subtractingReportingOverflow(max(lastBeacon ?? .min, enrolled))
             let interval = Int64(seconds) * 1_000_000
             // A quarter of an interval for the way: a beacon that is due at this moment has not been missed.
             let missed = isOver ? Self.silentAfter : (elapsed - interval / 4) / interval

@@ -1,0 +1,159 @@
+import ArgumentParser
+import CollectorStore
+import FleetSimulator
+import Foundation
+
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
+        discussion: """
+            The devices enroll, keep a schedule of samples, events and beacons, and send as devices do; their clocks are wrong, their requests
+            get lost, cut, repeated, reordered and damaged, their disks go back to old images, and in the middle of the time nobody can reach
+            the collector, then all at once. When everything has arrived, the collector is asked what it has: every record it acknowledged must
+            be there exactly once. Exits 1 on any difference. The devices and their records stay: use a collector made for it.
+
+            Faults: \(FleetFault.allCases.map(\.rawValue).joined(separator: ", ")).
+
+            Examples:
+              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file DIR/enrollment-token \\
+                --token-file DIR/administrator-token --devices 1000 --seconds 120
+              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file DIR/enrollment-token \\
+                --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults lost-answer,rollback --json
+            """)
+
+    @Option(help: ArgumentHelp("The collector.", valueName: "url"))
+    var collector: String
+
+    @Option(help: ArgumentHelp("File with an enrollment token.", valueName: "file"))
+    var enrollmentTokenFile: String
+
+    @Option(help: ArgumentHelp("File with a viewer's token or a higher one's, to ask with afterwards.", valueName: "file"))
+    var tokenFile: String
+
+    @Option(help: ArgumentHelp("How many, 1 to 100000.", valueName: "n"))
+    var devices = 100
+
+    @Option(help: ArgumentHelp("How long the fleet lives by its own time, 1 to 86400.", valueName: "s"))
+    var seconds = 60
+
+    @Option(help: ArgumentHelp("The same fleet again.", valueName: "n"))
+    var seed: UInt64 = 1
+
+    @Option(help: ArgumentHelp("`all`, `none`, or some with commas between.", valueName: "faults"))
+    var faults = "all"
+
+    @Option(help: ArgumentHelp("How many of the fleet's seconds go by in one; 0: as fast as the collector answers.", valueName: "factor"))
+    var speed = 1.0
+
+    @Option(help: ArgumentHelp("Seconds between a device's samples.", valueName: "s"))
+    var sampleInterval = 5
+
+    @Option(help: ArgumentHelp("Seconds between a device's transmissions.", valueName: "s"))
+    var transmitInterval = 15
+
+    @Option(help: ArgumentHelp("Seconds between a device's beacons.", valueName: "s"))
+    var beaconInterval = 60
+
+    @Option(help: ArgumentHelp("Requests under way at a time.", valueName: "n"))
+    var concurrency = 256
+
+    @Flag(help: "The collector can be reached all the time.")
+    var noOutage = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        try await perform {
+            let transport = HTTPFleetTransport(collector: try url(), connections: concurrency)
+            let outcome: Result<FleetReport, any Error>
+            do {
+                var fleet = FleetRun(
+                    try plan(), transport: transport, enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
+                    personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
+                outcome = .success(try await fleet.run())
+            } catch { outcome = .failure(error) }
+            await transport.shutdown()
+            let report = try outcome.get()
+            if json { try printJSON(report) } else { print(report) }
+            guard report.isRight else {
+                throw CommandError(.failed, "What the collector has is not what it acknowledged; see the report.")
+            }
+        }
+    }
+
+    private func url() throws -> String {
+        guard let url = URL(string: collector), url.scheme == "http" || url.scheme == "https", url.host() != nil, url.query() == nil else {
+            throw CommandError(.usage, "--collector is \(collector); expected a URL such as http://127.0.0.1:8420.")
+        }
+        return collector.hasSuffix("/") ? String(collector.dropLast()) : collector
+    }
+
+    func plan() throws -> FleetPlan {
+        func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
+            guard range.contains(value) else {
+                throw CommandError(.usage, "\(name) is \(value); expected \(range.lowerBound) to \(range.upperBound).")
+            }
+        }
+        try check("--devices", devices, 1...100_000)
+        try check("--seconds", seconds, 1...86_400)
+        try check("--sample-interval", sampleInterval, 1...86_400)
+        try check("--transmit-interval", transmitInterval, 1...86_400)
+        try check("--beacon-interval", beaconInterval, 1...86_400)
+        try check("--concurrency", concurrency, 1...10_000)
+        guard speed >= 0, speed <= 10_000 else { throw CommandError(.usage, "--speed is \(speed); expected 0 to 10000.") }
+        var plan = FleetPlan(devices: devices, seconds: seconds)
+        plan.seed = seed
+        plan.speed = speed
+        plan.sampleInterval = sampleInterval
+        plan.transmitInterval = transmitInterval
+        plan.beaconInterval = beaconInterval
+        plan.concurrency = concurrency
+        plan.hasOutage = !noOutage
+        switch faults {
+        case "all": break
+        case "none": plan.faults = []
+        default:
+            plan.faults = []
+            for name in faults.split(separator: ",", omittingEmptySubsequences: false) {
+                guard let fault = FleetFault(rawValue: String(name)) else {
+                    let known = FleetFault.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw CommandError(.usage, "--faults names \(name); expected all, none, or some of \(known).")
+                }
+                plan.faults.insert(fault)
+            }
+        }
+        return plan
+    }
+
+    private static func token(_ file: String, _ option: String) throws -> String {
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines), !text.isEmpty
+        else { throw CommandError(.usage, "\(option) \(file) cannot be read, or is empty.") }
+        return text
+    }
+
+    private func print(_ report: FleetReport) {
+        func list(_ counts: [String: Int]) -> String {
+            counts.isEmpty ? "none" : counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        }
+        func milliseconds(_ value: Double?) -> String { value.map { String(format: "%.1f ms", $0) } ?? "-" }
+        Swift.print(
+            """
+            devices       \(report.enrolled) of \(report.devices) enrolled, \(report.seconds) s, seed \(report.seed), \
+            \(String(format: "%.1f", report.elapsedSeconds)) s of ours
+            records       \(report.produced) made, \(report.acknowledged) acknowledged, \(report.counts.recordsSent) sent in \
+            \(report.counts.requests) requests
+            answers       \(list(report.counts.answers)); p50 \(milliseconds(report.latencyMillisecondsP50)), \
+            p99 \(milliseconds(report.latencyMillisecondsP99))
+            outcomes      \(list(report.counts.outcomes))
+            faults        \(list(report.counts.faults)); \(report.counts.closedEpochs) epochs closed
+            checked       \(report.oracle.found) records of \(report.oracle.devices) devices: \(report.oracle.lost) lost, \
+            \(report.oracle.doubled) doubled, \(report.oracle.altered) altered, \(report.oracle.foreign) never made, \
+            \(report.oracle.unbalanced) streams unbalanced, \(report.oracle.waiting) records still waiting, \
+            \(report.oracle.unanswered) devices unanswered
+            """)
+        for detail in report.oracle.details { Swift.print("  \(detail)") }
+        Swift.print(report.isRight ? "Everything acknowledged is there exactly once." : "NOT RIGHT.")
+    }
+}

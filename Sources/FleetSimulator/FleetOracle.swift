@@ -1,0 +1,136 @@
+import FoundationEssentials
+import WireModel
+
+/// Asks the collector afterwards what it has of a device, as people do, and holds it against what the device knows.
+///
+/// Every record that was acknowledged must be there exactly once, as it was made; nothing may be there twice or that was never made;
+/// and the balance must close over what is listed.
+struct FleetOracle {
+    let transport: any FleetTransport
+    /// Of a person who may see the devices.
+    let token: String
+
+    /// What does not hold of a device.
+    struct Findings: Sendable {
+        var found = 0
+        var lost = 0
+        var doubled = 0
+        var altered = 0
+        var foreign = 0
+        var unbalanced = 0
+        /// Some of them in words.
+        var details: [String] = []
+
+        mutating func detail(_ text: String) {
+            if details.count < FleetReport.maximumDetails { details.append(text) }
+        }
+    }
+
+    /// What could not be asked.
+    struct Unanswered: Error, CustomStringConvertible {
+        var path: String
+        var status: Int?
+
+        var description: String { "\(path) was answered with \(status.map { "status \($0)" } ?? "nothing")" }
+    }
+
+    private struct Listed: Decodable {
+        struct Item: Decodable {
+            var epoch: String
+            var number: UInt64
+            var time: String
+        }
+
+        var items: [Item]
+        var next: String?
+    }
+
+    private struct Balance: Decodable {
+        struct Stream: Decodable {
+            var epoch: String
+            var stream: String
+            var stored: UInt64
+            var closes: Bool
+        }
+
+        var streams: [Stream]
+    }
+
+    func check(_ device: SimulatedDevice) async throws -> Findings {
+        var findings = Findings()
+        guard let id = device.id else {
+            if device.ledger.acknowledged > 0 { findings.detail("device \(device.index) was never enrolled") }
+            return findings
+        }
+        var seen: [FleetLedger.Place: Int] = [:]
+        for stream in StreamName.allCases {
+            var cursor: String?
+            repeat {
+                let page: Listed = try await ask(Self.path(of: stream, id) + (cursor.map { "&cursor=\($0)" } ?? ""))
+                for item in page.items { check(item, of: stream, id, device.ledger, &seen, &findings) }
+                cursor = page.next
+            } while cursor != nil
+        }
+        for (place, entry) in device.ledger.entries where entry.acknowledged != nil && seen[place] == nil {
+            findings.lost += 1
+            findings.detail("lost: \(id) \(place.stream) \(place.number) of epoch \(place.epoch)")
+        }
+        let balance: Balance = try await ask("/api/v1/devices/\(id)/balance")
+        for stream in balance.streams {
+            let listed = seen.filter { $0.key.epoch.description == stream.epoch && $0.key.stream.description == stream.stream }.count
+            if !stream.closes || stream.stored != UInt64(listed) {
+                findings.unbalanced += 1
+                findings.detail(
+                    "unbalanced: \(id) \(stream.stream) of epoch \(stream.epoch): \(stream.stored) stored, \(listed) listed, closes: \(stream.closes)"
+                )
+            }
+        }
+        return findings
+    }
+
+    private func check(
+        _ item: Listed.Item, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger, _ seen: inout [FleetLedger.Place: Int],
+        _ findings: inout Findings
+    ) {
+        findings.found += 1
+        guard let epoch = EpochID(item.epoch) else {
+            findings.foreign += 1
+            return
+        }
+        let place = FleetLedger.Place(epoch: epoch, stream: stream, number: item.number)
+        seen[place, default: 0] += 1
+        let name = "\(id) \(stream) \(item.number) of epoch \(epoch)"
+        if seen[place] == 2 {
+            findings.doubled += 1
+            findings.detail("doubled: \(name)")
+        }
+        guard let entry = ledger.entries[place], entry.made.contains(where: { LogTime.text($0) == item.time }) else {
+            findings.foreign += 1
+            findings.detail("never made: \(name) at \(item.time)")
+            return
+        }
+        if let acknowledged = entry.acknowledged, LogTime.text(acknowledged) != item.time {
+            findings.altered += 1
+            findings.detail("another than the one acknowledged: \(name)")
+        }
+    }
+
+    private static func path(of stream: StreamName, _ id: DeviceID) -> String {
+        switch stream {
+        case .status: "/api/v1/devices/\(id)/beacons?limit=1000"
+        case .event: "/api/v1/events?device=\(id)&limit=1000"
+        case .sample: "/api/v1/devices/\(id)/samples?limit=1000"
+        }
+    }
+
+    private func ask<Answer: Decodable>(_ path: String) async throws -> Answer {
+        var status: Int?
+        // A busy collector is asked again.
+        for _ in 0..<5 {
+            let answer = await transport.send(FleetRequest(path: path, bearer: token))
+            status = answer?.status
+            if let answer, answer.status == 200 { return try JSONDecoder().decode(Answer.self, from: answer.body) }
+        }
+        throw Unanswered(path: path, status: status)
+    }
+}

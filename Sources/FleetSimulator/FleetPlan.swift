@@ -1,0 +1,32 @@
+/// What a simulated fleet is and does. With the same plan it makes the same records in the same order; only the ids that the collector
+/// gives, and what its answers make of faults, may differ.
+package struct FleetPlan: Equatable, Sendable {
+    package var devices: Int
+    /// Of the fleet's own time.
+    package var seconds: Int
+    package var seed: UInt64 = 1
+    package var faults: Set<FleetFault> = Set(FleetFault.allCases)
+    /// How many of the fleet's seconds go by in one; 0: as fast as the collector answers.
+    package var speed = 1.0
+    /// Seconds between two samples of a device, likewise its transmissions and its beacons.
+    package var sampleInterval = 5
+    package var transmitInterval = 15
+    package var beaconInterval = 60
+    /// Events a device makes a minute, on average.
+    package var eventsPerMinute = 3.0
+    /// In the middle third of the time nobody can reach the collector; then all of them at once.
+    package var hasOutage = true
+    /// Requests under way at a time.
+    package var concurrency = 256
+    /// Records in one part at most.
+    package var partRecords = 200
+
+    package init(devices: Int, seconds: Int) {
+        self.devices = devices
+        self.seconds = seconds
+    }
+
+    func isOut(at second: Int) -> Bool {
+        hasOutage && second >= seconds / 3 && second < seconds * 2 / 3
+    }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import FleetSimulator
+import Testing
+
+@testable import CollectorCommands
+
+@Suite("simulate")
+struct SimulateCommandTests {
+    private static let needed = ["--collector", "http://127.0.0.1:1", "--enrollment-token-file", "/e", "--token-file", "/t"]
+
+    private func plan(_ arguments: [String]) throws -> FleetPlan {
+        try SimulateCommand.parse(Self.needed + arguments).plan()
+    }
+
+    @Test func flagsBecomeThePlan() throws {
+        let plan = try plan(
+            ["--devices", "7", "--seconds", "9", "--seed", "3", "--speed", "0", "--faults", "rollback,damaged", "--no-outage"])
+        #expect(plan.devices == 7 && plan.seconds == 9 && plan.seed == 3 && plan.speed == 0 && !plan.hasOutage)
+        #expect(plan.faults == [.rollback, .damaged])
+        #expect(try self.plan([]).faults == Set(FleetFault.allCases))
+        #expect(try self.plan(["--faults", "none"]).faults.isEmpty)
+    }
+
+    @Test(arguments: [
+        ["--devices", "0"], ["--seconds", "86401"], ["--faults", "rain"], ["--speed", "-1"], ["--concurrency", "0"],
+        ["--sample-interval", "0"],
+    ])
+    func whatCannotBeIsRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try plan(arguments) }
+    }
+}

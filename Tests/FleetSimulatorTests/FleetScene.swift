@@ -1,0 +1,47 @@
+import Collector
+import CollectorStore
+import FleetSimulator
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import Testing
+
+/// A collector over files, on a loopback port, and a fleet that sends to it.
+struct FleetScene {
+    /// - Parameter tampered: what stands between the server and its store.
+    static func run(_ plan: FleetPlan, tampered: (any RecordStore) -> any RecordStore = { $0 }) async throws -> FleetReport {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let clock = SystemStoreClock()
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: logger)
+        let tokens = try #require(created)
+        let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
+        let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: logger)
+        var settings = CollectorServer.Settings(port: 0)
+        // Nobody's time is up, however busy the machine.
+        settings.connections.firstHeadSeconds = 3600
+        settings.connections.idleSeconds = 3600
+        settings.connections.bodySeconds = 3600
+        settings.connections.answerSeconds = 3600
+        let server = CollectorServer(
+            store: tampered(store), registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+            settings: settings,
+            logger: logger, clock: { clock.now() })
+        let report = try await server.application().test(.live) { framework in
+            let transport = HTTPFleetTransport(collector: "http://127.0.0.1:\(try #require(framework.port))", connections: plan.concurrency)
+            var fleet = FleetRun(
+                plan, transport: transport, enrollmentToken: tokens.enrollmentToken, personToken: tokens.administratorToken,
+                start: clock.now())
+            let report = try await fleet.run()
+            await transport.shutdown()
+            return report
+        }
+        await store.shutDown()
+        await archive.shutDown()
+        await registry.close()
+        #expect(try StoreVerifier(directory: directory).verify().isWhole)
+        return report
+    }
+}
