@@ -85,7 +85,7 @@ package struct CollectorServer: Sendable {
             + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
             + HealthRoutes(store: store, registry: registry).routes
             + MetricsRoutes(
-                registry: telemetry.registry, store: store, archive: archive, budget: settings.budget, certificateExpiry: certificateExpiry
+                registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget, certificateExpiry: certificateExpiry
             ).routes
         responder = CollectorResponder(
             routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics,

@@ -7,6 +7,7 @@ import WireModel
 /// all organizations.
 struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
+    let devices: any DeviceRegistry
     let store: any RecordStore
     let archive: any LogArchive
     let budget: IngestBudget
@@ -42,6 +43,11 @@ struct MetricsRoutes: Sendable {
         if let disk = figures.disk {
             add("ws1_disk_free_bytes", [], Double(disk.freeBytes))
             add("ws1_disk_size_bytes", [], Double(disk.sizeBytes))
+        }
+        for state in ReportingState.allCases {
+            var query = DeviceQuery()
+            query.states = [state]
+            add("ws1_devices", [("state", state.rawValue)], Double(try await devices.devices(query, after: nil, limit: 1).total))
         }
         for usage in try await archive.usage(organization: nil) {
             let labels = [
