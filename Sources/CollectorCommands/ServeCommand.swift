@@ -45,6 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
             let server = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
                 settings: Self.fitting(settings.server, logger: logger), telemetry: telemetry, certificateExpiry: { tls?.expiry },
+                noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
             let running = RunningSettings(
                 settings, read: options.settings,

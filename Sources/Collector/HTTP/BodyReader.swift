@@ -82,6 +82,8 @@ struct BodyReader: Sendable {
     }
 
     static func checkMediaType(_ request: Request, _ expected: String) throws(Problem) {
+        // As our own devices say it.
+        if request.headers[.contentType] == expected { return }
         let given = (request.headers[.contentType] ?? "").split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
         guard given.trimmingCharacters(in: .whitespaces).lowercased() == expected else {
             throw .unsupportedMediaType(given.isEmpty ? "The request has no Content-Type; expected \(expected)." : "Expected \(expected).")
@@ -89,7 +91,9 @@ struct BodyReader: Sendable {
     }
 
     static func encoding(of request: Request) throws(Problem) -> Encoding {
-        switch (request.headers[.contentEncoding] ?? "identity").trimmingCharacters(in: .whitespaces).lowercased() {
+        let given = request.headers[.contentEncoding] ?? "identity"
+        if given == "gzip" { return .gzip }
+        switch given.trimmingCharacters(in: .whitespaces).lowercased() {
         case "", "identity": return .identity
         case "gzip", "x-gzip": return .gzip
         default:

@@ -9,11 +9,15 @@ package struct CollectorIdentity: Sendable, Equatable {
 
     /// Whether answers say that this host is for HTTPS only (HSTS, RFC 6797).
     package let strictTransport: Bool
+    // As every answer says them.
+    private let collectorText: String
+    private let incarnationText: String
 
     package init(
         version: String = CollectorVersion.current, collector: CollectorID, incarnation: IncarnationID, strictTransport: Bool = false
     ) {
         self.strictTransport = strictTransport
+        (collectorText, incarnationText) = (collector.description, incarnation.description)
         self.version = version
         self.collector = collector
         self.incarnation = incarnation
@@ -21,8 +25,8 @@ package struct CollectorIdentity: Sendable, Equatable {
 
     func add(to fields: inout HTTPFields) {
         fields[.collectorVersion] = version
-        fields[.collectorID] = collector.description
-        fields[.incarnationID] = incarnation.description
+        fields[.collectorID] = collectorText
+        fields[.incarnationID] = incarnationText
         // A year, as browsers' lists ask for at least.
         if strictTransport { fields[.strictTransportSecurity] = "max-age=31536000" }
     }

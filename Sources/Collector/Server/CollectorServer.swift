@@ -54,6 +54,7 @@ package struct CollectorServer: Sendable {
         store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
         administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
         telemetry: CollectorTelemetry = CollectorTelemetry(), certificateExpiry: @escaping @Sendable () -> Double? = { nil },
+        noticeCounts: @escaping @Sendable () async throws -> NoticeCounts? = { nil },
         logger: Logger,
         clock: @escaping @Sendable () -> Int64
     ) {
@@ -85,7 +86,8 @@ package struct CollectorServer: Sendable {
             + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
             + HealthRoutes(store: store, registry: registry).routes
             + MetricsRoutes(
-                registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget, certificateExpiry: certificateExpiry
+                registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget,
+                certificateExpiry: certificateExpiry, noticeCounts: noticeCounts
             ).routes
         responder = CollectorResponder(
             routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics,

@@ -13,6 +13,7 @@ struct MetricsRoutes: Sendable {
     let budget: IngestBudget
     /// When the server's certificate ends, seconds since 1970.
     let certificateExpiry: @Sendable () -> Double?
+    let noticeCounts: @Sendable () async throws -> NoticeCounts?
 
     var routes: [Route] { [Route(.get, "/metrics", .person(.viewer), handle: metrics)] }
 
@@ -55,6 +56,11 @@ struct MetricsRoutes: Sendable {
             ]
             add("ws1_log_bytes", labels, Double(usage.rawBytes))
             add("ws1_log_quota_bytes", labels, Double(usage.quotaBytes))
+        }
+        if let notices = try await noticeCounts() {
+            for (code, count) in notices.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                add("ws1_notices", [("code", code.rawValue)], Double(count.lasting))
+            }
         }
         if let expiry = certificateExpiry() { add("ws1_tls_certificate_expiry_timestamp_seconds", [], expiry) }
         return Response(

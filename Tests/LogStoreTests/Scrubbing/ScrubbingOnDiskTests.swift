@@ -40,7 +40,8 @@ import WireModel
 
     private func check(_ temporary: TemporaryStore) throws {
         let bytes = try WrittenLog.everyByte(temporary.directory)
-        for part in [Self.secret, "tōken", "9f86d081", "9f86", "x\\ty", "y\\\\z", "tōk"] {
+        // Digests stand there in hexadecimal digits: a shorter piece of the number is in one of them now and then.
+        for part in [Self.secret, "tōken", "9f86d081", "9f86d0", "x\\ty", "y\\\\z", "tōk"] {
             #expect(bytes.range(of: Data(part.utf8)) == nil, "\(part)")
         }
     }
