@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorStore
 
 struct SeriesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
