@@ -9,7 +9,8 @@ import WireModel
 package struct CollectorResponder: HTTPResponder {
     package typealias Context = BasicRequestContext
 
-    package let routes: [Route]
+    package var routes: [Route] { table.routes }
+    private let table: RouteTable
     private let registry: any DeviceRegistry
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
@@ -25,7 +26,7 @@ package struct CollectorResponder: HTTPResponder {
         routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, metrics: CollectorMetrics, rate: RequestRate,
         clock: @escaping @Sendable () -> Int64
     ) {
-        self.routes = routes
+        table = RouteTable(routes)
         self.metrics = metrics
         self.rate = rate
         requests = routes.map { metrics.requests(of: $0.path, $0.method) }
@@ -37,7 +38,7 @@ package struct CollectorResponder: HTTPResponder {
 
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
-        let found = find(request)
+        let found = table.find(request.method, request.uri.path)
         var response: Response
         var refusal: Problem?
         do {
@@ -45,7 +46,7 @@ package struct CollectorResponder: HTTPResponder {
         } catch let problem as Problem {
             refusal = problem
             response = problem.response
-            if problem.status == 405 { response.headers[.allow] = allowed(at: request.uri.path).joined(separator: ", ") }
+            if problem.status == 405 { response.headers[.allow] = table.allowed(at: request.uri.path).joined(separator: ", ") }
         } catch let error as StoreError {
             log(error, of: request, context)
             (refusal, response) = Self.refusal(.ofStore(error))
@@ -79,28 +80,10 @@ package struct CollectorResponder: HTTPResponder {
 
     private static func refusal(_ problem: Problem) -> (Problem?, Response) { (problem, problem.response) }
 
-    private enum Found {
-        case route(Int, parameters: [String: String])
-        /// The path is there, for other methods.
-        case otherMethod
-        case nothing
-    }
-
-    private func find(_ request: Request) -> Found {
-        let segments = Self.segments(of: request.uri.path)
-        var found = Found.nothing
-        for (number, route) in routes.enumerated() {
-            guard let parameters = route.match(segments) else { continue }
-            if route.method == request.method { return .route(number, parameters: parameters) }
-            found = .otherMethod
-        }
-        return found
-    }
-
-    private func answer(_ request: Request, _ found: Found) async throws -> Response {
+    private func answer(_ request: Request, _ found: RouteTable.Found) async throws -> Response {
         guard case .route(let number, let parameters) = found else {
             if case .otherMethod = found {
-                throw Problem.methodNotAllowed(request.method.rawValue, allowed: allowed(at: request.uri.path))
+                throw Problem.methodNotAllowed(request.method.rawValue, allowed: table.allowed(at: request.uri.path))
             }
             throw Problem.notFound("This collector has no such route.")
         }
@@ -111,15 +94,6 @@ package struct CollectorResponder: HTTPResponder {
             throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
         }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
-    }
-
-    private func allowed(at path: String) -> [String] {
-        let segments = Self.segments(of: path)
-        return routes.filter { $0.match(segments) != nil }.map(\.method.rawValue)
-    }
-
-    private static func segments(of path: String) -> [Substring] {
-        path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 }
     }
 
     private func authenticate(_ request: Request, for access: Route.Access) async throws -> Exchange.Sender {

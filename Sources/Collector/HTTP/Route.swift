@@ -30,6 +30,8 @@ package struct Route: Sendable {
         segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 }
     }
 
+    var hasParameters: Bool { segments.contains { $0.hasPrefix("{") } }
+
     /// Values of the parameters where `path` is this route's; `nil` where it is not.
     func match(_ path: [Substring]) -> [String: String]? {
         guard path.count == segments.count else { return nil }

@@ -1,12 +1,12 @@
 import CollectorStore
 import CoreMetrics
 import HTTPTypes
-import Synchronization
+import Metrics
 import WireModel
 
 /// What the collector counts of itself, through swift-metrics. Every name is in `families`, which `/metrics` and the README are made of.
 ///
-/// Safe from any thread; counting costs some tens of nanoseconds.
+/// Safe from any thread. Series are made when they first count, and found again by a small key: a count is a lock, a look-up and an addition.
 package struct CollectorMetrics: Sendable {
     package static let families = [
         PrometheusFamily("ws1_collector_info", "Always 1; the label tells the version."),
@@ -49,13 +49,40 @@ package struct CollectorMetrics: Sendable {
     private let factory: any MetricsFactory
     private let compressed: Counter
     private let inflated: Counter
+    private let parts: MetricSeries<PartKey, Counter>
+    private let records: MetricSeries<RecordKey, Counter>
+    private let commitTimes: MetricSeries<StreamName, Timer>
+    private let commitRequests: MetricSeries<StreamName, Recorder>
     let connections: Meter
+
+    private struct PartKey: Hashable {
+        var stream: StreamName
+        var outcome: PartOutcome
+    }
+
+    private struct RecordKey: Hashable {
+        var stream: StreamName
+        var fate: String
+    }
 
     /// - Parameter factory: a `PrometheusRegistry`, or any other of swift-metrics.
     package init(_ factory: any MetricsFactory) {
         self.factory = factory
         compressed = Counter(label: "ws1_ingest_body_bytes", dimensions: [("form", "compressed")], factory: factory)
         inflated = Counter(label: "ws1_ingest_body_bytes", dimensions: [("form", "inflated")], factory: factory)
+        parts = MetricSeries {
+            Counter(
+                label: "ws1_ingest_parts", dimensions: [("stream", "\($0.stream)"), ("outcome", $0.outcome.metricName)], factory: factory)
+        }
+        records = MetricSeries {
+            Counter(label: "ws1_ingest_records", dimensions: [("stream", "\($0.stream)"), ("fate", $0.fate)], factory: factory)
+        }
+        commitTimes = MetricSeries {
+            Timer(label: "ws1_store_commit_duration", dimensions: [("stream", "\($0)")], factory: factory)
+        }
+        commitRequests = MetricSeries {
+            Recorder(label: "ws1_store_commit_requests", dimensions: [("stream", "\($0)")], aggregate: true, factory: factory)
+        }
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
     }
 
@@ -65,67 +92,30 @@ package struct CollectorMetrics: Sendable {
     }
 
     func answered(_ answers: [PartAnswer]) {
-        for answer in answers {
-            count("ws1_ingest_parts", [("stream", "\(answer.stream)"), ("outcome", answer.outcome.metricName)], by: 1)
-        }
+        for answer in answers { parts[PartKey(stream: answer.stream, outcome: answer.outcome)].increment() }
     }
 
-    func refused(_ code: String) { count("ws1_problems", [("code", code)], by: 1) }
+    func refused(_ code: String) { count("ws1_problems", [("code", code)]) }
 
     func requests(of route: String, _ method: HTTPRequest.Method) -> RequestMetrics { RequestMetrics(route, method, factory) }
 
-    private func count(_ label: String, _ dimensions: [(String, String)], by amount: UInt64) {
-        Counter(label: label, dimensions: dimensions, factory: factory).increment(by: Int64(clamping: amount))
-    }
-}
-
-/// What is counted of one route.
-final class RequestMetrics: Sendable {
-    private let route: String
-    private let method: HTTPRequest.Method
-    private let factory: any MetricsFactory
-    private let counters = Mutex<[Int: Counter]>([:])
-    /// Made by the first request: a route that nobody calls has no series.
-    private let timer = Mutex<Timer?>(nil)
-
-    init(_ route: String, _ method: HTTPRequest.Method, _ factory: any MetricsFactory) {
-        self.route = route
-        self.method = method
-        self.factory = factory
-    }
-
-    func answered(_ status: Int, after duration: Duration) {
-        let counter = counters.withLock { counters in
-            if let known = counters[status] { return known }
-            let made = Counter(
-                label: "ws1_http_requests", dimensions: [("code", "\(status)"), ("method", method.rawValue), ("route", route)],
-                factory: factory)
-            counters[status] = made
-            return made
-        }
-        counter.increment()
-        let timer = timer.withLock { timer in
-            if let timer { return timer }
-            let made = Timer(
-                label: "ws1_http_request_duration", dimensions: [("method", method.rawValue), ("route", route)], factory: factory)
-            timer = made
-            return made
-        }
-        timer.recordNanoseconds(duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000)
+    /// What is seldom counted.
+    private func count(_ label: String, _ dimensions: [(String, String)]) {
+        Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }
 }
 
 extension CollectorMetrics: StoreObserver {
     package func committed(_ commit: StoreCommit) {
-        let stream = [("stream", "\(commit.stream)")]
-        Timer(label: "ws1_store_commit_duration", dimensions: stream, factory: factory).recordNanoseconds(
-            commit.duration.components.seconds * 1_000_000_000 + commit.duration.components.attoseconds / 1_000_000_000)
-        Recorder(label: "ws1_store_commit_requests", dimensions: stream, aggregate: true, factory: factory).record(commit.requests)
-        if let failure = commit.failure { count("ws1_store_commit_failures", stream + [("reason", failure.rawValue)], by: 1) }
+        commitTimes[commit.stream].record(duration: commit.duration)
+        commitRequests[commit.stream].record(commit.requests)
+        if let failure = commit.failure {
+            count("ws1_store_commit_failures", [("stream", "\(commit.stream)"), ("reason", failure.rawValue)])
+        }
         let counts = commit.counts
         for (fate, number) in [
             ("stored", counts.stored), ("rejected", counts.rejected), ("dropped", counts.dropped), ("lost", counts.lost),
-        ] where number > 0 { count("ws1_ingest_records", stream + [("fate", fate)], by: number) }
+        ] where number > 0 { records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number)) }
     }
 }
 
