@@ -81,8 +81,12 @@ package final class RecordScan {
         owners = DeviceOwners(connection)
         baseline = Baseline(connection)
         let removed = Set(try baseline.removedPartitions())
-        partitions = try directory.partitions().filter { filter.streams.contains($0.stream) && !removed.contains($0) }
-            .sorted { ($1.stream, $1.day) < ($0.stream, $0.day) }
+        // A file's day is that of a receipt in it or a later one, but for a clock that was set back in between: hence a day before.
+        let firstDay = filter.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
+        partitions = try directory.partitions().filter { partition in
+            filter.streams.contains(partition.stream) && !removed.contains(partition) && firstDay.map { $0 <= partition.day } ?? true
+        }
+        .sorted { ($1.stream, $1.day) < ($0.stream, $0.day) }
     }
 
     /// The records of the next packed row that the filter admits, perhaps none; `nil` at the end.
