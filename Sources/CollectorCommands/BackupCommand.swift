@@ -26,7 +26,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await perform {
-            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
+            let logger = Logger.ofCommand
             let backup = try StoreBackup(directory: try data.directory(), output: output, clock: SystemStoreClock(), logger: logger)
             let report = try await backup.write()
             if json {

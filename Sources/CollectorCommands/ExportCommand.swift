@@ -20,8 +20,7 @@ struct ExportCommand: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: ArgumentHelp("This stream only: status, event or sample; may be repeated.", valueName: "stream"))
-    var stream: [String] = []
+    @OptionGroup var named: StreamOptions
 
     @Option(help: ArgumentHelp("This kind only, such as beacon, event or sample-system.", valueName: "kind"))
     var kind: String?
@@ -70,16 +69,7 @@ struct ExportCommand: AsyncParsableCommand {
     }
 
     private func filter() throws(CommandError) -> RecordScan.Filter {
-        var filter = RecordScan.Filter(module: module, organization: organization)
-        if !stream.isEmpty {
-            filter.streams = []
-            for name in stream {
-                guard let known = StreamName(name: name) else {
-                    throw CommandError(.usage, "--stream is \(name); expected status, event or sample.")
-                }
-                filter.streams.insert(known)
-            }
-        }
+        var filter = RecordScan.Filter(streams: try named.streams(), module: module, organization: organization)
         if let kind {
             filter.kind = RecordKindName.kind(kind)
             guard filter.kind != nil else {

@@ -38,8 +38,7 @@ struct PurgeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("What is older than so many days (14d) or weeks (2w); needed for records.", valueName: "age"))
     var olderThan: String?
 
-    @Option(help: ArgumentHelp("Records of this stream only: status, event or sample; may be repeated.", valueName: "stream"))
-    var stream: [String] = []
+    @OptionGroup var named: StreamOptions
 
     @Option(help: ArgumentHelp("Logs of this organization only.", valueName: "name"))
     var organization: String?
@@ -55,7 +54,7 @@ struct PurgeCommand: AsyncParsableCommand {
             let days = try checkedDays()
             let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
             let directory = try given.required(.data, "Name the collector's data directory.")
-            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
+            let logger = Logger.ofCommand
             if records { try await purgeRecords(directory, days: days, logger: logger) }
             if logs { try await purgeLogs(directory, days: days, quotaBytes: try given.logQuotaBytes(), logger: logger) }
         }
@@ -63,7 +62,7 @@ struct PurgeCommand: AsyncParsableCommand {
 
     private func checkedDays() throws(CommandError) -> Int {
         guard records || logs else { throw CommandError(.usage, "Say what to remove: --records or --logs.") }
-        guard stream.isEmpty || records else { throw CommandError(.usage, "--stream is of records; say --records too.") }
+        guard named.stream.isEmpty || records else { throw CommandError(.usage, "--stream is of records; say --records too.") }
         guard organization == nil && application == nil || !records else {
             throw CommandError(.usage, "Records go by whole days; --organization and --application are of logs alone.")
         }
@@ -84,15 +83,9 @@ struct PurgeCommand: AsyncParsableCommand {
     }
 
     private func purgeRecords(_ directory: String, days: Int, logger: Logger) async throws {
-        var streams: Set<StreamName> = []
-        for name in stream {
-            guard let known = StreamName(name: name) else {
-                throw CommandError(.usage, "--stream is \(name); expected status, event or sample.")
-            }
-            streams.insert(known)
-        }
+        let streams = try named.streams()
         let purge = try RecordPurge(directory: directory, clock: SystemStoreClock(), logger: logger)
-        let files = try await purge.files(olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
+        let files = try await purge.files(olderThanDays: days, streams: streams)
         guard !files.isEmpty else { return print("No whole day of records is older than \(days) days.") }
         for stream in StreamName.allCases {
             let found = files.filter { $0.partition.stream == stream }

@@ -27,7 +27,7 @@ struct TokenCommand: AsyncParsableCommand {
             throw CommandError(
                 .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
         }
-        let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
+        let logger = Logger.ofCommand
         let (registry, _) = try CollectorRegistry.open(
             directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive)
         let result: Result<Value, any Error>

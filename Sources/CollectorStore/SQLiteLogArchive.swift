@@ -65,7 +65,7 @@ package final class SQLiteLogArchive: LogArchive {
         case .already(let standing): return standing
         case .take(let chunk): expected = chunk
         }
-        if let free = files.freeBytes, free < configuration.leastFreeBytes {
+        if let free = files.directory.disk?.freeBytes, free < configuration.leastFreeBytes {
             throw .store(
                 StoreError(
                     .diskFull,

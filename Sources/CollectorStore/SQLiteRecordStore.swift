@@ -158,13 +158,12 @@ package final class SQLiteRecordStore: RecordStore {
         let partitions = (try? directory.partitions()) ?? []
         for stream in StreamName.allCases {
             guard let pipeline = writers[stream]?.pipeline else { continue }
-            let files = partitions.filter { $0.stream == stream }.map { directory.path(of: $0) }
+            let files = partitions.filter { $0.stream == stream }
             streams.append(
                 StoreFigures.Stream(
                     stream: stream, files: files.count,
-                    fileBytes: files.reduce(0) { sum, file in
-                        sum + ["", "-wal"].reduce(0) { $0 + UInt64(clamping: DataDirectory.size(of: file + $1) ?? 0) }
-                    }, pipelineBytes: pipeline.bytes, pipelineLimitBytes: pipeline.limits.bytes))
+                    fileBytes: files.reduce(0) { $0 + UInt64(clamping: directory.bytes(of: $1)) }, pipelineBytes: pipeline.bytes,
+                    pipelineLimitBytes: pipeline.limits.bytes))
         }
         return StoreFigures(streams: streams, disk: directory.disk)
     }

@@ -87,6 +87,11 @@ struct JSONLinesLogHandler: LogHandler {
     }
 }
 
+extension Logger {
+    /// Of a command that does one thing and ends: warnings and errors.
+    static var ofCommand: Logger { Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) } }
+}
+
 enum SystemClock {
     /// Microseconds since 1970.
     static func microseconds() -> Int64 {

@@ -72,11 +72,7 @@ package struct StoreBackup: Sendable {
     private func head(at time: Int64) throws(StoreError) -> BackupManifest.Head {
         guard let connection = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
         func id(_ name: String) throws(StoreError) -> String {
-            try StoreError.mapping { () throws(SQLiteError) in
-                let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
-                try statement.bind(name)
-                return try statement.step() ? CollectorID(statement.data(0))?.description ?? "" : ""
-            }
+            CollectorID(try CollectorDatabase.meta(name, connection))?.description ?? ""
         }
         return BackupManifest.Head(
             format: BackupManifest.format, collector: try id("collector_id"), incarnation: try id("incarnation_id"), at: time)

@@ -195,6 +195,15 @@ enum CollectorDatabase {
                 + "collector.sqlite back from a backup, or name another data directory; a new one would not know whose records these are.")
     }
 
+    /// One of the collector's own values, such as its ids; empty where it is not there.
+    static func meta(_ name: String, _ connection: Connection) throws(StoreError) -> Data {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
+            try statement.bind(name)
+            return try statement.step() ? statement.data(0) : Data()
+        }
+    }
+
     /// Opens beside a running collector; `nil` where there is no such file yet.
     static func openReading(_ directory: DataDirectory) throws(StoreError) -> Connection? {
         guard DataDirectory.exists(directory.databasePath) else { return nil }

@@ -67,21 +67,6 @@ package struct NewCommand: Equatable, Sendable {
     }
 }
 
-extension WireCommand.OneOf_Action {
-    /// Its name, as people say it.
-    package var kind: String {
-        switch self {
-        case .requestLogs: "request-logs"
-        case .cancel: "cancel"
-        case .sendBeacon: "send-beacon"
-        case .queryDeviceInformation: "query-device-information"
-        case .reloadProfile: "reload-profile"
-        case .changeLogLevel: "change-log-level"
-        case .wipe: "wipe"
-        }
-    }
-}
-
 package enum IssueError: Error, Equatable, Sendable {
     case unknownDevice
     /// The device has left or was revoked: nothing reaches it.

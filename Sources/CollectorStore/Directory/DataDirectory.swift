@@ -77,7 +77,7 @@ struct DataDirectory: Sendable {
     /// `nil` where the system does not say.
     var disk: StoreFigures.Disk? {
         var figures = statvfs()
-        guard statvfs(recordsPath, &figures) == 0 else { return nil }
+        guard statvfs(path, &figures) == 0 else { return nil }
         let block = UInt64(figures.f_frsize)
         return StoreFigures.Disk(freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
     }

@@ -29,21 +29,13 @@ package final class CollectorRegistry: Sendable {
         let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
         let created = try StoreError.mapping { () throws(SQLiteError) in try FirstStart.create(in: connection, at: clock.now()) }
-        guard let collector = CollectorID(try meta("collector_id", connection)),
-            let incarnation = IncarnationID(try meta("incarnation_id", connection))
+        guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
+            let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
         else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }
         let commands = OpenCommands()
         try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
         let database = RegistryDatabase(connection: connection, commands: commands, clock: clock, logger: logger)
         return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, lock: lock), created)
-    }
-
-    private static func meta(_ name: String, _ connection: Connection) throws(StoreError) -> Data {
-        try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
-            try statement.bind(name)
-            return try statement.step() ? statement.data(0) : Data()
-        }
     }
 
     private init(collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, lock: DirectoryLock?) {

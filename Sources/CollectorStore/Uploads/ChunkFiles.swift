@@ -9,13 +9,6 @@ struct ChunkFiles: Sendable {
     func path(_ chunk: ChunkPath) -> String { "\(directory.chunksPath)/\(chunk.text)" }
     func path(_ text: String) -> String { "\(directory.chunksPath)/\(text)" }
 
-    /// Bytes an ordinary user may still write; `nil` where the system does not say.
-    var freeBytes: UInt64? {
-        var figures = statvfs()
-        guard statvfs(directory.path, &figures) == 0 else { return nil }
-        return UInt64(figures.f_bavail) * UInt64(figures.f_frsize)
-    }
-
     /// Writes the bytes beside their place, synced; `publish` gives them their name.
     /// - Returns: the path of what was written.
     func write(_ bytes: Data, for chunk: ChunkPath) throws(StoreError) -> String {

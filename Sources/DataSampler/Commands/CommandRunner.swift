@@ -269,15 +269,6 @@ actor CommandRunner {
 
     /// What a command asks for, in kebab-case.
     static func name(_ entry: CommandLedgerStateMachine.Entry) -> String {
-        switch (try? WireCommand.decode(entry.command))?.action {
-        case .requestLogs: "request-logs"
-        case .cancel: "cancel"
-        case .sendBeacon: "send-beacon"
-        case .queryDeviceInformation: "query-device-information"
-        case .reloadProfile: "reload-profile"
-        case .changeLogLevel: "change-log-level"
-        case .wipe: "wipe"
-        case nil: "unknown"
-        }
+        (try? WireCommand.decode(entry.command))?.action?.kind ?? "unknown"
     }
 }

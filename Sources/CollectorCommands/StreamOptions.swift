@@ -1,0 +1,20 @@
+import ArgumentParser
+import WireModel
+
+/// Which streams a command is about.
+struct StreamOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Records of this stream only: status, event or sample; may be repeated.", valueName: "stream"))
+    var stream: [String] = []
+
+    /// All of them where none is named.
+    func streams() throws(CommandError) -> Set<StreamName> {
+        var streams: Set<StreamName> = []
+        for name in stream {
+            guard let known = StreamName(name: name) else {
+                throw CommandError(.usage, "--stream is \(name); expected status, event or sample.")
+            }
+            streams.insert(known)
+        }
+        return streams.isEmpty ? Set(StreamName.allCases) : streams
+    }
+}
