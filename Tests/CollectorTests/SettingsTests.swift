@@ -37,6 +37,20 @@ struct SettingsTests {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
+    /// `validate` prints them all; only what may hold a secret is not shown as it is.
+    @Test func everySettingIsShownAsItWouldBeUsed() throws {
+        let file = try ConfigurationFile(
+            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n", path: "c.yaml")
+        let settings = try Settings(flags: [:], environment: [:], file: file)
+        let unset: Set<Setting> = [.tlsCertificate, .tlsKey, .clientCA, .retentionStatusBytes, .retentionEventBytes]
+        for setting in Setting.allCases { #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)") }
+        #expect(settings.shown(.retentionSampleBytes) == "7000000000" && settings.shown(.logQuotaBytes) == "200000000")
+        #expect(settings.shown(.noticeWebhook) == "at hooks.example")
+        let other = try ConfigurationFile(
+            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n", path: "c.yaml")
+        #expect(try Settings(flags: [:], environment: [:], file: other).changes(from: settings) == [.noticeWebhook])
+    }
+
     @Test(arguments: Setting.allCases)
     func everySettingIsReadFromItsVariable(setting: Setting) {
         let given = GivenSettings(flags: [:], environment: [setting.environmentName: "value"], file: nil)

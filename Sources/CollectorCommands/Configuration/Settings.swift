@@ -112,28 +112,33 @@ struct Settings: Equatable, Sendable {
         Setting.allCases.filter { self[$0] != former[$0] }
     }
 
-    private subscript(_ setting: Setting) -> AnyHashable {
+    /// A value as it may be shown; `nil` where there is none.
+    func shown(_ setting: Setting) -> String? {
+        setting == .noticeWebhook ? noticeWebhook.map { "at \($0.host)" } : self[setting]
+    }
+
+    private subscript(_ setting: Setting) -> String? {
         switch setting {
         case .data: data
         case .listen: "\(listen)"
         case .tlsCertificate: tls?.certificate
         case .tlsKey: tls?.key
         case .clientCA: tls?.clientCA
-        case .allowPlaintext: allowPlaintext
-        case .logLevel: logLevel
-        case .maximumBodyBytes: maximumBodyBytes
-        case .maximumInflatedBytes: maximumInflatedBytes
-        case .maximumConnections: maximumConnections
-        case .deviceRequestsPerSecond: deviceRequestsPerSecond
-        case .logQuotaBytes: logQuotaBytes
-        case .retentionStatusDays: retention.status.days
-        case .retentionEventDays: retention.event.days
-        case .retentionSampleDays: retention.sample.days
-        case .retentionStatusBytes: retention.status.bytes
-        case .retentionEventBytes: retention.event.bytes
-        case .retentionSampleBytes: retention.sample.bytes
-        case .diskNoticeBytes: diskNoticeBytes
-        case .noticeWebhook: noticeWebhook?.url
+        case .allowPlaintext: "\(allowPlaintext)"
+        case .logLevel: "\(logLevel)"
+        case .maximumBodyBytes: "\(maximumBodyBytes)"
+        case .maximumInflatedBytes: "\(maximumInflatedBytes)"
+        case .maximumConnections: "\(maximumConnections)"
+        case .deviceRequestsPerSecond: "\(deviceRequestsPerSecond)"
+        case .logQuotaBytes: "\(logQuotaBytes)"
+        case .retentionStatusDays: "\(retention.status.days)"
+        case .retentionEventDays: "\(retention.event.days)"
+        case .retentionSampleDays: "\(retention.sample.days)"
+        case .retentionStatusBytes: retention.status.bytes.map { "\($0)" }
+        case .retentionEventBytes: retention.event.bytes.map { "\($0)" }
+        case .retentionSampleBytes: retention.sample.bytes.map { "\($0)" }
+        case .diskNoticeBytes: "\(diskNoticeBytes)"
+        case .noticeWebhook: noticeWebhook?.url.absoluteString
         }
     }
 }
