@@ -1,4 +1,4 @@
 import AgentCommands
 
 MemoryFootprint.prepare()
-await AgentCommand.runAndExit()
+AgentCommand.runAndExit()

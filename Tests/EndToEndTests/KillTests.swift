@@ -16,6 +16,20 @@ struct KillTests {
         let entries = Mutex(Entries())
     }
 
+    @Test func anAgentToldToStopWhileItStartsEndsInOrder() async throws {
+        var dice = SeededGenerator.announced(for: "KillTests")
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            for round in 1...20 {
+                try deployment.startAgent()
+                try await deployment.until("the agent has begun") { FileManager.default.fileExists(atPath: deployment.agentData) }
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...50, using: &dice)))
+                do { try await deployment.stopAgent() } catch { Issue.record("round \(round): \(error)") }
+                try FileManager.default.removeItem(atPath: deployment.agentData)
+            }
+        }
+    }
+
     @Test func whatWasAcknowledgedIsStoredExactlyOnceThroughFortyKills() async throws {
         var dice = SeededGenerator.announced(for: "KillTests")
         try await Deployment.run { deployment in

@@ -56,7 +56,8 @@ struct SoakTests {
                 ledger.entries.withLock { $0.stop = true }
                 try await producers.value
                 try await deployment.waitUntilSent(within: .seconds(420))
-                // The proxy goes with the next line; what is left goes past it.
+                // The proxy goes with the next line; what is left goes past it. An agent that has only just been started has no first line yet.
+                try await deployment.waitUntilAgentAnswers()
                 try await deployment.stopAgent()
             }
             try deployment.startAgent()

@@ -24,9 +24,17 @@ package struct AgentCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// Parses the arguments, runs the command, and ends the process with its exit code.
-    package static func runAndExit() async -> Never {
+    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main thread.
+    ///
+    /// The command runs in a task and the main thread only waits, because an asynchronous `main` ends in `dispatch_main`, which waits in
+    /// `sigsuspend` with no signal blocked: one that ``StopSignals`` holds back would end the process there.
+    package static func runAndExit() -> Never {
         StopSignals.holdBack()
+        Task.detached { await runParsed() }
+        while true { pause() }
+    }
+
+    private static func runParsed() async -> Never {
         do {
             var command = try parseAsRoot()
             if !(command is RunCommand) { StopSignals.letThrough() }
