@@ -22,10 +22,11 @@ struct KillTests {
             try await deployment.startCollector()
             for round in 1...20 {
                 try deployment.startAgent()
-                try await deployment.until("the agent has begun") { FileManager.default.fileExists(atPath: deployment.agentData) }
+                let agent = try #require(deployment.agent)
+                try await deployment.until("the agent has begun", within: .seconds(20)) { agent.blocks(signal: SIGTERM) }
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...50, using: &dice)))
                 do { try await deployment.stopAgent() } catch { Issue.record("round \(round): \(error)") }
-                try FileManager.default.removeItem(atPath: deployment.agentData)
+                try? FileManager.default.removeItem(atPath: deployment.agentData)
             }
         }
     }

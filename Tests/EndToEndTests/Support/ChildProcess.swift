@@ -56,6 +56,15 @@ final class ChildProcess: Sendable {
         ending.withLock { if $0 == nil { kill(processID, signal) } }
     }
 
+    /// Whether its first thread holds this signal back at this instant.
+    func blocks(signal: Int32) -> Bool {
+        guard let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
+            let mask = UInt64(line.dropFirst("SigBlk:".count).trimmingCharacters(in: .whitespaces), radix: 16)
+        else { return false }
+        return mask & (1 << UInt64(signal - 1)) != 0
+    }
+
     /// How it ended, or `nil` if it still runs after `limit`.
     func ending(within limit: Duration) async -> Ending? {
         await BlockingCall.run { [self] in
