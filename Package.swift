@@ -23,6 +23,8 @@ let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", packa
 let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let nioCertificateReloading: Target.Dependency = .product(name: "NIOCertificateReloading", package: "swift-nio-extras")
+let swiftASN1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
@@ -65,6 +67,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.34.1"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: []),
@@ -115,8 +118,8 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
-                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, crypto, logging, metrics,
-                metricsConvenience,
+                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, swiftASN1, crypto,
+                cryptoExtras, logging, metrics, metricsConvenience,
             ]),
         // Beside the collector, not in it: only the command brings the two together.
         target("FleetSimulator", ["WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
@@ -154,8 +157,8 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector", "ws1log", "Gzip",
-                swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioSSL, httpTypes, asyncHTTPClient, argumentParser, yams,
-                crypto, logging, metrics,
+                swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioHTTP1, nioSSL, httpTypes, asyncHTTPClient, argumentParser,
+                yams, crypto, logging, metrics,
             ]),
         tests("FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         .testTarget(

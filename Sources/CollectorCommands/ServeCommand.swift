@@ -29,6 +29,7 @@ struct ServeCommand: AsyncParsableCommand {
             let settings = try options.settings()
             let logLevel = SharedLogLevel(settings.logLevel)
             let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
+            let certificates = try settings.deviceCertificates.certificates()
             let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
@@ -44,7 +45,8 @@ struct ServeCommand: AsyncParsableCommand {
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let server = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
-                settings: Self.fitting(settings.server, logger: logger), telemetry: telemetry, certificateExpiry: { tls?.expiry },
+                settings: Self.fitting(settings.server, logger: logger), certificates: certificates, telemetry: telemetry,
+                certificateExpiry: { tls?.expiry },
                 noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
             let running = RunningSettings(

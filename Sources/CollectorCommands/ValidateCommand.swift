@@ -17,11 +17,13 @@ struct ValidateCommand: AsyncParsableCommand {
         try await perform {
             let settings = try options.settings()
             _ = try settings.tls?.configuration()
+            let authority = try settings.deviceCertificates.certificates().authority
             let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
             for setting in Setting.allCases {
                 print(
                     setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(setting) ?? "-"))
             }
+            if let authority { print("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
             print("The configuration is valid.")
         }
     }

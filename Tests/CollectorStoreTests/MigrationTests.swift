@@ -166,6 +166,22 @@ import WireModel
         #expect(try directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
     }
 
+    @Test func aFileOfVersion4GetsAPlaceForCertificates() async throws {
+        let directory = try TemporaryDirectory()
+        let (first, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let device = try await first.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        await first.close()
+        let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readWrite))
+        try connection.execute("DROP TABLE device_certificate")
+        try connection.setUserVersion(4)
+        try connection.close()
+        let registry = try open(directory)
+        let certificate = DeviceCertificate(fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: 2)
+        try await registry.keepCertificate(certificate, device: device, reason: "enrollment")
+        #expect(try await registry.device(device, organization: nil)?.certificates == [certificate])
+        await registry.close()
+    }
+
     @Test func aNewFileHasTheSchemaOfAMigratedOne() async throws {
         func schema(_ directory: TemporaryDirectory) throws -> [String] {
             let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))

@@ -30,7 +30,10 @@ struct PackagingTests {
         #expect(
             settings.changes(from: plain).map(\.rawValue).allSatisfy { name in
                 // These have no default to show.
-                let unset = ["data", "tls-certificate", "tls-key", "client-ca", "notice-webhook"]
+                let unset = [
+                    "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate", "device-ca-key",
+                    "notice-webhook",
+                ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")
     }

@@ -42,7 +42,9 @@ struct SettingsTests {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n", path: "c.yaml")
         let settings = try Settings(flags: [:], environment: [:], file: file)
-        let unset: Set<Setting> = [.tlsCertificate, .tlsKey, .clientCA, .retentionStatusBytes, .retentionEventBytes]
+        let unset: Set<Setting> = [
+            .tlsCertificate, .tlsKey, .clientCA, .deviceCACertificate, .deviceCAKey, .retentionStatusBytes, .retentionEventBytes,
+        ]
         for setting in Setting.allCases { #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)") }
         #expect(settings.shown(.retentionSampleBytes) == "7000000000" && settings.shown(.logQuotaBytes) == "200000000")
         #expect(settings.shown(.noticeWebhook) == "at hooks.example")
@@ -76,6 +78,10 @@ struct SettingsTests {
     @Test(arguments: [
         ([Setting.listen: "0.0.0.0:1"], "--allow-plaintext"), ([.listen: "nowhere"], "nowhere"), ([.listen: "1.2.3.4:99999"], "99999"),
         ([.tlsCertificate: "a"], "--tls-key"), ([.tlsKey: "a"], "--tls-certificate"), ([.clientCA: "a"], "--client-ca"),
+        ([.deviceCertificates: "required"], "--device-ca-certificate"), ([.deviceCertificates: "perhaps"], "perhaps"),
+        ([.deviceCACertificate: "a"], "--device-ca-key"), ([.deviceCAKey: "a"], "--device-ca-certificate"),
+        ([.deviceCACertificate: "a", .deviceCAKey: "b"], "--tls-certificate"),
+        ([.deviceCertificateDays: "1096"], "device-certificate-days"),
         ([.logLevel: "loud"], "loud"), ([.maximumBodyBytes: "1"], "maximum-body-bytes"), ([.allowPlaintext: "perhaps"], "perhaps"),
         ([.retentionSampleDays: "0"], "retention-sample-days"), ([.retentionEventBytes: "12"], "retention-event-bytes"),
     ])

@@ -10,39 +10,6 @@ import Testing
 
 @Suite("TLS")
 struct TLSFilesTests {
-    /// Files that go with the value.
-    private final class Files: Sendable {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-tls-\(UUID().uuidString)")
-
-        init() throws {
-            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        }
-
-        deinit { try? FileManager.default.removeItem(at: directory) }
-
-        func write(_ name: String, _ text: String) throws -> String {
-            let file = directory.appendingPathComponent(name)
-            try Data(text.utf8).write(to: file)
-            return file.path
-        }
-
-        func server(requiringClients: Bool) throws -> TLSFiles {
-            TLSFiles(
-                certificate: try write("server.pem", TestCertificates.server), key: try write("server.key", TestCertificates.serverKey),
-                clientCA: requiringClients ? try write("authority.pem", TestCertificates.authority) : nil)
-        }
-    }
-
-    private static func trust(_ authority: String, as certificate: (pem: String, key: String)? = nil) throws -> TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
-        if let certificate {
-            configuration.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(certificate.pem.utf8)).map { .certificate($0) }
-            configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(certificate.key.utf8), format: .pem))
-        }
-        return configuration
-    }
-
     /// Whether each client got an answer.
     private static func served(by files: TLSFiles, _ clients: [TLSConfiguration]) async throws -> [Bool] {
         try await Harness().server.application(tls: try files.configuration()).test(.live) { server in
@@ -64,37 +31,37 @@ struct TLSFilesTests {
     }
 
     @Test func theCertificateGivenIsServedFromVersion12On() async throws {
-        let files = try Files()
-        var old = try Self.trust(TestCertificates.authority)
+        let files = try ServerFiles()
+        var old = try TestCertificates.trust(TestCertificates.authority)
         old.minimumTLSVersion = .tlsv1
         old.maximumTLSVersion = .tlsv11
-        var version12 = try Self.trust(TestCertificates.authority)
+        var version12 = try TestCertificates.trust(TestCertificates.authority)
         version12.maximumTLSVersion = .tlsv12
         let clients = [
-            try Self.trust(TestCertificates.authority), version12, old, try Self.trust(TestCertificates.stranger),
+            try TestCertificates.trust(TestCertificates.authority), version12, old, try TestCertificates.trust(TestCertificates.stranger),
         ]
         #expect(try await Self.served(by: try files.server(requiringClients: false), clients) == [true, true, false, false])
     }
 
     @Test func withClientAuthoritiesOnlyTheirClientsAreServed() async throws {
-        let files = try Files()
+        let files = try ServerFiles()
         let clients = [
-            try Self.trust(TestCertificates.authority, as: (TestCertificates.client, TestCertificates.clientKey)),
-            try Self.trust(TestCertificates.authority),
-            try Self.trust(TestCertificates.authority, as: (TestCertificates.stranger, TestCertificates.strangerKey)),
+            try TestCertificates.trust(TestCertificates.authority, as: (TestCertificates.client, TestCertificates.clientKey)),
+            try TestCertificates.trust(TestCertificates.authority),
+            try TestCertificates.trust(TestCertificates.authority, as: (TestCertificates.stranger, TestCertificates.strangerKey)),
         ]
         #expect(try await Self.served(by: try files.server(requiringClients: true), clients) == [true, false, false])
     }
 
     /// Connections that are made after it get the new pair; a pair that does not fit changes nothing.
     @Test func aCertificateThatIsReplacedIsServedWithoutARestart() async throws {
-        let files = try Files()
+        let files = try ServerFiles()
         let pair = try files.server(requiringClients: false)
         let tls = try ServerTLS(pair, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        var other = try Self.trust(TestCertificates.stranger)
+        var other = try TestCertificates.trust(TestCertificates.stranger)
         // The other certificate is nobody's host.
         other.certificateVerification = .noHostnameVerification
-        let clients = [try Self.trust(TestCertificates.authority), other]
+        let clients = [try TestCertificates.trust(TestCertificates.authority), other]
         try await Harness { $0.servesTLS = true }.server.application(tls: tls.configuration).test(.live) { server in
             let port = try #require(server.port)
             #expect(try await Self.served(at: port, clients) == [true, false])
@@ -120,7 +87,7 @@ struct TLSFilesTests {
     }
 
     @Test func aKeyOfAnotherCertificateIsRefusedBeforeServing() throws {
-        let files = try Files()
+        let files = try ServerFiles()
         var mixed = try files.server(requiringClients: false)
         mixed.key = try files.write("client.key", TestCertificates.clientKey)
         #expect(throws: CollectorError.self) { _ = try mixed.configuration() }

@@ -25,6 +25,8 @@ struct DeviceView: Encodable {
     var predecessor: String?
     /// Devices that may be this one enrolled again; only in the view of one device.
     var possibleSuccessors: [String]?
+    /// Client certificates it may come with, in the order of their issue; only in the view of one device.
+    var certificates: [DeviceCertificateView]?
     var operatingSystem: JSONValue?
     var beacon: JSONValue?
     var identity: JSONValue?
@@ -47,6 +49,7 @@ struct DeviceView: Encodable {
         profileRevision = device.profileRevision
         predecessor = device.predecessor?.description
         possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
+        certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)
         beacon = try device.beacon.map(MessageView.json)
         identity = try device.identity.map(MessageView.json)

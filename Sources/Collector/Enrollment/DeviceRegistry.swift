@@ -17,6 +17,10 @@ package protocol DeviceRegistry: Sendable {
 
     /// A new credential; the former one stays good until the new one is first used.
     func rotateCredential(device: DeviceID) async throws(StoreError) -> String
+    /// A certificate that was issued to the device is its own from now on. - Parameter reason: for the audit trail.
+    func keepCertificate(_ certificate: DeviceCertificate, device: DeviceID, reason: String) async throws(StoreError)
+    /// The device has come with a certificate for the first time: those issued before it are refused from now on.
+    func noteCertificateUse(_ fingerprint: Data, device: DeviceID) async throws(StoreError)
     func unenroll(device: DeviceID) async throws(StoreError)
 
     /// Notes what a device's newest records say of it. Derived data: losing it loses nothing.

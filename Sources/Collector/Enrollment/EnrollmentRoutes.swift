@@ -11,6 +11,7 @@ struct EnrollmentRoutes: Sendable {
     static let machineHashBytes = 256
 
     let registry: any DeviceRegistry
+    let certificates: DeviceCertificates
     let reader: BodyReader
     let logger: Logger
 
@@ -36,6 +37,7 @@ struct EnrollmentRoutes: Sendable {
                 throw Problem.malformed(
                     "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes).")
             }
+            let signing = try signingRequest(request.certificateSigningRequest)
             let result: EnrollResult
             do throws(EnrollError) { result = try await registry.enroll(token: token, request: request) } catch {
                 throw Problem.ofEnrollment(error)
@@ -45,7 +47,10 @@ struct EnrollmentRoutes: Sendable {
                 metadata: [
                     "device.id": "\(result.deviceID)", "organization": "\(result.organization)", "device.kept": "\(result.deviceKept)",
                 ])
-            return answer(result, now: exchange.now).response()
+            var answer = answer(result, now: exchange.now)
+            answer.certificate = try await certificate(
+                for: signing, device: result.deviceID, organization: result.organization, reason: "enrollment", now: exchange.now)
+            return answer.response()
         }
     }
 
@@ -64,9 +69,43 @@ struct EnrollmentRoutes: Sendable {
     }
 
     private func rotate(_ exchange: Exchange) async throws -> Response {
+        // A device that wants nothing but a credential sends no body.
+        guard exchange.request.headers[.contentType] != nil else { return try await rotate(exchange, signing: nil) }
+        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
+            let request = try decode(WireRotateRequest.self, body)
+            return try await rotate(exchange, signing: try signingRequest(request.certificateSigningRequest))
+        }
+    }
+
+    private func rotate(_ exchange: Exchange, signing: SigningRequest?) async throws -> Response {
+        let device = try exchange.device
         var answer = WireRotateAnswer()
-        answer.credential = try await registry.rotateCredential(device: exchange.device.id)
+        answer.credential = try await registry.rotateCredential(device: device.id)
+        answer.certificate = try await certificate(
+            for: signing, device: device.id, organization: device.organization, reason: "renewal", now: exchange.now)
         return answer.response()
+    }
+
+    /// - Parameter der: empty: none is wanted.
+    /// - Returns: `nil` where none is wanted, or none is issued here.
+    private func signingRequest(_ der: Data) throws -> SigningRequest? {
+        guard certificates.authority != nil, !der.isEmpty else { return nil }
+        return try SigningRequest(der: der)
+    }
+
+    /// - Returns: the chain for the device; empty where none is wanted or can be had.
+    private func certificate(
+        for request: SigningRequest?, device: DeviceID, organization: String, reason: String, now: Int64
+    ) async throws -> Data {
+        guard let request, let authority = certificates.authority else { return Data() }
+        guard let issued = try authority.issue(request, to: device, of: organization, at: now) else {
+            logger.error("no certificate issued: the authority of devices' certificates has expired", metadata: ["device.id": "\(device)"])
+            return Data()
+        }
+        try await registry.keepCertificate(issued.record, device: device, reason: reason)
+        logger.info(
+            "certificate issued", metadata: ["device.id": "\(device)", "certificate.serial": "\(issued.record.serial.hexadecimal)"])
+        return issued.chain
     }
 
     private func unenroll(_ exchange: Exchange) async throws -> Response {

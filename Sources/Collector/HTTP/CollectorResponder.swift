@@ -7,11 +7,12 @@ import WireModel
 
 /// Finds the route, checks who asks before anything of the body is read, and turns every error into a problem.
 package struct CollectorResponder: HTTPResponder {
-    package typealias Context = BasicRequestContext
+    package typealias Context = CollectorRequestContext
 
     package var routes: [Route] { table.routes }
     private let table: RouteTable
     private let registry: any DeviceRegistry
+    private let certificates: DeviceCertificates
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let rate: RequestRate
@@ -23,9 +24,10 @@ package struct CollectorResponder: HTTPResponder {
     private let finish = AnswerFinish()
 
     init(
-        routes: [Route], registry: any DeviceRegistry, identity: CollectorIdentity, metrics: CollectorMetrics, rate: RequestRate,
-        clock: @escaping @Sendable () -> Int64
+        routes: [Route], registry: any DeviceRegistry, certificates: DeviceCertificates, identity: CollectorIdentity,
+        metrics: CollectorMetrics, rate: RequestRate, clock: @escaping @Sendable () -> Int64
     ) {
+        self.certificates = certificates
         table = RouteTable(routes)
         self.metrics = metrics
         self.rate = rate
@@ -42,7 +44,7 @@ package struct CollectorResponder: HTTPResponder {
         var response: Response
         var refusal: Problem?
         do {
-            response = try await finish.finish(try await answer(request, found), to: request)
+            response = try await finish.finish(try await answer(request, found, context), to: request)
         } catch let problem as Problem {
             refusal = problem
             response = problem.response
@@ -80,7 +82,7 @@ package struct CollectorResponder: HTTPResponder {
 
     private static func refusal(_ problem: Problem) -> (Problem?, Response) { (problem, problem.response) }
 
-    private func answer(_ request: Request, _ found: RouteTable.Found) async throws -> Response {
+    private func answer(_ request: Request, _ found: RouteTable.Found, _ context: Context) async throws -> Response {
         guard case .route(let number, let parameters) = found else {
             if case .otherMethod = found {
                 throw Problem.methodNotAllowed(request.method.rawValue, allowed: table.allowed(at: request.uri.path))
@@ -90,8 +92,11 @@ package struct CollectorResponder: HTTPResponder {
         let route = routes[number]
         let now = clock()
         let sender = try await authenticate(request, for: route.access)
-        if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
-            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+        if case .device(let device) = sender {
+            if let wait = rate.admit(device.id, at: now) {
+                throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+            }
+            try await checkCertificate(of: device, context, at: now)
         }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
     }
@@ -117,6 +122,23 @@ package struct CollectorResponder: HTTPResponder {
                 throw Problem.forbidden("This needs the role \(least); the token has the role \(person.role).")
             }
             return .person(person)
+        }
+    }
+
+    /// What the device showed in its handshake, beside its credential.
+    private func checkCertificate(of device: DeviceRow, _ context: Context, at now: Int64) async throws {
+        let isRequired: Bool
+        switch certificates {
+        case .off: return
+        case .optional: isRequired = false
+        case .required: isRequired = true
+        }
+        let verdict = CertificateVerdict(
+            isRequired: isRequired, shown: try await context.shownCertificate(), device: device, at: now)
+        switch verdict {
+        case .admitted: break
+        case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
+        case .refused(let problem): throw problem
         }
     }
 

@@ -53,6 +53,7 @@ package struct CollectorServer: Sendable {
     package init(
         store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
         administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
+        certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(), certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         noticeCounts: @escaping @Sendable () async throws -> NoticeCounts? = { nil },
         logger: Logger,
@@ -68,7 +69,7 @@ package struct CollectorServer: Sendable {
             metrics: telemetry.metrics)
         let scans = StreamLimit(settings.fleetScans)
         let routes =
-            EnrollmentRoutes(registry: registry, reader: reader, logger: logger).routes
+            EnrollmentRoutes(registry: registry, certificates: certificates, reader: reader, logger: logger).routes
             + IngestRoutes(
                 store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader, logger: logger
             ).routes
@@ -87,10 +88,10 @@ package struct CollectorServer: Sendable {
             + HealthRoutes(store: store, registry: registry).routes
             + MetricsRoutes(
                 registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget,
-                certificateExpiry: certificateExpiry, noticeCounts: noticeCounts
+                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, noticeCounts: noticeCounts
             ).routes
         responder = CollectorResponder(
-            routes: routes, registry: registry, identity: identity, metrics: telemetry.metrics,
+            routes: routes, registry: registry, certificates: certificates, identity: identity, metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond), clock: clock)
     }
 

@@ -1,9 +1,11 @@
+import CollectorStore
 import Foundation
 import Logging
 import NIOCertificateReloading
 import NIOSSL
 import ServiceLifecycle
 import Synchronization
+import WireModel
 import X509
 
 /// The server's certificate and key as they are in their files now: looked at every minute while it runs, and at once when told to. Connections
@@ -19,7 +21,7 @@ package final class ServerTLS: Service {
 
     /// What is served, for logs and metrics.
     private final class Current: Sendable {
-        let expiry = Mutex<Double?>(nil)
+        let leaf = Mutex<WatchedCertificate?>(nil)
     }
 
     /// - Throws: `invalidConfiguration` where a file cannot be read or key and certificate do not belong together.
@@ -33,8 +35,10 @@ package final class ServerTLS: Service {
         ) {
             $0.onCertificateLoaded = { change in
                 guard let leaf = change.currentX509CertificateChain.first else { return }
-                let expiry = leaf.notValidAfter.timeIntervalSince1970
-                current.expiry.withLock { $0 = expiry }
+                let watched = WatchedCertificate(
+                    name: "tls-certificate \(files.certificate)", serial: Data(leaf.serialNumber.bytes).hexadecimal,
+                    expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
+                current.leaf.withLock { $0 = watched }
                 guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain else { return }
                 logger.notice(
                     "certificate reloaded", metadata: ["tls.certificate": "\(files.certificate)", "tls.not.after": "\(leaf.notValidAfter)"])
@@ -58,7 +62,10 @@ package final class ServerTLS: Service {
     }
 
     /// When the certificate that is served ends, seconds since 1970.
-    package var expiry: Double? { current.expiry.withLock { $0 } }
+    package var expiry: Double? { watched.map { Double($0.expires / 1_000_000) } }
+
+    /// The certificate that is served, for notices.
+    package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
 
     /// Reads both files now.
     package func reload() {

@@ -6,8 +6,11 @@ package struct TLSFiles: Equatable, Sendable {
     package var key: String
     /// With it, a client without a certificate of one of these authorities is not served.
     package var clientCA: String?
+    /// With it, a client may show a certificate of one of these authorities; one that shows none is served too.
+    package var deviceCA: String?
 
-    package init(certificate: String, key: String, clientCA: String? = nil) {
+    package init(certificate: String, key: String, clientCA: String? = nil, deviceCA: String? = nil) {
+        self.deviceCA = deviceCA
         self.certificate = certificate
         self.key = key
         self.clientCA = clientCA
@@ -19,10 +22,15 @@ package struct TLSFiles: Equatable, Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
         configuration.minimumTLSVersion = .tlsv12
-        if let clientCA {
-            let authorities = try load("--client-ca", clientCA) { try NIOSSLCertificate.fromPEMFile(clientCA) }
+        var authorities: [NIOSSLCertificate] = []
+        for (flag, file) in [("--client-ca", clientCA), ("--device-ca-certificate", deviceCA)] {
+            if let file { authorities += try load(flag, file) { try NIOSSLCertificate.fromPEMFile(file) } }
+        }
+        if !authorities.isEmpty {
             configuration.trustRoots = .certificates(authorities)
-            configuration.certificateVerification = .noHostnameVerification
+            configuration.certificateVerification = clientCA == nil ? .optionalVerification : .noHostnameVerification
+            // A browser asks its person for a certificate only where it has one of these.
+            configuration.sendCANameList = true
         }
         // Fails where key and certificate do not belong together.
         _ = try load("--tls-key", key) { try NIOSSLContext(configuration: configuration) }

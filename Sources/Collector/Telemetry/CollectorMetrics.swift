@@ -39,6 +39,8 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_log_quota_bytes", "Bytes of text that an application's logs may have."),
         PrometheusFamily("ws1_notices", "Notices that last, by code."),
         PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate ends."),
+        PrometheusFamily(
+            "ws1_device_ca_expiry_timestamp_seconds", "When the first of the authorities above devices' certificates ends."),
         PrometheusFamily("process_cpu_seconds_total", "Processor time of this process."),
         PrometheusFamily("process_resident_memory_bytes", "Resident memory of this process."),
         PrometheusFamily("process_open_fds", "Open file descriptors."),

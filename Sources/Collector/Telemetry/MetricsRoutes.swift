@@ -13,6 +13,7 @@ struct MetricsRoutes: Sendable {
     let budget: IngestBudget
     /// When the server's certificate ends, seconds since 1970.
     let certificateExpiry: @Sendable () -> Double?
+    let deviceAuthority: DeviceAuthority?
     let noticeCounts: @Sendable () async throws -> NoticeCounts?
 
     var routes: [Route] { [Route(.get, "/metrics", .person(.viewer), handle: metrics)] }
@@ -63,6 +64,7 @@ struct MetricsRoutes: Sendable {
             }
         }
         if let expiry = certificateExpiry() { add("ws1_tls_certificate_expiry_timestamp_seconds", [], expiry) }
+        if let deviceAuthority { add("ws1_device_ca_expiry_timestamp_seconds", [], Double(deviceAuthority.expires) / 1_000_000) }
         return Response(
             status: .ok, headers: [.contentType: PrometheusText.mediaType, .cacheControl: "no-store"],
             body: .init(byteBuffer: ByteBuffer(string: registry.exposition(with: samples))))

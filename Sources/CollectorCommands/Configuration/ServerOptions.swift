@@ -21,6 +21,8 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("PEM file with the authorities whose client certificates are required.", valueName: "file"))
     var clientCA: String?
 
+    @OptionGroup var deviceCertificates: DeviceCertificateOptions
+
     @Flag(help: "Listen beyond this machine without TLS; for use behind a proxy that ends TLS.")
     var allowPlaintext = false
 
@@ -64,6 +66,7 @@ struct ServerOptions: ParsableArguments {
         flags[.tlsCertificate] = tlsCertificate
         flags[.tlsKey] = tlsKey
         flags[.clientCA] = clientCA
+        flags.merge(deviceCertificates.flags) { $1 }
         if allowPlaintext { flags[.allowPlaintext] = "true" }
         flags[.logLevel] = logLevel
         flags[.maximumBodyBytes] = maximumBodyBytes

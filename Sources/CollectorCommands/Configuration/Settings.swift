@@ -10,6 +10,7 @@ struct Settings: Equatable, Sendable {
     var data: String
     var listen: ListenAddress
     var tls: TLSFiles?
+    var deviceCertificates: DeviceCertificateSettings
     var allowPlaintext: Bool
     var logLevel: Logger.Level
     var maximumBodyBytes: Int
@@ -56,6 +57,8 @@ struct Settings: Equatable, Sendable {
         case (nil, _): throw given.invalid(.tlsKey, "is given without --tls-certificate. Give both")
         case (_, nil): throw given.invalid(.tlsCertificate, "is given without --tls-key. Give both")
         }
+        deviceCertificates = try DeviceCertificateSettings(given, servesTLS: tls != nil)
+        if deviceCertificates.mode != .off { tls?.deviceCA = deviceCertificates.authority?.certificate }
         guard tls != nil || allowPlaintext || listen.isLoopback else {
             throw CommandError(
                 .usage,
@@ -124,6 +127,10 @@ struct Settings: Equatable, Sendable {
         case .tlsCertificate: tls?.certificate
         case .tlsKey: tls?.key
         case .clientCA: tls?.clientCA
+        case .deviceCertificates: deviceCertificates.mode.rawValue
+        case .deviceCACertificate: deviceCertificates.authority?.certificate
+        case .deviceCAKey: deviceCertificates.authority?.key
+        case .deviceCertificateDays: "\(deviceCertificates.days)"
         case .allowPlaintext: "\(allowPlaintext)"
         case .logLevel: "\(logLevel)"
         case .maximumBodyBytes: "\(maximumBodyBytes)"

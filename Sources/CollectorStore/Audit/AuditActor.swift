@@ -17,4 +17,7 @@ package struct AuditActor: Equatable, Sendable {
 
     /// Whoever runs `ws1collector` on the collector's machine: who may write its files may do everything.
     package static let commandLine = AuditActor(name: "command line")
+
+    /// The device that the entry is about, with its enrollment token or credential.
+    package static let device = AuditActor(name: "device")
 }

@@ -12,6 +12,10 @@ package struct AuditEntry: Equatable, Sendable {
         case deviceDelete = "device-delete"
         case devicePredecessor = "device-predecessor"
         case logsDelete = "logs-delete"
+        case certificateIssue = "certificate-issue"
+
+        /// Whether devices do it by themselves, and not people: there may be many of it.
+        var isOfDevices: Bool { self == .certificateIssue }
     }
 
     package enum Outcome: String, Sendable, CaseIterable {

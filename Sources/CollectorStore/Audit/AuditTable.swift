@@ -4,7 +4,8 @@ import SQLite
 /// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
 ///
 /// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these those of the last 400
-/// days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not empty it.
+/// days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not empty it. What devices do by themselves is
+/// bounded apart in the same way, so that none of them can push out what people did.
 struct AuditTable {
     let connection: Connection
 
@@ -25,17 +26,19 @@ struct AuditTable {
             now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init), entry.organization,
             entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail), entry.outcome.rawValue)
         try insert.run()
-        if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(entry.organization, at: now) }
+        if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
     }
 
-    private func prune(_ organization: String, at now: Int64) throws(SQLiteError) {
+    private func prune(like entry: AuditEntry, at now: Int64) throws(SQLiteError) {
+        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let alike = "organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))"
         for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
             let statement = try connection.cached(
                 """
-                DELETE FROM audit WHERE organization = ?1 AND at < ?2
-                AND id <= (SELECT id FROM audit WHERE organization = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?3)
+                DELETE FROM audit WHERE \(alike) AND at < ?2
+                AND id <= (SELECT id FROM audit WHERE \(alike) ORDER BY id DESC LIMIT 1 OFFSET ?3)
                 """)
-            try statement.bind(organization, before, kept)
+            try statement.bind(entry.organization, before, kept)
             try statement.run()
         }
     }

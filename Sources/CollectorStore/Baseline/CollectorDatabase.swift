@@ -9,11 +9,11 @@ import SQLite
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials, deleted devices, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
+/// organizations, tokens, credentials, certificates, deleted devices, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
 /// record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 4
+    static let version: Int32 = 5
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -116,6 +116,14 @@ enum CollectorDatabase {
         ALTER TABLE device_state ADD COLUMN profile_revision INTEGER;
         """
 
+    /// From version 4 to 5: the client certificates that devices were issued.
+    private static let fifthSchema = """
+        CREATE TABLE device_certificate (
+            row INTEGER PRIMARY KEY, device BLOB NOT NULL, fingerprint BLOB NOT NULL UNIQUE, serial BLOB NOT NULL, issued INTEGER NOT NULL,
+            expires INTEGER NOT NULL, used INTEGER);
+        CREATE INDEX device_certificate_device ON device_certificate (device, row);
+        """
+
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
     /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
     ///   and start their marks again.
@@ -171,6 +179,12 @@ enum CollectorDatabase {
             try StoreError.mapping { () throws(SQLiteError) in
                 try connection.execute(fourthSchema)
                 try connection.setUserVersion(4)
+            }
+        }
+        if found < 5 {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.execute(fifthSchema)
+                try connection.setUserVersion(5)
             }
         }
     }

@@ -77,6 +77,21 @@ package final class CollectorRegistry: Sendable {
         try await database.rotateCredential(device)
     }
 
+    /// A certificate that was issued to the device is good from now on, as long as it is not followed by one that is used. Its entry in the
+    /// audit trail is written with it.
+    /// - Parameter reason: `enrollment` or `renewal`.
+    /// - Throws: `.notFound` for a device that is not, or no longer, enrolled.
+    package func keepCertificate(
+        _ certificate: DeviceCertificate, device: DeviceID, reason: String
+    ) async throws(StoreError) {
+        try await database.keep(certificate, of: device, for: reason)
+    }
+
+    /// The device has come with a certificate for the first time: those issued before it are refused from now on.
+    package func noteCertificateUse(_ fingerprint: Data, device: DeviceID) async throws(StoreError) {
+        try await database.noteUse(ofCertificate: fingerprint, by: device)
+    }
+
     /// The device has left: its credential is refused until it enrolls again with it; what it has sent stays.
     package func unenroll(device: DeviceID) async throws(StoreError) {
         try await database.leave(device)

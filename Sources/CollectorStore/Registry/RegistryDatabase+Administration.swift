@@ -42,7 +42,7 @@ extension RegistryDatabase {
                 """)
             try remember.bind(now, id.data)
             try remember.run()
-            for table in ["device_state", "command", "enrollment_request"] {
+            for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
                 try connection.cached("DELETE FROM \(table) WHERE device = ?").run(binding: id.data)
             }
             try connection.cached("DELETE FROM device WHERE id = ?").run(binding: id.data)

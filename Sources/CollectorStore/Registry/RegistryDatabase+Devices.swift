@@ -23,7 +23,9 @@ extension RegistryDatabase {
             try statement.bind(hash)
             defer { statement.reset() }
             guard try statement.step() else { return (DeviceRow?.none, false) }
-            return (try Self.device(statement, path: connection.path), statement.bool(Self.deviceColumnCount))
+            var device = try Self.device(statement, path: connection.path)
+            device.certificates = try certificates(of: device.id)
+            return (device, statement.bool(Self.deviceColumnCount))
         }
         guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
         guard device.revoked == nil, device.left == nil else { return .revoked }
@@ -58,7 +60,9 @@ extension RegistryDatabase {
             let statement = try connection.cached("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?")
             try statement.bind(now, id.data)
             try statement.run()
-            return connection.changes
+            let changed = connection.changes
+            try endCertificates(of: id)
+            return changed
         }
         cache.remove(id)
         refreshIndex(id)
@@ -85,7 +89,11 @@ extension RegistryDatabase {
 
     func device(_ id: DeviceID, organization: String?) throws(StoreError) -> DeviceRow? {
         writeSeen()
-        return try read { () throws(SQLiteError) in try row(of: id, organization: organization) }
+        return try read { () throws(SQLiteError) in
+            var device = try row(of: id, organization: organization)
+            device?.certificates = try certificates(of: id)
+            return device
+        }
     }
 
     func row(of id: DeviceID, organization: String?) throws(SQLiteError) -> DeviceRow? {

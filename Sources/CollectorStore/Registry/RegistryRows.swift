@@ -51,6 +51,8 @@ package struct DeviceRow: Equatable, Sendable {
     package var profileRevision: UInt64?
     package var beacon: WireBeacon?
     package var identity: WireSystemIdentity?
+    /// In the order of their issue; only in the row of one device, not in those of a list.
+    package var certificates: [DeviceCertificate] = []
 }
 
 package struct DevicePage: Equatable, Sendable {

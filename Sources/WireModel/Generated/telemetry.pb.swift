@@ -1539,7 +1539,7 @@ package nonisolated struct WireEnrollAnswer: Sendable {
 
   package var incarnationID: Data = Data()
 
-  /// PEM chain, when a request for one was sent
+  /// PEM chain, the device's first; empty without a request for one, and where the collector issues none
   package var certificate: Data = Data()
 
   package var profileRevision: UInt64 = 0
@@ -1557,7 +1557,20 @@ package nonisolated struct WireEnrollAnswer: Sendable {
   package init() {}
 }
 
-/// POST /api/v1/rotate
+/// POST /api/v1/rotate; no body where only a new credential is wanted
+package nonisolated struct WireRotateRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// as in EnrollRequest: the device's certificate is renewed with its credential
+  package var certificateSigningRequest: Data = Data()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 package nonisolated struct WireRotateAnswer: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1565,6 +1578,9 @@ package nonisolated struct WireRotateAnswer: Sendable {
 
   /// the former one stays good until the new one is first used
   package var credential: String = String()
+
+  /// PEM chain, as in EnrollAnswer; the former one stays good until the new one is first used
+  package var certificate: Data = Data()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5808,9 +5824,39 @@ nonisolated extension WireEnrollAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
   }
 }
 
+nonisolated extension WireRotateRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RotateRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}certificate_signing_request\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.certificateSigningRequest) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.certificateSigningRequest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.certificateSigningRequest, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireRotateRequest, rhs: WireRotateRequest) -> Bool {
+    if lhs.certificateSigningRequest != rhs.certificateSigningRequest {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension WireRotateAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RotateAnswer"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}credential\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}credential\0\u{1}certificate\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5819,6 +5865,7 @@ nonisolated extension WireRotateAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.credential) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.certificate) }()
       default: break
       }
     }
@@ -5828,11 +5875,15 @@ nonisolated extension WireRotateAnswer: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.credential.isEmpty {
       try visitor.visitSingularStringField(value: self.credential, fieldNumber: 1)
     }
+    if !self.certificate.isEmpty {
+      try visitor.visitSingularBytesField(value: self.certificate, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: WireRotateAnswer, rhs: WireRotateAnswer) -> Bool {
     if lhs.credential != rhs.credential {return false}
+    if lhs.certificate != rhs.certificate {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

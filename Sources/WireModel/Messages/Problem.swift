@@ -40,6 +40,10 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         package static let credentialExpired = "credential-expired"
         package static let credentialUnknown = "credential-unknown"
         package static let revoked = "revoked"
+        /// The collector wants a client certificate, or another one than it was shown: enroll again with a request for one.
+        package static let certificateRequired = "certificate-required"
+        package static let certificateUnknown = "certificate-unknown"
+        package static let certificateExpired = "certificate-expired"
         package static let bodyTooLarge = "body-too-large"
         /// The collector knows no such upload of this device: begin it (again).
         package static let uploadUnknown = "upload-unknown"

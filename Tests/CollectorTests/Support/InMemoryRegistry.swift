@@ -74,6 +74,18 @@ final class InMemoryRegistry: DeviceRegistry {
         }
     }
 
+    func keepCertificate(_ certificate: DeviceCertificate, device: DeviceID, reason: String) async throws(StoreError) {
+        state.withLock { $0.devices[device]?.certificates.append(certificate) }
+    }
+
+    func noteCertificateUse(_ fingerprint: Data, device: DeviceID) async throws(StoreError) {
+        state.withLock { state in
+            guard let index = state.devices[device]?.certificates.firstIndex(where: { $0.fingerprint == fingerprint }) else { return }
+            state.devices[device]?.certificates[index].used = Harness.now
+            state.devices[device]?.certificates.removeFirst(index)
+        }
+    }
+
     func unenroll(device: DeviceID) async throws(StoreError) {
         state.withLock { $0.devices[device]?.left = Harness.now }
     }

@@ -10,7 +10,9 @@ import WireModel
 
 /// A clock that stands until it is moved.
 final class SteppedClock: StoreClock {
-    private let time = Mutex(Harness.now)
+    private let time: Mutex<Int64>
+
+    init(_ start: Int64 = Harness.now) { time = Mutex(start) }
 
     func now() -> Int64 { time.withLock { $0 } }
     func advance(seconds: Int64) { time.withLock { $0 += seconds * 1_000_000 } }
@@ -19,7 +21,7 @@ final class SteppedClock: StoreClock {
 /// A collector over its own registry and logs on disk, for what they are part of: profiles, commands, enrollment, uploads. Records are kept in memory.
 struct RegistryHarness: Sendable {
     let directory: String
-    let clock = SteppedClock()
+    let clock: SteppedClock
     let registry: CollectorRegistry
     let archive: SQLiteLogArchive
     let server: CollectorServer
@@ -30,7 +32,11 @@ struct RegistryHarness: Sendable {
 
     /// - Parameters:
     ///   - quotaBytes: of logs, per organization and application.
-    init(quotaBytes: Int = 200_000_000, in directory: String? = nil) throws {
+    ///   - now: of its clock, which stands until it is moved.
+    init(
+        quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now, certificates: DeviceCertificates = .off
+    ) throws {
+        clock = SteppedClock(now)
         self.directory = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let (registry, created) = try CollectorRegistry.open(directory: self.directory, clock: clock, logger: logger)
@@ -44,7 +50,7 @@ struct RegistryHarness: Sendable {
         let clock = clock
         server = CollectorServer(
             store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
-            settings: CollectorServer.Settings(port: 0), logger: logger, clock: { clock.now() })
+            settings: CollectorServer.Settings(port: 0), certificates: certificates, logger: logger, clock: { clock.now() })
     }
 
     /// Runs over a real socket, within `route`.

@@ -1,0 +1,145 @@
+import CollectorStore
+import Crypto
+import Foundation
+import SwiftASN1
+import WireModel
+import X509
+
+/// The authority that issues devices' client certificates, from the files an administrator names.
+///
+/// The certificate file holds the issuing authority first, and above it, where that is no root itself, those up to a root. What else is in it
+/// is trusted too and issues nothing: a former authority whose certificates are still about. Files are read at the start; others need a
+/// restart. Safe from any thread.
+package struct DeviceAuthority: Sendable {
+    /// Days that a device's certificate is good for.
+    package static let validDays = 1...1095
+    package static let defaultValidDays = 90
+    /// A device's clock may be behind by this much.
+    private static let slackSeconds: TimeInterval = 300
+
+    private let issuer: Certificate
+    private let key: Certificate.PrivateKey
+    /// From the issuer up; a root at its end.
+    private let path: [Certificate]
+    private let days: Int
+    /// For messages and notices.
+    private let file: String
+
+    /// - Parameters:
+    ///   - certificate: PEM file.
+    ///   - key: PEM file of the first certificate's private key.
+    ///   - days: for which a device's certificate is good, but never beyond the authority's own end.
+    /// - Throws: `invalidConfiguration` where a file cannot be read, key and certificate do not belong together, or the certificate is no
+    ///   authority's. One that has expired is taken: it issues nothing, and what depends on it is refused, but people are let in.
+    package init(certificate: String, key: String, days: Int = defaultValidDays) throws(CollectorError) {
+        let found = try Self.load("--device-ca-certificate", certificate) { text in
+            try PEMDocument.parseMultiple(pemString: text).map { try Certificate(pemDocument: $0) }
+        }
+        guard let first = found.first else {
+            throw CollectorError(.invalidConfiguration, "--device-ca-certificate \(certificate) holds no certificate. Give a PEM file.")
+        }
+        self.key = try Self.load("--device-ca-key", key) { try Certificate.PrivateKey(pemEncoded: $0) }
+        guard self.key.publicKey == first.publicKey else {
+            throw CollectorError(
+                .invalidConfiguration,
+                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give the two that belong together.")
+        }
+        guard Self.mayIssue(first) else {
+            throw CollectorError(
+                .invalidConfiguration,
+                "the first certificate in \(certificate) is no authority's: it may not sign others. `ws1collector device-ca create` makes one."
+            )
+        }
+        issuer = first
+        path = try Self.path(from: first, in: found, file: certificate)
+        self.days = days
+        file = certificate
+    }
+
+    private static func load<Value>(_ flag: String, _ path: String, _ read: (String) throws -> Value) throws(CollectorError) -> Value {
+        do { return try read(try String(contentsOfFile: path, encoding: .utf8)) } catch {
+            throw CollectorError(.invalidConfiguration, "\(flag) \(path) cannot be used: \(error). Give a readable PEM file.", cause: error)
+        }
+    }
+
+    private static func mayIssue(_ certificate: Certificate) -> Bool {
+        guard case .isCertificateAuthority? = try? certificate.extensions.basicConstraints else { return false }
+        guard let usage = try? certificate.extensions.keyUsage else { return true }
+        return usage.keyCertSign
+    }
+
+    private static func path(from issuer: Certificate, in found: [Certificate], file: String) throws(CollectorError) -> [Certificate] {
+        var path = [issuer]
+        var top = issuer
+        while top.issuer != top.subject {
+            guard path.count < found.count, let next = found.first(where: { $0.subject == top.issuer && $0.publicKey != top.publicKey })
+            else {
+                throw CollectorError(
+                    .invalidConfiguration,
+                    "\(file) holds no root above \(top.subject): clients cannot be checked against it. Append the authorities above it.")
+            }
+            path.append(next)
+            top = next
+        }
+        return path
+    }
+
+    /// The soonest end in the chain above devices' certificates, microseconds since 1970.
+    package var expires: Int64 { path.map { Self.microseconds($0.notValidAfter) }.min() ?? 0 }
+
+    /// For notices.
+    package var watched: [WatchedCertificate] {
+        path.map {
+            WatchedCertificate(
+                name: "device-ca-certificate \(file)", serial: Data($0.serialNumber.bytes).hexadecimal,
+                expires: Self.microseconds($0.notValidAfter))
+        }
+    }
+
+    /// A client certificate for the device; only the key is the request's.
+    /// - Parameter now: microseconds since 1970.
+    /// - Returns: `nil` where the authority itself has expired.
+    func issue(_ request: SigningRequest, to device: DeviceID, of organization: String, at now: Int64) throws -> IssuedCertificate? {
+        guard now < expires else { return nil }
+        let serial = Self.randomSerial()
+        let start = Date(timeIntervalSince1970: TimeInterval(now / 1_000_000) - Self.slackSeconds)
+        // Whole seconds: a certificate has no finer.
+        let end = min(now / 1_000_000 + Int64(days) * 86_400, expires / 1_000_000)
+        let certificate = try Certificate(
+            version: .v3, serialNumber: Certificate.SerialNumber(bytes: serial), publicKey: request.key, notValidBefore: start,
+            notValidAfter: Date(timeIntervalSince1970: TimeInterval(end)), issuer: issuer.subject,
+            subject: DistinguishedName {
+                OrganizationName(organization)
+                CommonName("\(device)")
+            },
+            extensions: Certificate.Extensions {
+                Critical(BasicConstraints.notCertificateAuthority)
+                Critical(KeyUsage(digitalSignature: true))
+                try ExtendedKeyUsage([.clientAuth])
+                SubjectAlternativeNames([.uniformResourceIdentifier(DeviceName(device).text)])
+                SubjectKeyIdentifier(hash: request.key)
+                if let identifier = try issuer.extensions.subjectKeyIdentifier {
+                    AuthorityKeyIdentifier(keyIdentifier: identifier.keyIdentifier)
+                }
+            },
+            issuerPrivateKey: key)
+        var serializer = DER.Serializer()
+        try serializer.serialize(certificate)
+        let chain = try ([certificate] + path.dropLast()).map { try $0.serializeAsPEM().pemString }.joined(separator: "\n") + "\n"
+        return IssuedCertificate(
+            chain: Data(chain.utf8),
+            record: DeviceCertificate(
+                fingerprint: Data(SHA256.hash(data: serializer.serializedBytes)), serial: Data(serial), issued: now,
+                expires: end * 1_000_000))
+    }
+
+    /// 16 random bytes, the first two bits 01: positive, and of one length.
+    static func randomSerial() -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        bytes[0] = bytes[0] & 0x3F | 0x40
+        return bytes
+    }
+
+    private static func microseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970) * 1_000_000 }
+}

@@ -1,0 +1,22 @@
+import Hummingbird
+import NIOCore
+import NIOSSL
+
+/// A request's context with its connection, for what only that knows.
+package struct CollectorRequestContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    private let channel: any Channel
+
+    package init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
+    }
+
+    /// The certificate that the client showed and the TLS library found good; `nil`: none, or a connection without TLS.
+    func shownCertificate() async throws -> ShownCertificate? {
+        let shown = try await channel.eventLoop.submit { [channel] in
+            try (try? channel.pipeline.syncOperations.nioSSL_peerCertificate())?.toDERBytes()
+        }.get()
+        return shown.map { ShownCertificate(der: $0) }
+    }
+}

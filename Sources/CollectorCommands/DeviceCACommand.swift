@@ -1,0 +1,61 @@
+import ArgumentParser
+import Collector
+import Foundation
+
+struct DeviceCACommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "device-ca",
+        abstract: "The authority that issues devices' client certificates.",
+        discussion: """
+            Example:
+              ws1collector device-ca create --data /var/lib/ws1collector
+            """,
+        subcommands: [Create.self])
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make an authority and its key; never replaces one.",
+            discussion: """
+                Writes device-ca.pem and device-ca.key (P-256) to the data directory, readable by the owner only, and says the settings with
+                which `serve` uses them. A backup of the collector does not hold them: keep a copy of both in a safe place. Whoever has the
+                key can make certificates, though none that the collector takes without having issued it.
+
+                Example:
+                  ws1collector device-ca create --data /var/lib/ws1collector
+                """)
+
+        @OptionGroup var data: DataOptions
+
+        @Option(help: ArgumentHelp("Its common name.", valueName: "name"))
+        var name = "ws1-telemetry devices"
+
+        @Option(help: ArgumentHelp("Days it is good for, 1 to 36500.", valueName: "days"))
+        var days = 3650
+
+        func run() async throws {
+            try await perform {
+                let directory = try data.directory()
+                guard (1...36_500).contains(days) else { throw CommandError(.usage, "--days is \(days); expected 1 to 36500.") }
+                guard (1...64).contains(name.unicodeScalars.count) else {
+                    throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
+                }
+                guard FileManager.default.fileExists(atPath: "\(directory)/collector.sqlite") else {
+                    throw CommandError(
+                        .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
+                }
+                let (certificate, key) = ("\(directory)/device-ca.pem", "\(directory)/device-ca.key")
+                for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
+                    throw CommandError(
+                        .failed,
+                        "\(path) is there already. Devices' certificates are of that authority; move both files away to make another.")
+                }
+                let made = try DeviceAuthority.create(name: name, days: days)
+                let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."
+                try OwnerFile(path: key).create(with: made.key, remedy: remedy)
+                try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)
+                print("device-ca-certificate: \(certificate)")
+                print("device-ca-key: \(key)")
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// Which client certificates the registry holds for a device's.
+@Suite struct DeviceCertificateTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let registry: CollectorRegistry
+    private let token: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        self.registry = registry
+        token = try #require(created).enrollmentToken
+    }
+
+    private func certificate(_ number: UInt8) -> DeviceCertificate {
+        DeviceCertificate(
+            fingerprint: Data(repeating: number, count: 32), serial: Data(repeating: number, count: 16), issued: clock.now(),
+            expires: clock.now() + 1_000_000)
+    }
+
+    private func held(_ enrolled: EnrollResult) async throws -> [UInt8] {
+        guard case .device(let device) = try await registry.authenticateDevice(credential: enrolled.credential) else { return [] }
+        let shown = try await registry.device(enrolled.deviceID, organization: nil)
+        #expect(shown?.certificates == device.certificates)
+        return device.certificates.map { $0.fingerprint[0] }
+    }
+
+    @Test func theFirstUseOfOneEndsThoseBeforeItAndNoneAfter() async throws {
+        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        #expect(try await held(enrolled) == [])
+        for number in 1...3 as ClosedRange<UInt8> {
+            try await registry.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
+        }
+        #expect(try await held(enrolled) == [1, 2, 3])
+        try await registry.noteCertificateUse(certificate(2).fingerprint, device: enrolled.deviceID)
+        #expect(try await held(enrolled) == [2, 3])
+        let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
+        #expect(row.certificates.map(\.used) == [clock.now(), nil])
+        // One that is not the device's ends nothing.
+        try await registry.noteCertificateUse(certificate(9).fingerprint, device: enrolled.deviceID)
+        #expect(try await held(enrolled) == [2, 3])
+    }
+
+    @Test func ofThoseThatAreNotUsedTheNewestFewStayBesideTheOneThatIs() async throws {
+        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        try await registry.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
+        try await registry.noteCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
+        for number in 2...9 as ClosedRange<UInt8> {
+            try await registry.keepCertificate(certificate(number), device: enrolled.deviceID, reason: "renewal")
+        }
+        #expect(try await held(enrolled) == [1, 6, 7, 8, 9])
+    }
+
+    @Test func whoHasLeftOrIsDeletedHasNone() async throws {
+        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        try await registry.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
+        try await registry.unenroll(device: enrolled.deviceID)
+        #expect(try await registry.device(enrolled.deviceID, organization: nil)?.certificates == [])
+        await #expect(throws: StoreError.self) {
+            try await registry.keepCertificate(certificate(2), device: enrolled.deviceID, reason: "renewal")
+        }
+        await registry.close()
+    }
+
+    /// A device that renews as often as it can must not push out what people did.
+    @Test func whatDevicesDoDoesNotPushOutWhatPeopleDid() async throws {
+        let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+        _ = try await registry.createPersonToken(name: "someone", role: .viewer, organization: "default")
+        await registry.close()
+        let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
+        let table = AuditTable(connection: connection)
+        let entry = AuditEntry(.certificateIssue, by: .device, organization: "default", subject: "\(enrolled.deviceID)")
+        try connection.transaction { () throws(SQLiteError) in
+            for _ in 0..<(AuditTable.kept + 200) { try table.append(entry, at: clock.now()) }
+        }
+        let issued = try table.page(
+            AuditQuery(organization: "default", action: .certificateIssue), below: nil, limit: AuditTable.kept + 200)
+        #expect(issued.rows.count >= AuditTable.kept && issued.rows.count < AuditTable.kept + 64)
+        let made = try table.page(AuditQuery(organization: "default", action: .tokenCreate), below: nil, limit: 10)
+        #expect(made.rows.count == 1)
+        try connection.close()
+    }
+}
