@@ -63,6 +63,9 @@ struct ServeCommand: AsyncParsableCommand {
                     retention: try RecordRetention(
                         store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger),
                     disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                    certificates: CertificateWatch(notices: notices, clock: clock) {
+                        (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
+                    },
                     notices: notices),
                 courier: settings.noticeWebhook.map { webhook in
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }

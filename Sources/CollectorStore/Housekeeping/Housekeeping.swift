@@ -2,6 +2,7 @@
 package struct Housekeeping: Sendable {
     private let retention: RecordRetention
     private let disk: DiskWatch
+    private let certificates: CertificateWatch?
     private let notices: NoticeDesk
 
     /// How often clock and disk are looked at, and whether an administrator has asked for something.
@@ -9,7 +10,8 @@ package struct Housekeeping: Sendable {
     /// At which of these looks records are removed: at the first, and then every hour.
     package static let looksPerPass = 360
 
-    package init(retention: RecordRetention, disk: DiskWatch, notices: NoticeDesk) {
+    package init(retention: RecordRetention, disk: DiskWatch, certificates: CertificateWatch? = nil, notices: NoticeDesk) {
+        self.certificates = certificates
         self.retention = retention
         self.disk = disk
         self.notices = notices
@@ -20,6 +22,7 @@ package struct Housekeeping: Sendable {
         var looks = 0
         while !Task.isCancelled {
             await disk.look()
+            await certificates?.look()
             if looks % Self.looksPerPass == 0 { await retention.pass() } else { await retention.watchClock() }
             await retention.purgeWhatIsAsked()
             await notices.flush()

@@ -35,6 +35,12 @@ package actor NoticeDesk {
         write { () throws(SQLiteError) in try table.end(code, organization: organization, subject: subject, at: clock.now()) }
     }
 
+    /// What lasts of the collector's own notices of a code is from now on exactly this: each subject is raised once ever, with its detail,
+    /// and those that are not there any more are over.
+    package func settle(_ code: NoticeRow.Code, _ present: [String: String]) {
+        write { () throws(SQLiteError) in try table.settle(code, organization: "", present, at: clock.now()) }
+    }
+
     /// Returns at once; it is written at the next `flush`.
     package nonisolated func note(_ incident: DeviceIncident, count: UInt64 = 1) {
         incidents.note(incident, count: count)

@@ -19,11 +19,13 @@ package struct NoticeRow: Equatable, Sendable {
         case recordsLost = "records-lost"
         /// A device's history is not the one that is stored: a clone, or an older image brought back.
         case identityConflict = "identity-conflict"
+        /// A certificate of the collector's own is about to end, or has ended.
+        case certificateExpiry = "certificate-expiry"
 
         /// Whether what it tells of can be over.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed: true
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .certificateExpiry: true
             case .uploadExpired, .recordsLost, .identityConflict: false
             }
         }

@@ -36,6 +36,20 @@ struct NoticeTable {
         try statement.run()
     }
 
+    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are not there any more end.
+    func settle(
+        _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
+    ) throws(SQLiteError) {
+        let known = try connection.prepare("SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
+        try known.bind(organization, code.rawValue)
+        var subjects: Set<String> = []
+        while try known.step() { subjects.insert(known.string(0)) }
+        for subject in subjects where present[subject] == nil { try end(code, organization: organization, subject: subject, at: now) }
+        for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where !subjects.contains(subject) {
+            try raise(code, organization: organization, subject: subject, detail: detail, at: now)
+        }
+    }
+
     /// Newest first.
     /// - Parameter organization: `nil` for all.
     func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> NoticePage {
