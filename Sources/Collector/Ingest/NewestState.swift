@@ -17,18 +17,17 @@ struct NewestState {
         for (part, answer) in zip(parts, answers) where answer.outcome == .stored {
             switch part.stream {
             case .status:
-                beacon = Self.newest(of: part, kind: .beacon) { try? WireBeacon.decode($0) } ?? beacon
+                beacon = Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decode($0) } ?? beacon
                 takeResults(of: part)
             case .sample:
-                identity = Self.newest(of: part, kind: .sampleSystem, decode: Self.identity(ofSample:)) ?? identity
+                identity = Self.newest(of: part, kind: .sampleSystem, where: Self.mayHoldIdentity, Self.identity(ofSample:)) ?? identity
             case .event: continue
             }
         }
     }
 
     static func identity(ofSample body: Data) -> WireSystemIdentity? {
-        // The identity is a sample's first field: most samples have none, and are not decoded to learn that.
-        guard body.first == identityTag, let sample = try? WireSystemSample.decode(body), sample.hasIdentity else { return nil }
+        guard body.withUnsafeBytes(mayHoldIdentity), let sample = try? WireSystemSample.decode(body), sample.hasIdentity else { return nil }
         return sample.identity
     }
 
@@ -43,12 +42,21 @@ struct NewestState {
         commandResults += found.reversed()
     }
 
-    private static func newest<Value>(of part: BatchPart, kind: WireRecordKind, decode: (Data) -> Value?) -> Value? {
+    /// The identity is a sample's first field: most samples have none, and are not decoded to learn that.
+    private static func mayHoldIdentity(_ body: UnsafeRawBufferPointer) -> Bool { body.first == identityTag }
+
+    /// - Parameter mayBe: looks at a body before it is worth decoding.
+    private static func newest<Value>(
+        of part: BatchPart, kind: WireRecordKind, where mayBe: (UnsafeRawBufferPointer) -> Bool, _ decode: (Data) -> Value?
+    ) -> Value? {
         for record in part.records.reversed() {
-            guard let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) }), envelope.kind == kind.rawValue,
-                let value = decode(record.slice(envelope.body))
-            else { continue }
-            return value
+            let body = record.withUnsafeBytes { bytes -> Range<Int>? in
+                guard let envelope = RecordEnvelope(scanning: bytes), envelope.kind == kind.rawValue,
+                    mayBe(UnsafeRawBufferPointer(rebasing: bytes[envelope.body]))
+                else { return nil }
+                return envelope.body
+            }
+            if let body, let value = decode(record.slice(body)) { return value }
         }
         return nil
     }

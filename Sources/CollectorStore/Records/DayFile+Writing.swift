@@ -45,13 +45,11 @@ extension DayFile {
     /// - Parameter formerMark: the mark's number before the slice.
     /// - Returns: of its records.
     func insert(_ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64) throws(SQLiteError) -> RecordBounds {
-        var stored: [Data] = []
-        stored.reserveCapacity(slice.records.count)
+        var stored = 0
         var bounds = RecordBounds.none
         for record in slice.records where record.rejection == nil {
-            stored.append(record.bytes)
-            guard let envelope = record.envelope else { continue }
-            bounds.include(kind: envelope.kind, at: envelope.wallTime)
+            stored += 1
+            bounds.include(kind: record.kind, at: record.wallTime)
         }
         let statement = try connection.cached(
             """
@@ -65,17 +63,17 @@ extension DayFile {
         try statement.bind(slice.priorLink.data, at: 5)
         try statement.bind(slice.lastLink.data, at: 6)
         try statement.bind(receivedAt, at: 7)
-        try statement.bind(stored.isEmpty ? 0 : bounds.earliest, at: 8)
-        try statement.bind(stored.isEmpty ? 0 : bounds.latest, at: 9)
-        try statement.bind(stored.count, at: 10)
+        try statement.bind(stored == 0 ? 0 : bounds.earliest, at: 8)
+        try statement.bind(stored == 0 ? 0 : bounds.latest, at: 9)
+        try statement.bind(stored, at: 10)
         try statement.bind(bounds.kinds, at: 11)
         try statement.bind(Self.encoded(slice.gaps), at: 12)
-        let packed = PackedRecords.pack(stored)
+        let packed = PackedRecords.pack(slice.records)
         // (Data's closure does not carry typed errors.)
         try packed.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
             do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch { return .failure(error) }
         }.get()
-        if stored.count < slice.records.count { try insertRejected(slice, chain: chain) }
+        if stored < slice.records.count { try insertRejected(slice, chain: chain) }
         return bounds
     }
 

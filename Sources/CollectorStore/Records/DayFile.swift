@@ -111,7 +111,10 @@ final class DayFile {
     private static func options(_ mode: Connection.Mode) -> Connection.Options {
         var options = Connection.Options(mode: mode, applicationID: applicationID)
         options.maximumUserVersion = version
-        options.walAutocheckpointPages = 4000
+        // Slices are longer than a page of the default size: fewer pages to write, twice each (log and file). A small commit still writes
+        // three. Files of before keep the pages they have.
+        options.pageSize = 8192
+        options.walAutocheckpointPages = 2000
         options.journalSizeLimitBytes = 64 << 20
         options.cacheKibibytes = mode == .create ? 8192 : 512
         return options

@@ -1,15 +1,22 @@
 import FoundationEssentials
+import WireModel
 
 /// The records of one slice in one blob: each as four bytes of length, little-endian, and its bytes. What is between them is nothing, so
 /// the blob's size is the sum.
 enum PackedRecords {
     static let lengthBytes = 4
 
-    static func pack(_ records: [Data]) -> Data {
-        var packed = Data(capacity: records.reduce(0) { $0 + $1.count + lengthBytes })
-        for record in records {
-            withUnsafeBytes(of: UInt32(record.count).littleEndian) { packed.append(contentsOf: $0) }
-            packed.append(record)
+    /// Those of the records that are stored.
+    static func pack(_ records: [AcceptedRecord]) -> Data {
+        var packed = Data(count: records.reduce(0) { $0 + ($1.rejection == nil ? $1.bytes.count + lengthBytes : 0) })
+        packed.withUnsafeMutableBytes { packed in
+            var position = 0
+            for record in records where record.rejection == nil {
+                packed.storeBytes(of: UInt32(record.bytes.count).littleEndian, toByteOffset: position, as: UInt32.self)
+                position += lengthBytes
+                record.bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: packed[position...]).copyMemory(from: $0) }
+                position += record.bytes.count
+            }
         }
         return packed
     }

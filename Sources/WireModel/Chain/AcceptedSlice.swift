@@ -39,14 +39,17 @@ package struct AcceptedRecord: Equatable, Sendable {
     package let bytes: Data
     /// `nil` where the record is stored.
     package let rejection: RejectReason?
-    /// `nil` where it is malformed.
-    package let envelope: RecordEnvelope?
+    /// As its envelope says; 0 where that is malformed, and so is the time.
+    package let kind: Int
+    /// The device's, microseconds.
+    package let wallTime: Int64
 
     init(number: UInt64, bytes: Data, maximumBytes: Int) {
         self.number = number
         self.bytes = bytes
         let envelope = bytes.withUnsafeBytes { RecordEnvelope(scanning: $0) }
-        self.envelope = envelope
+        kind = envelope?.kind ?? 0
+        wallTime = envelope?.wallTime ?? 0
         rejection =
             bytes.count > maximumBytes ? .recordTooLarge : envelope?.number != number ? .malformedEnvelope : nil
     }

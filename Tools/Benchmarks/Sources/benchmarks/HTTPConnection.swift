@@ -6,7 +6,6 @@ import Glibc
 final class HTTPConnection {
     struct Response {
         var status: Int
-        var headers: [String: String]
         var body: Data
     }
 
@@ -45,27 +44,14 @@ final class HTTPConnection {
 
     func send(_ request: [UInt8]) throws -> Response {
         try write(request)
-        var end: Int?
-        while end == nil {
+        while true {
+            if let head = buffer.withUnsafeBytes({ HTTPResponseHead(parsing: $0) }) {
+                _ = try take(head.byteCount)
+                let body = try head.isChunked ? chunkedBody() : take(head.contentLength)
+                return Response(status: head.status, body: body)
+            }
             try read()
-            end = Self.headEnd(buffer)
         }
-        guard let end else { throw BenchmarkError("no end of the head") }
-        let lines = String(decoding: buffer[..<end], as: UTF8.self).components(separatedBy: "\r\n")
-        buffer.removeFirst(end + 4)
-        guard let status = lines[0].split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
-            throw BenchmarkError("not HTTP: \(lines[0])")
-        }
-        var headers: [String: String] = [:]
-        for line in lines.dropFirst() {
-            guard let colon = line.firstIndex(of: ":") else { continue }
-            headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
-        }
-        if headers["transfer-encoding"]?.lowercased() == "chunked" {
-            return Response(status: status, headers: headers, body: try chunkedBody())
-        }
-        let length = headers["content-length"].flatMap { Int($0) } ?? 0
-        return Response(status: status, headers: headers, body: try take(length))
     }
 
     private func chunkedBody() throws -> Data {
@@ -111,13 +97,6 @@ final class HTTPConnection {
         }
         guard count > 0 else {
             throw BenchmarkError(count == 0 ? "the server closed the connection" : "receiving: \(String(cString: strerror(errno)))")
-        }
-    }
-
-    private static func headEnd(_ bytes: [UInt8]) -> Int? {
-        guard bytes.count >= 4 else { return nil }
-        return (0...bytes.count - 4).first {
-            bytes[$0] == 13 && bytes[$0 + 1] == 10 && bytes[$0 + 2] == 13 && bytes[$0 + 3] == 10
         }
     }
 }
