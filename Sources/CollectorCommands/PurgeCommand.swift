@@ -11,7 +11,7 @@ struct PurgeCommand: AsyncParsableCommand {
         abstract: "Remove old records or logs for good; works beside a running collector.",
         discussion: """
             Says what would go and asks; --yes does not ask. Records go by whole days, all organizations' together, never the present day, and their
-            counts stay in the balance. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
+            counts stay in the balance. The audit trail keeps who removed what. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
 
             Examples:
               ws1collector purge --logs --data /var/lib/ws1collector
@@ -85,16 +85,13 @@ struct PurgeCommand: AsyncParsableCommand {
     private func purgeRecords(_ directory: String, days: Int, logger: Logger) async throws {
         let streams = try named.streams()
         let purge = try RecordPurge(directory: directory, clock: SystemStoreClock(), logger: logger)
-        let files = try await purge.files(olderThanDays: days, streams: streams)
-        guard !files.isEmpty else { return print("No whole day of records is older than \(days) days.") }
-        for stream in StreamName.allCases {
-            let found = files.filter { $0.partition.stream == stream }
-            guard let first = found.first, let last = found.last else { continue }
-            let bytes = found.reduce(0) { $0 + $1.bytes }
-            print("\(stream): \(found.count) days, \(first.partition.day) to \(last.partition.day), \(bytes) bytes")
+        let plan = try await purge.plan(olderThanDays: days, streams: streams)
+        guard !plan.files.isEmpty else { return print("No whole day of records is older than \(days) days.") }
+        for stream in plan.streams {
+            print("\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
         try confirm("Remove these records of all organizations?")
-        switch try await purge.remove(files) {
+        switch try await purge.remove(plan, by: .commandLine) {
         case .removed(let count): print("\(count) files removed.")
         case .asked(let ticket): try await wait(for: ticket, of: purge)
         }

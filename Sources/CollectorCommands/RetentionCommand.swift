@@ -10,7 +10,7 @@ struct RetentionCommand: AsyncParsableCommand {
         discussion: """
             A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. When the
             clock was set forward by more than an hour, or the newest record came after the present time, it removes nothing until somebody has
-            looked at the clock and said `retention release`.
+            looked at the clock and said `retention release`, which the audit trail keeps.
 
             Examples:
               ws1collector retention status --data /var/lib/ws1collector
@@ -38,6 +38,9 @@ struct RetentionCommand: AsyncParsableCommand {
                                 stream.newest?.description ?? "-", "\(stream.removedFiles)",
                             ]
                         })
+                if let purge = status.purge, purge.state != .done {
+                    print("\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")")
+                }
                 if let waiting = status.waiting {
                     print("\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`.")
                 }
@@ -52,36 +55,12 @@ struct RetentionCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                guard let waited = try RetentionDesk(directory: try data.directory()).release() else {
+                let desk = RetentionDesk(directory: try data.directory())
+                guard let waited = try desk.release(by: .commandLine, at: SystemStoreClock().now()) else {
                     return print("Retention does not wait.")
                 }
                 print("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
             }
         }
-    }
-}
-
-private struct RetentionView: Encodable {
-    struct Stream: Encodable {
-        var stream: String
-        var files: Int
-        var bytes: Int64
-        var oldest: String?
-        var newest: String?
-        var removedFiles: Int
-    }
-
-    var streams: [Stream]
-    var waiting: String?
-    var waitingSince: String?
-
-    init(_ status: RetentionDesk.Status) {
-        streams = status.streams.map { stream in
-            Stream(
-                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes, oldest: stream.oldest?.description,
-                newest: stream.newest?.description, removedFiles: stream.removedFiles)
-        }
-        waiting = status.waiting
-        waitingSince = status.waitingSince.map(Timestamp.text)
     }
 }

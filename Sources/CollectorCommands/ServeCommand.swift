@@ -49,19 +49,20 @@ struct ServeCommand: AsyncParsableCommand {
                 certificateExpiry: { tls?.expiry },
                 noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
+            let retention = try RecordRetention(
+                store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger)
             let running = RunningSettings(
                 settings, read: options.settings,
                 live: [
                     .init(setting: .logLevel) { logLevel.level = $0.logLevel },
                     .init(setting: .logQuotaBytes) { await archive.setQuota($0.logQuotaBytes) },
-                ], tls: tls, logger: logger)
+                ] + Setting.ofRetention.map { setting in .init(setting: setting) { await retention.setLimits($0.retention) } }, tls: tls, logger: logger)
             let application = try server.application(tls: tls?.configuration) { port in
                 Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
             }
             let housekeeping = HousekeepingService(
                 Housekeeping(
-                    retention: try RecordRetention(
-                        store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger),
+                    retention: retention,
                     disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])

@@ -57,7 +57,7 @@ import WireModel
         _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
         _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
         try await delete(one)
-        let rows = try await trail()
+        let rows = try await trail().filter { !$0.entry.action.isOfDevices }
         #expect(
             rows.reversed().map(\.entry.action) == [
                 .organizationCreate, .tokenCreate, .tokenRevoke, .profilePut, .profileRollback, .commandIssue, .devicePredecessor,
@@ -178,6 +178,43 @@ import WireModel
         await #expect(throws: AdministrationError.noDevice) {
             _ = try await registry.revokeDevice(device.deviceID, organization: "other", by: .commandLine)
         }
+    }
+
+    @Test func aReinstatedDeviceGoesOnWithTheCredentialItHadAndDoesNothingOfTheTimeBefore() async throws {
+        let device = try await device()
+        _ = try await registry.devices(DeviceQuery(), after: nil, limit: 10)
+        let rotated = try await registry.rotateCredential(device: device.deviceID)
+        _ = try await registry.issue(
+            NewCommand(
+                device: device.deviceID, action: .wipe(.init()), expires: clock.now() + 5_000_000, issuer: .commandLine,
+                idempotencyKey: nil, request: Data()), organization: nil)
+        _ = try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
+        for credential in [device.credential, rotated] {
+            #expect(try await registry.authenticateDevice(credential: credential) == .revoked)
+        }
+        await #expect(throws: (any Error).self, "nothing replaces its credential") {
+            _ = try await registry.rotateCredential(device: device.deviceID)
+        }
+        await #expect(throws: AdministrationError.noDevice) {
+            _ = try await registry.reinstateDevice(device.deviceID, organization: "other", by: .commandLine)
+        }
+        // A start in between takes over what it finds.
+        await registry.close()
+        let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        #expect(try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
+        for credential in [device.credential, rotated] {
+            guard case .device(let known) = try await again.authenticateDevice(credential: credential) else {
+                Issue.record("refused")
+                return
+            }
+            #expect(again.openCommands(of: known, at: clock.now()).isEmpty, "a wipe of before its revocation")
+        }
+        #expect(try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map(\.status.state) == [.expired])
+        #expect(try await again.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.revoked) == [nil])
+        _ = try await again.reinstateDevice(device.deviceID, organization: nil, by: .commandLine)
+        let actions = try await again.audit(AuditQuery(), below: nil, limit: 2).rows.map(\.entry.action)
+        #expect(actions == [.deviceReinstate, .deviceRevoke], "once")
+        await again.close()
     }
 
     @Test func aDeletedDeviceIsGoneAndCannotComeBackWithItsCredential() async throws {

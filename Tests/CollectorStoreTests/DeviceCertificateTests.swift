@@ -76,7 +76,7 @@ import WireModel
         await registry.close()
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
         let table = AuditTable(connection: connection)
-        let entry = AuditEntry(.certificateIssue, by: .device, organization: "default", subject: "\(enrolled.deviceID)")
+        let entry = AuditEntry(.certificateIssue, by: .device(enrolled.deviceID), organization: "default", subject: "\(enrolled.deviceID)")
         try connection.transaction { () throws(SQLiteError) in
             for _ in 0..<(AuditTable.kept + 200) { try table.append(entry, at: clock.now()) }
         }

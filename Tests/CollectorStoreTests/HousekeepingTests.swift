@@ -97,6 +97,8 @@ import WireModel
         #expect(await store.append(try #require(clone.part()), from: known).outcome == .identityConflict)
         await desk.flush()
         let counts = try await desk.counts()
+        let conflicts = try await registry.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(\.entry)
+        #expect(conflicts.map(\.subject) == [known.description] && conflicts.map(\.detail) == [["stream": "sample", "count": "1"]])
         #expect(counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0 && counts[.identityConflict].raised == 1)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
         let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices

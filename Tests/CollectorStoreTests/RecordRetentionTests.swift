@@ -56,7 +56,7 @@ import WireModel
 
     private func release() throws -> RetentionState.Waiting? {
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        return try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release() }
+        return try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release(by: .commandLine, at: clock.now()) }
     }
 
     private static func limits(status: Int = 90, event: Int = 90, sample: Int = 30) -> RetentionLimits {
@@ -77,6 +77,39 @@ import WireModel
         try await expectBalances(devices, in: store)
         #expect(await retention.pass().isEmpty)
         await store.shutDown()
+    }
+
+    @Test func limitsThatAreSetHoldFromTheNextPassOn() async throws {
+        let (store, devices) = try await filled()
+        let retention = try retention(store, RetentionLimits())
+        #expect(await retention.pass().isEmpty)
+        await retention.setLimits(Self.limits(event: 1))
+        #expect(await retention.pass().count == 4)
+        #expect(days(.event) == ["2026-03-05"])
+        try await expectBalances(devices, in: store)
+        await store.shutDown()
+    }
+
+    /// A process that is killed after it was asked, and one that was asked while no other had done it, leave nothing undone and nothing untold.
+    @Test func aPurgeThatWasCutShortIsDoneByWhoeverComesNext() async throws {
+        let (store, devices) = try await filled()
+        await store.shutDown()
+        let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
+        let events = try await purge.plan(olderThanDays: 1, streams: [.event])
+        let samples = try await purge.plan(olderThanDays: 1, streams: [.sample])
+        let (registry, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        #expect(try await registry.purge(events, by: AuditActor(name: "ann")) != nil)
+        #expect(try await registry.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
+        #expect(try await purge.remove(samples, by: .commandLine) == .removed(files: 4))
+        #expect(days(.event) == ["2026-03-05"] && days(.sample) == ["2026-03-05"] && days(.status).count == 5)
+        let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 10).rows.reversed()
+        #expect(rows.map(\.entry.actor.name) == ["ann", "ann", "command line", "command line"])
+        #expect(rows.map(\.entry.outcome) == [.begun, .done, .begun, .done])
+        #expect(try await registry.retention().purge?.removedFiles == 4)
+        await registry.close()
+        let again = try SQLiteRecordStore.open(directory, clock: clock)
+        try await expectBalances(devices, in: again)
+        await again.shutDown()
     }
 
     @Test func aStreamOverItsBytesLosesItsOldestDays() async throws {

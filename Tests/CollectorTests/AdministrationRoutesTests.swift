@@ -160,7 +160,8 @@ struct AdministrationRoutesTests {
             _ = try await scene.client.post(
                 "/api/v1/devices/\(scene.device.deviceID)/commands", bearer: scene.person, json: #"{"kind": "send-beacon"}"#)
             let trail = try await scene.client.json("/api/v1/audit", bearer: administrator).objects("items")
-            let shown = trail.filter { $0.text("actor") != "command line" }
+            #expect(trail.map { $0.text("actor") }.contains("device \(scene.device.deviceID)"))
+            let shown = trail.filter { $0["role"] != nil }
             #expect(shown.map { $0.text("action") } == ["command-issue", "profile-put", "logs-delete"])
             #expect(shown.map { $0.text("actor") } == ["operator", "administrator", "operator"])
             #expect(shown[0].object("detail")?.text("kind") == "send-beacon" && shown[0].text("subject") == "\(scene.device.deviceID)")

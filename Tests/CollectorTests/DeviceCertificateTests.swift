@@ -183,7 +183,7 @@ struct DeviceCertificateTests {
                 let audit = try await client.send(.GET, "/api/v1/audit?action=certificate-issue", bearer: administrator)
                 let trail = JSONObject(fields: try #require(try JSONSerialization.jsonObject(with: audit.body) as? [String: Any]))
                 let entry = try #require(trail.objects("items").first)
-                #expect(entry.text("subject") == "\(held.device)" && entry.text("actor") == "device")
+                #expect(entry.text("subject") == "\(held.device)" && entry.text("actor") == "device \(held.device)")
                 #expect(entry.object("detail")?.text("serial") == certificate.text("serial"))
                 let metrics = try await client.send(.GET, "/metrics", bearer: administrator)
                 #expect(String(decoding: metrics.body, as: UTF8.self).contains("\nws1_device_ca_expiry_timestamp_seconds "))

@@ -42,6 +42,7 @@ struct PurgeCommandTests {
         try data.expectBalance()
         let again = try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
         #expect(again.status == 0 && again.text == "No whole day of records is older than 10 days.\n")
+        #expect(try await Self.trail(data).map(\.entry.outcome) == [.begun, .done], "once: nothing was left for the second")
     }
 
     @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
@@ -65,8 +66,19 @@ struct PurgeCommandTests {
         }
         #expect(purged.status == 0 && purged.text.contains("Asked the collector") && purged.text.hasSuffix("4 files removed.\n"))
         #expect(try StreamName.allCases.map { try data.files($0) } == [0, 4, 4])
+        #expect(try await Self.trail(data).map(\.entry.outcome) == [.begun, .done])
         await store.shutDown()
         try data.expectBalance()
+    }
+
+    /// Oldest first.
+    private static func trail(_ data: KeptData) async throws -> [AuditRow] {
+        let (registry, _) = try CollectorRegistry.open(
+            directory: data.path, clock: data.clock, logger: KeptData.logger, exclusive: false)
+        let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 100).rows
+        await registry.close()
+        #expect(rows.allSatisfy { $0.entry.actor == .commandLine && $0.entry.detail["files"] == "4" })
+        return rows.reversed()
     }
 
     @Test func oldLogsGoAndTheirQuotaIsFree() async throws {

@@ -84,7 +84,7 @@ struct RouteMatrixTests {
                     "GET /api/v1/devices/{device}/balance", "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
                     "GET /api/v1/organizations/{organization}",
                     // Of the collector as a whole: refused to them.
-                    "GET /metrics",
+                    "GET /api/v1/retention", "GET /metrics",
                 ], "an answer without the marker proves nothing: seed it in RouteScene")
             let own = [
                 RouteScene.marker, "\(scene.device.deviceID)", "\(scene.second.deviceID)", scene.command, "\(scene.upload)", scene.token,

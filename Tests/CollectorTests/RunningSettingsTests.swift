@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import Logging
 import Synchronization
@@ -15,6 +16,24 @@ struct RunningSettingsTests {
 
     private static func settings(_ text: String) throws -> Settings {
         try Settings(flags: [:], environment: [:], file: try ConfigurationFile(text: text, path: "c.yaml"))
+    }
+
+    @Test func whatIsKeptIsAppliedWhicheverOfItsSettingsChanges() async throws {
+        let file = Mutex("data: /d\n")
+        let limits = Mutex<[RetentionLimits]>([])
+        let written = Written()
+        let logger = Logger(label: "test") { _ in JSONLinesLogHandler(level: SharedLogLevel(.info), write: written.add) }
+        let running = RunningSettings(
+            try Self.settings(file.withLock { $0 }), read: { try Self.settings(file.withLock { $0 }) },
+            live: Setting.ofRetention.map { setting in
+                .init(setting: setting) { new in limits.withLock { $0.append(new.retention) } }
+            }, tls: nil, logger: logger)
+        file.withLock { $0 = "data: /d\nretention-sample-days: 7\nretention-event-bytes: 2000000\n" }
+        await running.reload()
+        let last = try #require(limits.withLock { $0.last })
+        #expect(last.sample.days == 7 && last.event == .init(days: 90, bytes: 2_000_000))
+        #expect(written.text.contains(#""after.restart":[],"changed":["retention-"#), "\(written.text)")
+        #expect(Setting.ofRetention == Setting.allCases.filter { $0.rawValue.hasPrefix("retention-") })
     }
 
     @Test func whatCanChangeDoesAndTheRestIsNamed() async throws {

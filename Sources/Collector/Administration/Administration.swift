@@ -2,7 +2,7 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// What administrators do with organizations, tokens and devices: the port the routes use; the store's `CollectorRegistry` is behind it.
+/// What administrators do with organizations, tokens, devices and what is kept: the port the routes use; the store's `CollectorRegistry` is behind it.
 ///
 /// What changes something returns after it is on synced disk, with its entry in the audit trail. An `organization` that is `nil` means all;
 /// what is another one's is not there.
@@ -17,9 +17,18 @@ package protocol Administration: Sendable {
     func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError)
 
     func revokeDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow
+    func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow
     func deleteDevice(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) async throws(AdministrationError)
     func setPredecessor(_ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor)
         async throws(AdministrationError) -> DeviceRow
+
+    func retention() async throws(StoreError) -> RetentionDesk.Status
+    /// - Returns: what retention waited for; `nil` where it did not.
+    func releaseRetention(by actor: AuditActor) async throws(StoreError) -> String?
+    /// Whole days of records that came so many days ago or before.
+    func purgePlan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan
+    /// - Returns: the purge's id; `nil`, with nothing asked, where an earlier one has not been done yet.
+    func purge(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> String?
 
     /// Newest first.
     func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage

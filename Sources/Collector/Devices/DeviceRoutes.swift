@@ -21,6 +21,7 @@ struct DeviceRoutes: Sendable {
             Route(.get, "/api/v1/devices/{device}", .person(.viewer), handle: get),
             Route(.delete, "/api/v1/devices/{device}", .person(.administrator), handle: delete),
             Route(.post, "/api/v1/devices/{device}/revoke", .person(.administrator), handle: revoke),
+            Route(.post, "/api/v1/devices/{device}/reinstate", .person(.administrator), handle: reinstate),
             Route(.post, "/api/v1/devices/{device}/predecessor", .person(.administrator), handle: setPredecessor),
         ]
     }
@@ -64,6 +65,17 @@ struct DeviceRoutes: Sendable {
             device = try await administration.revokeDevice(id, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device revoked", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
+        return try await answer(device, exchange)
+    }
+
+    private func reinstate(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let (id, person) = (try await registry.known(exchange).id, try exchange.person)
+        let device: DeviceRow
+        do throws(AdministrationError) {
+            device = try await administration.reinstateDevice(id, organization: person.organization, by: AuditActor(person))
+        } catch { throw Problem.ofAdministration(error) }
+        logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
         return try await answer(device, exchange)
     }
 

@@ -78,6 +78,7 @@ package struct CollectorServer: Sendable {
             + DeviceRoutes(registry: registry, administration: administration, archive: archive, reader: reader, logger: logger).routes
             + OrganizationRoutes(administration: administration, reader: reader, logger: logger).routes
             + TokenRoutes(administration: administration, reader: reader, logger: logger).routes
+            + RetentionRoutes(administration: administration, reader: reader, logger: logger).routes
             + AuditRoutes(administration: administration).routes
             + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
             + LogRoutes(archive: archive, registry: registry, streams: StreamLimit(settings.logStreams), logger: logger).routes

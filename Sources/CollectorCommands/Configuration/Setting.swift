@@ -25,5 +25,10 @@ enum Setting: String, CaseIterable, Sendable {
     case diskNoticeBytes = "disk-notice-bytes"
     case noticeWebhook = "notice-webhook"
 
+    /// How long, and how much of them, records are kept.
+    static let ofRetention: [Setting] = [
+        .retentionStatusDays, .retentionEventDays, .retentionSampleDays, .retentionStatusBytes, .retentionEventBytes, .retentionSampleBytes,
+    ]
+
     var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }
 }

@@ -1,5 +1,7 @@
+import WireModel
+
 /// Who did something that the audit trail tells of.
-package struct AuditActor: Equatable, Sendable {
+package struct AuditActor: Equatable, Sendable, Codable {
     package var name: String
     /// The id of the token it was done with; `nil` where it was done without one.
     package var token: String?
@@ -15,9 +17,9 @@ package struct AuditActor: Equatable, Sendable {
         self.init(name: person.name, token: person.tokenID, role: person.role)
     }
 
+    /// A device, with its own credential or an enrollment token.
+    package static func device(_ id: DeviceID) -> AuditActor { AuditActor(name: "device \(id)") }
+
     /// Whoever runs `ws1collector` on the collector's machine: who may write its files may do everything.
     package static let commandLine = AuditActor(name: "command line")
-
-    /// The device that the entry is about, with its enrollment token or credential.
-    package static let device = AuditActor(name: "device")
 }

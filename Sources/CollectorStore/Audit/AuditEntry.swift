@@ -1,3 +1,5 @@
+import WireModel
+
 /// What somebody changed, or was refused to change. Written in the transaction of the change: neither is on disk without the other.
 package struct AuditEntry: Equatable, Sendable {
     /// The raw value is on disk and in answers.
@@ -9,19 +11,38 @@ package struct AuditEntry: Equatable, Sendable {
         case profileRollback = "profile-rollback"
         case commandIssue = "command-issue"
         case deviceRevoke = "device-revoke"
+        case deviceReinstate = "device-reinstate"
         case deviceDelete = "device-delete"
         case devicePredecessor = "device-predecessor"
         case logsDelete = "logs-delete"
         case certificateIssue = "certificate-issue"
+        case recordsPurge = "records-purge"
+        case retentionRelease = "retention-release"
+        // What devices do about who they are.
+        case deviceEnroll = "device-enroll"
+        case deviceReenroll = "device-reenroll"
+        case deviceRotate = "device-rotate"
+        case deviceUnenroll = "device-unenroll"
+        /// Its history, or who it says it is, is another's.
+        case deviceConflict = "device-conflict"
 
         /// Whether devices do it by themselves, and not people: there may be many of it.
-        var isOfDevices: Bool { self == .certificateIssue }
+        var isOfDevices: Bool {
+            switch self {
+            case .certificateIssue, .deviceEnroll, .deviceReenroll, .deviceRotate, .deviceUnenroll, .deviceConflict: true
+            default: false
+            }
+        }
     }
 
     package enum Outcome: String, Sendable, CaseIterable {
         case done
         /// Nothing was changed; the detail says why.
         case refused
+        /// It takes longer than a transaction: another entry of the same subject tells how it ended.
+        case begun
+        /// Some of it may have been done; the detail says how much, and why no more.
+        case failed
     }
 
     package var actor: AuditActor
@@ -44,6 +65,19 @@ package struct AuditEntry: Equatable, Sendable {
         self.subject = subject
         self.detail = detail
         self.outcome = outcome
+    }
+}
+
+extension AuditEntry {
+    /// What a device did.
+    /// - Parameter leftOut: how often it did the same since that was last told.
+    static func ofDevice(
+        _ action: Action, _ device: DeviceID, organization: String, _ detail: [String: String], leftOut: Int, outcome: Outcome = .done
+    ) -> AuditEntry {
+        var detail = detail
+        if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
+        return AuditEntry(
+            action, by: .device(device), organization: organization, subject: device.description, detail: detail, outcome: outcome)
     }
 }
 

@@ -68,7 +68,7 @@ package struct StoreRestore {
                 let meta = try connection.cached("UPDATE meta SET value = ? WHERE name = 'incarnation_id'")
                 try meta.bind(incarnation.data)
                 try meta.run()
-                try RetentionState(connection: connection).forgetRequest()
+                try RetentionState(connection: connection).withdraw(because: "restored", at: clock.now())
                 guard try connection.userVersion >= 2 else { return 0 }
                 let commands = try connection.cached(
                     """

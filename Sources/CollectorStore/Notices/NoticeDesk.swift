@@ -8,6 +8,7 @@ import WireModel
 package actor NoticeDesk {
     private let connection: Connection
     private let table: NoticeTable
+    private var auditLimit = DeviceAuditLimit()
     private let clock: any StoreClock
     private let logger: Logger
     private nonisolated let incidents = IncidentBuffer()
@@ -46,19 +47,31 @@ package actor NoticeDesk {
         incidents.note(incident, count: count)
     }
 
-    /// Writes the incidents that were noted, each for the organization of its device.
+    /// Writes the incidents that were noted, each for the organization of its device; a conflict is in the audit trail, too.
     package func flush() {
         let (counts, leftOut) = incidents.take()
         if leftOut > 0 { logger.warning("incidents of devices left out of the notices", metadata: ["count": "\(leftOut)"]) }
         guard !counts.isEmpty else { return }
-        write { () throws(SQLiteError) in
+        let formerLimit = auditLimit
+        let isWritten = write { () throws(SQLiteError) in
             for (incident, count) in counts {
                 guard let organization = try organization(of: incident.device) else { continue }
+                if incident.kind == .identityConflict { try tell(incident, count, organization: organization) }
                 try table.raise(
                     incident.code, organization: organization, subject: incident.device.description, detail: incident.detail(count),
                     at: clock.now())
             }
         }
+        if !isWritten { auditLimit = formerLimit }
+    }
+
+    private func tell(_ conflict: DeviceIncident, _ count: UInt64, organization: String) throws(SQLiteError) {
+        let now = clock.now()
+        guard let leftOut = auditLimit.admit(.deviceConflict, of: conflict.device, at: now) else { return }
+        try AuditTable(connection: connection).append(
+            .ofDevice(
+                .deviceConflict, conflict.device, organization: organization, ["stream": "\(conflict.stream)", "count": "\(count)"],
+                leftOut: leftOut, outcome: .refused), at: now)
     }
 
     package func counts() throws(StoreError) -> NoticeCounts {
@@ -91,9 +104,15 @@ package actor NoticeDesk {
         return try statement.step() ? statement.string(0) : nil
     }
 
-    private func write(_ body: () throws(SQLiteError) -> Void) {
-        do { try connection.transaction(.immediate, body) } catch {
+    /// - Returns: whether it is on disk.
+    @discardableResult
+    private func write(_ body: () throws(SQLiteError) -> Void) -> Bool {
+        do {
+            try connection.transaction(.immediate, body)
+            return true
+        } catch {
             logger.error("a notice could not be written", metadata: ["store.error": "\(error)"])
+            return false
         }
     }
 }

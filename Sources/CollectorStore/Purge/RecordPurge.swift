@@ -5,12 +5,6 @@ import WireModel
 
 /// Removes records older than an administrator says, with or without a collector that runs.
 package struct RecordPurge: Sendable {
-    /// One file that would go.
-    package struct File: Equatable, Sendable {
-        package var partition: Partition
-        package var bytes: Int64
-    }
-
     package enum Outcome: Equatable, Sendable {
         case removed(files: Int)
         /// A running collector has been asked, and has not answered yet.
@@ -31,39 +25,61 @@ package struct RecordPurge: Sendable {
 
     /// Whole days whose newest record is older; never the present day.
     /// - Parameter days: 1 or more.
-    package func files(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> [File] {
+    package func plan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan {
         let keeper = try PartitionKeeper(directory: directory)
-        var files: [File] = []
+        var plan = PurgePlan(files: [])
         for stream in streams.sorted() {
             for removal in try await keeper.removals(of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days)) {
-                files.append(File(partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
+                plan.files.append(
+                    PurgePlan.File(partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
             }
         }
-        return files
+        return plan
     }
 
-    /// Removes these files, or asks the collector that holds the directory to.
-    package func remove(_ files: [File]) async throws(StoreError) -> Outcome {
+    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and after.
+    /// - Throws: `.inUse` where it has not done yet what it was asked before.
+    package func remove(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> Outcome {
+        let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
         let store: SQLiteRecordStore
         do throws(StoreError) {
             store = try SQLiteRecordStore.open(directory: directory.path, clock: clock, logger: logger)
         } catch {
             guard error.code == .inUse else { throw error }
-            return .asked(try ask(files))
+            try ask(request)
+            return .asked(PurgeTicket(id: request.id))
         }
-        let result: Result<Int, StoreError>
-        do throws(StoreError) { result = .success(try await store.remove(files.map(\.partition))) } catch { result = .failure(error) }
+        let result: Result<PurgeRequest.Answer, StoreError>
+        do throws(StoreError) {
+            // What another one left before it was done was confirmed, too.
+            if let left = try pending() { _ = try await carryOut(left, store) }
+            try ask(request)
+            result = .success(try await carryOut(request, store))
+        } catch { result = .failure(error) }
         await store.shutDown()
-        return .removed(files: try result.get())
+        return .removed(files: try Self.count(try result.get()))
     }
 
-    private func ask(_ files: [File]) throws(StoreError) -> PurgeTicket {
-        let request = PurgeRequest(files: files.map { PurgeRequest.File(day: $0.partition.day.number, stream: $0.partition.stream) })
+    private func pending() throws(StoreError) -> PurgeRequest? {
+        try withState { state throws(SQLiteError) in try state.request() }
+    }
+
+    private func ask(_ request: PurgeRequest) throws(StoreError) {
+        let isAsked = try withState { state throws(SQLiteError) in try state.ask(request, at: clock.now()) }
+        guard isAsked else { throw .purgeWaiting }
+    }
+
+    private func carryOut(_ request: PurgeRequest, _ store: SQLiteRecordStore) async throws(StoreError) -> PurgeRequest.Answer {
+        let answer = try await store.carryOut(request)
+        try withState { state throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
+        return answer
+    }
+
+    private func withState<Value>(_ body: (RetentionState) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         let connection = try CollectorDatabase.open(directory)
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).ask(request) }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in try body(RetentionState(connection: connection)) }
         }
-        return PurgeTicket(id: request.id)
     }
 
     /// What the collector has done of what it was asked.
@@ -73,21 +89,17 @@ package struct RecordPurge: Sendable {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let answer = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).answer() }
         guard let answer, answer.id == ticket.id else { return nil }
-        if let failure = answer.failure {
-            throw StoreError(.conflict, "\(answer.removedFiles) files were removed, then: \(failure)")
-        }
-        return answer.removedFiles
+        return try Self.count(answer)
+    }
+
+    private static func count(_ answer: PurgeRequest.Answer) throws(StoreError) -> Int {
+        guard let failure = answer.failure else { return answer.removedFiles }
+        throw StoreError(.conflict, "\(answer.removedFiles) files were removed, then: \(failure)")
     }
 
     /// The collector shall not do any more what it was asked.
     package func withdraw(_ ticket: PurgeTicket) throws(StoreError) {
-        let connection = try CollectorDatabase.open(directory)
-        try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in
-                let state = RetentionState(connection: connection)
-                if try state.request()?.id == ticket.id { try state.forgetRequest() }
-            }
-        }
+        try withState { state throws(SQLiteError) in try state.withdraw(ticket.id, because: "withdrawn", at: clock.now()) }
     }
 }
 
@@ -96,17 +108,28 @@ package struct PurgeTicket: Equatable, Sendable {
     let id: UUID
 }
 
+extension StoreError {
+    static let purgeWaiting = StoreError(
+        .inUse, "records are about to be purged already; the collector does that within ten seconds. Look what is left after that.")
+}
+
 extension SQLiteRecordStore {
-    /// Removes files, oldest first in each stream; those that are gone already count as removed.
-    /// - Returns: how many there were.
-    func remove(_ partitions: [Partition]) async throws(StoreError) -> Int {
-        for partition in partitions {
+    /// Removes the files of a request, oldest first in each stream; those that are gone already count as removed.
+    /// - Throws: `.shuttingDown` alone: it is asked again by the next process. What else fails is in the answer.
+    func carryOut(_ request: PurgeRequest) async throws(StoreError) -> PurgeRequest.Answer {
+        var answer = PurgeRequest.Answer(id: request.id, removedFiles: 0)
+        for partition in request.files.map(\.partition) {
             do throws(StoreError) {
                 try await dropPartition(day: partition.day, stream: partition.stream)
             } catch {
-                guard error.code == .notFound else { throw error }
+                if error.code == .shuttingDown { throw error }
+                guard error.code == .notFound else {
+                    answer.failure = error.message
+                    break
+                }
             }
+            answer.removedFiles += 1
         }
-        return partitions.count
+        return answer
     }
 }

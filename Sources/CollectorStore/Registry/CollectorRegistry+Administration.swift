@@ -74,12 +74,22 @@ extension CollectorRegistry {
         return try await database.devices(query, after: position, limit: limit)
     }
 
-    /// The device's credential is refused from now on, for good; what it has sent stays. Again, it changes nothing.
+    /// The device's credential is refused from now on, until an administrator reinstates it; what it has sent stays. Again, it changes nothing.
     /// - Parameter organization: of which it must be; `nil` for any.
     package func revokeDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) async throws(AdministrationError) -> DeviceRow {
         try await database.revoke(id, organization: organization, by: actor)
+    }
+
+    /// Takes a revocation back: the credential that was good when the device was revoked is good again, since nothing can replace one
+    /// meanwhile - neither rotating nor enrolling is open to a revoked device. What was to be done on it then is not done any more: its
+    /// commands have expired. Of a device that is not revoked, it changes nothing.
+    /// - Parameter organization: of which it must be; `nil` for any.
+    package func reinstateDevice(
+        _ id: DeviceID, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRow {
+        try await database.reinstate(id, organization: organization, by: actor)
     }
 
     /// The device is gone from all lists, with its commands and its state, and its credential is refused for good. Its records stay in the

@@ -14,6 +14,7 @@ package final class CollectorRegistry: Sendable {
     package let incarnationID: IncarnationID
 
     let database: RegistryDatabase
+    let directory: DataDirectory
     private let lock: DirectoryLock?
 
     /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and two tokens.
@@ -35,13 +36,16 @@ package final class CollectorRegistry: Sendable {
         let commands = OpenCommands()
         try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
         let database = RegistryDatabase(connection: connection, commands: commands, clock: clock, logger: logger)
-        return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, lock: lock), created)
+        return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, directory: directory, lock: lock), created)
     }
 
-    private init(collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, lock: DirectoryLock?) {
+    private init(
+        collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, directory: DataDirectory, lock: DirectoryLock?
+    ) {
         self.collectorID = collectorID
         self.incarnationID = incarnationID
         self.database = database
+        self.directory = directory
         self.lock = lock
     }
 

@@ -27,6 +27,29 @@ extension RegistryDatabase {
         return device
     }
 
+    /// - Parameter organization: of which it must be; `nil` for any.
+    func reinstate(_ id: DeviceID, organization: String?, by actor: AuditActor) throws(AdministrationError) -> DeviceRow {
+        writeSeen()
+        let now = clock.now()
+        let device: DeviceRow = try change { () throws(SQLiteError) in
+            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            guard device.revoked != nil else { return .success(device) }
+            device.revoked = nil
+            try connection.cached("UPDATE device SET revoked = NULL WHERE id = ?").run(binding: id.data)
+            try endCommands(of: id, at: now, because: "The device was revoked and reinstated; the command was of the time before.")
+            try audit.append(
+                AuditEntry(
+                    .deviceReinstate, by: actor, organization: device.organization, subject: id.description,
+                    detail: ["name": device.name]),
+                at: now)
+            return .success(device)
+        }
+        // Those that a start took over while the device was revoked.
+        commands.forget(id)
+        index?.insert(device)
+        return device
+    }
+
     /// - Parameter enrollment: the one that was to be deleted; another is left alone.
     func delete(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) throws(AdministrationError) {
         writeSeen()
@@ -120,7 +143,8 @@ extension RegistryDatabase {
         return found
     }
 
-    private func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
+    /// Also of a deleted one.
+    func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
         let statement = try connection.cached(
             "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1")
         try statement.bind(id.data)

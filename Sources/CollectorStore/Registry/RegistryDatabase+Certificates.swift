@@ -23,7 +23,7 @@ extension RegistryDatabase {
             try prune.run(binding: id.data)
             try audit.append(
                 AuditEntry(
-                    .certificateIssue, by: .device, organization: device.organization, subject: id.description,
+                    .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
                     detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
                 at: certificate.issued)
             return true

@@ -107,14 +107,11 @@ extension RegistryDatabase {
         try statement.run()
     }
 
-    /// Commands belong to one enrollment: with the next they have ended.
-    func endCommands(of device: DeviceID, at now: Int64) throws(SQLiteError) {
+    /// What a device was to do, and now never will.
+    func endCommands(of device: DeviceID, at now: Int64, because detail: String) throws(SQLiteError) {
         let statement = try connection.cached(
-            """
-            UPDATE command SET state = ?, detail = 'The device enrolled again; the command was of its former enrollment.', updated = ?
-            WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)
-            """)
-        try statement.bind(WireCommandState.expired.rawValue, now, device.data)
+            "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)")
+        try statement.bind(WireCommandState.expired.rawValue, detail, now, device.data)
         try statement.run()
     }
 

@@ -43,14 +43,17 @@ extension RegistryDatabase {
 
     func rotateCredential(_ id: DeviceID) throws(StoreError) -> String {
         let credential = Secret(.device)
+        let now = clock.now()
         let changed = try transaction { () throws(SQLiteError) in
             let statement = try connection.cached(
                 "UPDATE device SET next_credential_hash = ? WHERE id = ? AND revoked IS NULL AND left_at IS NULL")
             try statement.bind(credential.hash, id.data)
             try statement.run()
-            return connection.changes
+            guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
+            try tell(.deviceRotate, of: id, organization: organization, at: now)
+            return true
         }
-        guard changed == 1 else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+        guard changed else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
         return credential.text
     }
 
@@ -60,13 +63,14 @@ extension RegistryDatabase {
             let statement = try connection.cached("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?")
             try statement.bind(now, id.data)
             try statement.run()
-            let changed = connection.changes
+            guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
             try endCertificates(of: id)
-            return changed
+            try tell(.deviceUnenroll, of: id, organization: organization, at: now)
+            return true
         }
         cache.remove(id)
         refreshIndex(id)
-        guard changed == 1 else { throw StoreError(.notFound, "device \(id) is not known.") }
+        guard changed else { throw StoreError(.notFound, "device \(id) is not known.") }
     }
 
     func devices(organization: String?, after: DeviceID?, limit: Int) throws(StoreError) -> DevicePage {

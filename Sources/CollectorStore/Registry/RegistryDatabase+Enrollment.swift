@@ -38,16 +38,24 @@ extension RegistryDatabase {
         let enrollmentID = Identifier<Never>.random().data
         var id = asked ?? .random()
         let isKept: Bool
+        let tokenID = try self.tokenID(token)
         if let known {
             guard known.organization == organization, known.isProved(by: request.previousCredential) else {
+                try tellRefusal(.deviceConflict, id, of: known, organization, token: tokenID, at: now)
                 return .failure(.deviceConflict)
             }
-            if known.isRevoked { return .failure(.deviceRevoked) }
+            if known.isRevoked {
+                try tellRefusal(.deviceReenroll, id, of: known, organization, token: tokenID, at: now)
+                return .failure(.deviceRevoked)
+            }
             isKept = true
             try renew(id, request, enrollmentID: enrollmentID, credential: credential, at: now)
-            try endCommands(of: id, at: now)
+            // Commands belong to one enrollment: with the next they have ended.
+            try endCommands(of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
-            return .failure(deleted.isProved(by: request.previousCredential) ? .deviceRevoked : .deviceConflict)
+            let isProved = deleted.isProved(by: request.previousCredential)
+            try tellRefusal(isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
+            return .failure(isProved ? .deviceRevoked : .deviceConflict)
         } else {
             // An id this collector does not know: it was restored from an older backup, and the device's records carry that id.
             isKept = asked != nil && !request.previousCredential.isEmpty
@@ -55,8 +63,20 @@ extension RegistryDatabase {
             try insert(id, organization, request, enrollmentID: enrollmentID, credential: credential, at: now)
             try connection.cached("UPDATE token SET uses = uses + 1 WHERE hash = ?").run(binding: Secret.hash(of: token))
         }
+        try tell(
+            known == nil ? .deviceEnroll : .deviceReenroll, of: id, organization: organization,
+            ["enrollmentToken": tokenID, "name": request.deviceName], at: now)
         try keep(request, tokenHash: Secret.hash(of: token), device: id, at: now)
         return .success(try result(id, credential, organization, application: request.application, enrollmentID, kept: isKept))
+    }
+
+    /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is not named.
+    private func tellRefusal(
+        _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String, token: String, at now: Int64
+    ) throws(SQLiteError) {
+        var detail = ["reason": action == .deviceConflict ? "credential-not-proved" : "revoked"]
+        if organization == known.organization { detail["enrollmentToken"] = token }
+        try tell(action, of: device, organization: known.organization, detail, outcome: .refused, at: now)
     }
 
     // MARK: Asking again
@@ -79,6 +99,7 @@ extension RegistryDatabase {
         let renew = try connection.cached("UPDATE device SET next_credential_hash = ? WHERE id = ?")
         try renew.bind(credential.hash, id.data)
         try renew.run()
+        try tell(.deviceEnroll, of: id, organization: statement.string(1), ["again": "true", "name": request.deviceName], at: now)
         return try result(
             id, credential, statement.string(1), application: statement.string(2), statement.data(3), kept: asked == id)
     }
@@ -116,6 +137,13 @@ extension RegistryDatabase {
         try statement.bind(tokenHash, now - Self.repeatMicroseconds)
         defer { statement.reset() }
         return try statement.step()
+    }
+
+    private func tokenID(_ token: String) throws(SQLiteError) -> String {
+        let statement = try connection.cached("SELECT id FROM token WHERE hash = ?")
+        try statement.bind(Secret.hash(of: token))
+        defer { statement.reset() }
+        return try statement.step() ? statement.string(0) : ""
     }
 
     private func organization(ofEnrollmentToken token: String, at now: Int64) throws(SQLiteError) -> (String?, EnrollError) {

@@ -14,6 +14,7 @@ actor RegistryDatabase {
     nonisolated let clock: any StoreClock
     let logger: Logger
     let audit: AuditTable
+    private var auditLimit = DeviceAuditLimit()
     /// Made when devices are first listed.
     var index: DeviceIndex?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.registry")
@@ -34,7 +35,22 @@ actor RegistryDatabase {
 
     func transaction<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
         try requireInPlace()
-        do { return try connection.transaction(.immediate, body) } catch { throw StoreError(error) }
+        let formerLimit = auditLimit
+        do { return try connection.transaction(.immediate, body) } catch {
+            // What was told is not on disk.
+            auditLimit = formerLimit
+            throw StoreError(error)
+        }
+    }
+
+    /// Tells the audit trail what a device did, in the transaction it did it in; as often as `DeviceAuditLimit` says.
+    func tell(
+        _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
+        outcome: AuditEntry.Outcome = .done, at now: Int64
+    ) throws(SQLiteError) {
+        guard let leftOut = auditLimit.admit(action, of: device, at: now) else { return }
+        try audit.append(
+            .ofDevice(action, device, organization: organization, detail, leftOut: leftOut, outcome: outcome), at: now)
     }
 
     func read<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {

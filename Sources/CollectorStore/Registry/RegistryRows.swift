@@ -2,7 +2,7 @@ import FoundationEssentials
 import WireModel
 
 /// What a person or script may do; each role may do what the ones before it may. The raw value is on disk.
-package enum PersonRole: Int, Sendable, Comparable, CaseIterable {
+package enum PersonRole: Int, Sendable, Comparable, CaseIterable, Codable {
     case viewer = 1
     case `operator` = 2
     case administrator = 3

@@ -7,7 +7,7 @@ import WireModel
 /// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes on.
 package actor RecordRetention {
     private let store: SQLiteRecordStore
-    private let limits: RetentionLimits
+    private var limits: RetentionLimits
     private let notices: NoticeDesk
     private let connection: Connection
     private let state: RetentionState
@@ -45,6 +45,9 @@ package actor RecordRetention {
         package var bytes: Int64
         package var reason: RetentionPlan.Reason
     }
+
+    /// What is kept from the next pass on.
+    package func setLimits(_ limits: RetentionLimits) { self.limits = limits }
 
     /// Looks at the clock alone: a step is best noticed soon, since a later one may hide it.
     package func watchClock() async {
@@ -92,19 +95,11 @@ package actor RecordRetention {
     package func purgeWhatIsAsked() async {
         do throws(StoreError) {
             guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else { return }
-            var answer = PurgeRequest.Answer(id: request.id, removedFiles: 0)
-            for file in request.files {
-                do throws(StoreError) { answer.removedFiles += try await store.remove([file.partition]) } catch {
-                    // Asked again by the next process.
-                    if error.code == .shuttingDown { return }
-                    answer.failure = error.message
-                    break
-                }
-            }
+            let answer = try await store.carryOut(request)
             logger.notice(
                 "record files purged", metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])
             try StoreError.mapping { () throws(SQLiteError) in
-                try connection.transaction { () throws(SQLiteError) in try state.answer(answer) }
+                try connection.transaction { () throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
             }
         } catch { log("records could not be purged", error) }
     }

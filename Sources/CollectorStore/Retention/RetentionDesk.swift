@@ -1,3 +1,4 @@
+import FoundationEssentials
 import SQLite
 import WireModel
 
@@ -14,11 +15,25 @@ package struct RetentionDesk {
             package var removedFiles: Int
         }
 
+        /// The purge that was asked for last.
+        package struct Purge: Equatable, Sendable {
+            package enum State: String, Sendable, CaseIterable {
+                case waiting, done, failed
+            }
+
+            package var id: String
+            package var state: State
+            package var removedFiles: Int
+            package var failure: String?
+        }
+
         package var streams: [Stream]
         /// Why no records are removed; `nil`: they are.
         package var waiting: String?
         /// By the clock that was in doubt, microseconds since 1970.
         package var waitingSince: Int64?
+        /// `nil`: none was asked for yet.
+        package var purge: Purge?
     }
 
     private let directory: DataDirectory
@@ -32,7 +47,8 @@ package struct RetentionDesk {
     package func status() throws(StoreError) -> Status {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let removed = try Baseline(connection).removedPartitions()
-        let waiting = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).waiting() }
+        let state = RetentionState(connection: connection)
+        let (waiting, purge) = try StoreError.mapping { () throws(SQLiteError) in (try state.waiting(), try state.purge()) }
         let partitions = try directory.partitions().filter { !removed.contains($0) }
         let streams = StreamName.allCases.map { stream in
             let files = partitions.filter { $0.stream == stream }
@@ -40,16 +56,33 @@ package struct RetentionDesk {
                 stream: stream, files: files.count, bytes: files.reduce(0) { $0 + directory.bytes(of: $1) }, oldest: files.first?.day,
                 newest: files.last?.day, removedFiles: removed.count { $0.stream == stream })
         }
-        return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since)
+        return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since, purge: purge)
     }
 
     /// Retention goes on, at its next pass: within the hour, or when the collector is started.
+    /// - Parameters:
+    ///   - actor: whose word it is, for the audit trail.
+    ///   - now: microseconds since 1970.
     /// - Returns: what it waited for; `nil` where it did not.
-    package func release() throws(StoreError) -> String? {
+    package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         let connection = try CollectorDatabase.open(directory)
         return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release()?.message }
+            try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release(by: actor, at: now)?.message }
+        }
+    }
+}
+
+extension RetentionState {
+    /// The last purge that was asked for, and what has become of it.
+    fileprivate func purge() throws(SQLiteError) -> RetentionDesk.Status.Purge? {
+        if let request = try request() {
+            return RetentionDesk.Status.Purge(id: request.idText, state: .waiting, removedFiles: 0)
+        }
+        return try answer().map { answer in
+            RetentionDesk.Status.Purge(
+                id: answer.id.uuidString.lowercased(), state: answer.failure == nil ? .done : .failed, removedFiles: answer.removedFiles,
+                failure: answer.failure)
         }
     }
 }

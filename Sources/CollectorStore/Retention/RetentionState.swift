@@ -15,6 +15,7 @@ struct RetentionState {
     }
 
     let connection: Connection
+    private var audit: AuditTable { AuditTable(connection: connection) }
 
     private static let clockName = "retention_clock"
     private static let waitingName = "retention_waiting"
@@ -30,27 +31,48 @@ struct RetentionState {
     func set(_ reading: ClockReading) throws(SQLiteError) { try write(reading, Self.clockName) }
     func wait(_ waiting: Waiting) throws(SQLiteError) { try write(waiting, Self.waitingName) }
 
+    /// With its entry in the audit trail.
     /// - Returns: what was waited for; `nil`: nothing.
-    func release() throws(SQLiteError) -> Waiting? {
+    func release(by actor: AuditActor, at now: Int64) throws(SQLiteError) -> Waiting? {
         guard let waiting = try waiting() else { return nil }
         if let receipt = waiting.newestReceipt { try write(receipt, Self.acceptedName) }
         try delete(Self.waitingName)
+        try audit.append(
+            AuditEntry(.retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]), at: now)
         return waiting
     }
 
     // MARK: Purge
 
-    /// Replaces what was asked before and not done yet.
-    func ask(_ request: PurgeRequest) throws(SQLiteError) { try write(request, Self.requestName) }
+    /// Asks for files to be removed; the audit trail is told that it has begun before any of them goes.
+    /// - Returns: `false`, with nothing changed, where another request has not been done yet.
+    func ask(_ request: PurgeRequest, at now: Int64) throws(SQLiteError) -> Bool {
+        guard try self.request() == nil else { return false }
+        try write(request, Self.requestName)
+        try audit.append(request.auditEntry(.begun), at: now)
+        return true
+    }
+
     func request() throws(SQLiteError) -> PurgeRequest? { try read(Self.requestName) }
-    func forgetRequest() throws(SQLiteError) { try delete(Self.requestName) }
     /// To the last request that was done.
     func answer() throws(SQLiteError) -> PurgeRequest.Answer? { try read(Self.answerName) }
 
-    func answer(_ answer: PurgeRequest.Answer) throws(SQLiteError) {
+    /// What has become of a request, for whoever asked and for the audit trail.
+    func answer(_ answer: PurgeRequest.Answer, to request: PurgeRequest, at now: Int64) throws(SQLiteError) {
         try write(answer, Self.answerName)
+        var detail = ["removedFiles": "\(answer.removedFiles)"]
+        detail["failure"] = answer.failure
+        try audit.append(request.auditEntry(answer.failure == nil ? .done : .failed, detail), at: now)
         // One that came meanwhile is another.
-        if try request()?.id == answer.id { try forgetRequest() }
+        if try self.request()?.id == request.id { try delete(Self.requestName) }
+    }
+
+    /// What waits is not done any more.
+    /// - Parameter id: of the request; where it is done, or another one waits, nothing happens. `nil`: whichever waits.
+    func withdraw(_ id: UUID? = nil, because reason: String, at now: Int64) throws(SQLiteError) {
+        guard let request = try request(), id ?? request.id == request.id else { return }
+        try delete(Self.requestName)
+        try audit.append(request.auditEntry(.refused, ["reason": reason]), at: now)
     }
 
     private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {

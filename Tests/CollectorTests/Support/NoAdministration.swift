@@ -24,6 +24,10 @@ struct NoAdministration: Administration {
         throw .store(Self.none)
     }
 
+    func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow {
+        throw .store(Self.none)
+    }
+
     func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) async throws(AdministrationError) { throw .store(Self.none) }
@@ -31,6 +35,11 @@ struct NoAdministration: Administration {
     func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) async throws(AdministrationError) -> DeviceRow { throw .store(Self.none) }
+
+    func retention() async throws(StoreError) -> RetentionDesk.Status { throw Self.none }
+    func releaseRetention(by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }
+    func purgePlan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan { throw Self.none }
+    func purge(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }
 
     func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage { throw Self.none }
 

@@ -78,6 +78,11 @@ struct RouteSample: Sendable {
         "POST /api/v1/devices/{device}/revoke": RouteSample {
             RouteRequest(.post, "/api/v1/devices/\(try await $0.anotherDevice().id)/revoke")
         },
+        "POST /api/v1/devices/{device}/reinstate": RouteSample {
+            let device = try await $0.anotherDevice().id
+            _ = try await $0.harness.registry.revokeDevice(device, organization: nil, by: .commandLine)
+            return RouteRequest(.post, "/api/v1/devices/\(device)/reinstate")
+        },
         "DELETE /api/v1/devices/{device}": RouteSample {
             let device = try await $0.anotherDevice()
             return RouteRequest(.delete, "/api/v1/devices/\(device.id)?confirm=\(device.deletionConfirmation)")
@@ -137,10 +142,18 @@ struct RouteSample: Sendable {
             return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
         },
         "GET /api/v1/audit": get("/api/v1/audit"),
+        "GET /api/v1/retention": get("/api/v1/retention", strangers: [403]),
+        "POST /api/v1/retention/release": RouteSample(strangers: [403]) { _ in RouteRequest(.post, "/api/v1/retention/release") },
+        "POST /api/v1/records/purge": RouteSample(strangers: [403]) { _ in
+            RouteRequest(.post, "/api/v1/records/purge", json: #"{"olderThanDays": 30}"#)
+        },
     ]
 
     /// Routes for organization administrators that refuse all but those of all organizations, with 403.
-    static let ofAllOrganizations: Set<String> = ["GET /metrics", "POST /api/v1/organizations"]
+    static let ofAllOrganizations: Set<String> = [
+        "GET /metrics", "POST /api/v1/organizations", "GET /api/v1/retention", "POST /api/v1/retention/release",
+        "POST /api/v1/records/purge",
+    ]
 
     /// In which routes are called: what takes the device's rights away comes last.
     static func order(_ routes: [Route]) -> [Route] {

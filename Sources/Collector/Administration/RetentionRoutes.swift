@@ -1,0 +1,88 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import Logging
+import WireModel
+
+/// What is kept of the records, and their end before their time. A day's file holds the records of all organizations, so it is for
+/// administrators of all of them; an organization's own logs are deleted with `DELETE /api/v1/logs`.
+struct RetentionRoutes: Sendable {
+    static let bodyBytes = 4 * 1024
+    static let days = 1...36_500
+
+    let administration: any Administration
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/v1/retention", .person(.administrator), handle: status),
+            Route(.post, "/api/v1/retention/release", .person(.administrator), handle: release),
+            Route(.post, "/api/v1/records/purge", .person(.administrator), handle: purge),
+        ]
+    }
+
+    private func personOfAll(_ exchange: Exchange) throws -> Person {
+        let person = try exchange.person
+        guard person.organization == nil else {
+            throw Problem.forbidden(
+                "Records of all organizations are kept, and go, by whole days together; the token is of \(person.organization ?? "").")
+        }
+        return person
+    }
+
+    private func status(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        _ = try personOfAll(exchange)
+        return try RetentionView(try await administration.retention()).response()
+    }
+
+    private func release(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let person = try personOfAll(exchange)
+        let waited = try await administration.releaseRetention(by: AuditActor(person))
+        if waited != nil { logger.notice("retention released", metadata: ["person": "\(person.name)"]) }
+        return try ReleaseView(released: waited != nil, waited: waited).response()
+    }
+
+    private func purge(_ exchange: Exchange) async throws -> Response {
+        _ = try QueryParameters(exchange.request, known: [])
+        let person = try personOfAll(exchange)
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            var fields = try FieldReader(body: body)
+            let days = try fields.integer("olderThanDays", Self.days)
+            var streams: Set<StreamName> = []
+            for (place, name) in try fields.texts("streams").enumerated() {
+                guard let stream = StreamName(name: name) else {
+                    throw Problem.invalidField("streams[\(place)]", "is none of status, event, sample.")
+                }
+                streams.insert(stream)
+            }
+            let confirmation = try fields.text("confirm")
+            try fields.finish()
+            guard let days else { throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.") }
+            let plan = try await administration.purgePlan(
+                olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
+            guard let confirmation else { return try PurgeView(plan).response() }
+            guard confirmation == plan.confirmation else { throw Problem.confirmationOutdated }
+            guard let purge = try await administration.purge(plan, by: AuditActor(person)) else { throw Problem.purgeWaiting }
+            logger.notice(
+                "purge of records asked for",
+                metadata: ["purge.id": "\(purge)", "purge.files": "\(plan.files.count)", "person": "\(person.name)"])
+            return try PurgeView(plan, purge: purge).response(status: .accepted)
+        }
+    }
+}
+
+private struct ReleaseView: Encodable {
+    var released: Bool
+    /// What it waited for.
+    var waited: String?
+}
+
+extension Problem {
+    fileprivate static let purgeWaiting = Problem(
+        status: 409, code: "purge-waiting", title: "Another purge waits",
+        detail: "Records are about to be purged already; that is done within ten seconds. Look at `GET /api/v1/retention`, then ask again.",
+        retryable: true, retryAfterMs: 10_000)
+}
