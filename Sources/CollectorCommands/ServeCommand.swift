@@ -67,7 +67,10 @@ struct ServeCommand: AsyncParsableCommand {
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                     },
-                    notices: notices),
+                    notices: notices,
+                    silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
+                        await store.isTakingRecords()
+                    }),
                 courier: settings.noticeWebhook.map { webhook in
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
                 })

@@ -4,17 +4,26 @@ package struct Housekeeping: Sendable {
     private let disk: DiskWatch
     private let certificates: CertificateWatch?
     private let notices: NoticeDesk
+    private let silence: SilenceWatch?
 
     /// How often clock and disk are looked at, and whether an administrator has asked for something.
     package static let interval = Duration.seconds(10)
     /// At which of these looks records are removed: at the first, and then every hour.
     package static let looksPerPass = 360
 
-    package init(retention: RecordRetention, disk: DiskWatch, certificates: CertificateWatch? = nil, notices: NoticeDesk) {
+    /// At which of these looks silent devices are looked for: every minute.
+    package static let looksPerSilence = 6
+
+    /// - Parameter silence: `nil`: nobody is told of silent devices.
+    package init(
+        retention: RecordRetention, disk: DiskWatch, certificates: CertificateWatch? = nil, notices: NoticeDesk,
+        silence: SilenceWatch? = nil
+    ) {
         self.certificates = certificates
         self.retention = retention
         self.disk = disk
         self.notices = notices
+        self.silence = silence
     }
 
     /// Until the task is cancelled; cancelling it leaves everything on disk consistent.
@@ -25,6 +34,7 @@ package struct Housekeeping: Sendable {
             await certificates?.look()
             if looks % Self.looksPerPass == 0 { await retention.pass() } else { await retention.watchClock() }
             await retention.purgeWhatIsAsked()
+            if looks % Self.looksPerSilence == 0 { await silence?.look() }
             await notices.flush()
             looks += 1
             do { try await clock.sleep(for: Self.interval) } catch { break }

@@ -74,6 +74,41 @@ package actor NoticeDesk {
                 leftOut: leftOut, outcome: .refused), at: now)
     }
 
+    /// Begins and ends the notices of silent devices as `SilencePlan` says.
+    /// - Parameters:
+    ///   - silent: all that are now.
+    ///   - isSettled: whether the collector has listened for long enough to say so.
+    func tell(_ silent: [SilentDevice], isSettled: Bool) {
+        let now = clock.now()
+        let devices = Dictionary(grouping: silent, by: \.organization)
+        write { () throws(SQLiteError) in
+            let told = try table.toldOfSilence(at: now)
+            for organization in Set(devices.keys).union(told.keys) {
+                let found = Dictionary((devices[organization] ?? []).map { ($0.id, $0) }) { first, _ in first }
+                let former = told[organization] ?? SilencePlan.Told()
+                let plan = SilencePlan.of(silent: Set(found.keys), told: former, isSettled: isSettled)
+                for id in plan.end { try table.end(.deviceSilent, organization: organization, subject: id.description, at: now) }
+                for id in plan.begin {
+                    try table.raise(
+                        .deviceSilent, organization: organization, subject: id.description, detail: found[id]?.detail ?? "",
+                        again: SilencePlan.dayMicroseconds, at: now)
+                }
+                switch plan.many {
+                case .unchanged: break
+                case .end: try table.end(.devicesSilent, organization: organization, subject: Self.manyDevices, at: now)
+                case .tell(let count):
+                    let detail = SilencePlan.detail(ofMany: count)
+                    guard detail != former.many else { continue }
+                    try table.raise(
+                        .devicesSilent, organization: organization, subject: Self.manyDevices, detail: detail,
+                        again: SilencePlan.manyAgainMicroseconds, at: now)
+                }
+            }
+        }
+    }
+
+    private static let manyDevices = "devices"
+
     package func counts() throws(StoreError) -> NoticeCounts {
         try StoreError.mapping { () throws(SQLiteError) in try table.counts() }
     }

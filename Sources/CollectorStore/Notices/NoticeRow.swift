@@ -21,11 +21,17 @@ package struct NoticeRow: Equatable, Sendable {
         case identityConflict = "identity-conflict"
         /// A certificate of the collector's own is about to end, or has ended.
         case certificateExpiry = "certificate-expiry"
+        /// A device's beacons have not come for five of the intervals that it keeps.
+        case deviceSilent = "device-silent"
+        /// The same of more devices than are told of one by one.
+        case devicesSilent = "devices-silent"
 
         /// Whether what it tells of can be over.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .certificateExpiry: true
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .certificateExpiry, .deviceSilent,
+                .devicesSilent:
+                true
             case .uploadExpired, .recordsLost, .identityConflict: false
             }
         }

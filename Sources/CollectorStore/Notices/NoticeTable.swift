@@ -1,4 +1,5 @@
 import SQLite
+import WireModel
 
 /// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
 struct NoticeTable {
@@ -8,12 +9,16 @@ struct NoticeTable {
     private static let kept = 1000
 
     /// Raises a notice, or counts up the one that lasts.
-    func raise(_ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64) throws(SQLiteError) {
+    /// - Parameter again: one that ended less than so many microseconds ago goes on, too.
+    func raise(
+        _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
+    ) throws(SQLiteError) {
         let update = try connection.cached(
             """
-            UPDATE notice SET count = count + 1, last = ?, detail = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL
+            UPDATE notice SET count = count + 1, last = ?1, detail = ?2, ended = NULL WHERE id = (
+            SELECT max(id) FROM notice WHERE organization = ?3 AND code = ?4 AND subject = ?5 AND (ended IS NULL OR ended > ?6))
             """)
-        try update.bind(now, detail, organization, code.rawValue, subject)
+        try update.bind(now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
         try update.run()
         guard connection.changes == 0 else { return }
         let insert = try connection.cached(
@@ -48,6 +53,29 @@ struct NoticeTable {
         for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where !subjects.contains(subject) {
             try raise(code, organization: organization, subject: subject, detail: detail, at: now)
         }
+    }
+
+    /// What is told of silent devices, by organization.
+    func toldOfSilence(at now: Int64) throws(SQLiteError) -> [String: SilencePlan.Told] {
+        let statement = try connection.cached(
+            """
+            SELECT organization, code, subject, detail, ended IS NULL FROM notice WHERE (code = ?1 AND (ended IS NULL OR first > ?3))
+            OR (code = ?2 AND ended IS NULL)
+            """)
+        try statement.bind(
+            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue, now - SilencePlan.dayMicroseconds)
+        defer { statement.reset() }
+        var told: [String: SilencePlan.Told] = [:]
+        while try statement.step() {
+            let organization = statement.string(0)
+            if statement.string(1) == NoticeRow.Code.devicesSilent.rawValue {
+                told[organization, default: .init()].many = statement.string(3)
+            } else if let device = DeviceID(statement.string(2)) {
+                told[organization, default: .init()].recent.insert(device)
+                if statement.bool(4) { told[organization, default: .init()].lasting.insert(device) }
+            }
+        }
+        return told
     }
 
     /// Newest first.

@@ -256,6 +256,9 @@ actor StreamWriter {
         }
     }
 
+    /// Whether the last transaction failed.
+    var isInTrouble: Bool { trouble != nil }
+
     /// Why an append could not succeed now; `nil` where it could.
     func fault() -> StoreError? {
         if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }

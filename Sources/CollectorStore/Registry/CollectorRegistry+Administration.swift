@@ -113,6 +113,11 @@ extension CollectorRegistry {
         try await database.lineage(of: device)
     }
 
+    /// Devices that have gone silent by the schedule they keep; test devices, left and revoked ones are not looked at.
+    package func silentDevices() async throws(StoreError) -> [SilentDevice] {
+        try await database.silentDevices()
+    }
+
     /// How many devices of an organization run which revision of their profile; left and revoked ones are not counted.
     package func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
         try await database.profileAdoption(organization: organization)

@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite struct SilencePlanTests {
+    private static let devices = (0..<100).map { DeviceID(high: 0, low: UInt64($0)) }
+    private static let bound = SilencePlan.toldOneByOne
+
+    private static func some(_ range: Range<Int>) -> Set<DeviceID> { Set(devices[range]) }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var silent: Range<Int>
+        var lasting: Range<Int> = 0..<0
+        /// Beside those.
+        var recent: Range<Int> = 0..<0
+        var isMany = false
+        var isSettled = true
+        var begin: Range<Int> = 0..<0
+        var end: Range<Int> = 0..<0
+        var many = SilencePlan.Many.unchanged
+    }
+
+    private static let cases: [Case] = [
+        Case(testDescription: "nothing", silent: 0..<0),
+        Case(testDescription: "one by one", silent: 0..<3, begin: 0..<3),
+        Case(testDescription: "told already", silent: 0..<3, lasting: 0..<3),
+        Case(testDescription: "as many as are told", silent: 0..<bound, begin: 0..<bound),
+        Case(testDescription: "a herd", silent: 0..<bound + 1, many: .tell(bound + 1)),
+        Case(testDescription: "one more than is told", silent: 0..<bound + 1, lasting: 0..<bound, many: .tell(1)),
+        Case(testDescription: "the day's are told", silent: 50..<52, recent: 0..<bound, many: .tell(2)),
+        Case(testDescription: "one of the day's again", silent: 3..<4, recent: 0..<bound, begin: 3..<4),
+        Case(testDescription: "heard again", silent: 1..<3, lasting: 0..<3, end: 0..<1),
+        Case(testDescription: "more of a herd", silent: 0..<80, isMany: true, many: .tell(80)),
+        Case(testDescription: "half of it is back", silent: 0..<11, isMany: true, many: .tell(11)),
+        Case(testDescription: "most of it is back", silent: 0..<10, isMany: true, begin: 0..<10, many: .end),
+        Case(testDescription: "all of it is back", silent: 0..<0, isMany: true, many: .end),
+        Case(testDescription: "all but those told", silent: 0..<20, lasting: 0..<20, isMany: true, many: .end),
+        Case(testDescription: "few left and no room", silent: 50..<53, recent: 0..<bound, isMany: true, many: .tell(3)),
+        Case(testDescription: "just started", silent: 0..<80, isSettled: false),
+        Case(testDescription: "just started, one is back", silent: 1..<80, lasting: 0..<3, isSettled: false, end: 0..<1),
+        Case(testDescription: "just started, many are told", silent: 0..<80, isMany: true, isSettled: false),
+        Case(testDescription: "just started, all are back", silent: 0..<0, isMany: true, isSettled: false, many: .end),
+    ]
+
+    @Test(arguments: cases)
+    func aFewAreToldOneByOneAndAHerdTogether(_ one: Case) {
+        let told = SilencePlan.Told(
+            lasting: Self.some(one.lasting), recent: Self.some(one.lasting).union(Self.some(one.recent)), many: one.isMany ? "many" : nil)
+        let plan = SilencePlan.of(silent: Self.some(one.silent), told: told, isSettled: one.isSettled)
+        #expect(plan == SilencePlan(begin: Self.some(one.begin), end: Self.some(one.end), many: one.many))
+    }
+
+    private static func reading(_ minutes: Int64, step: Int64 = 0, boot: String = "a") -> ClockReading {
+        ClockReading(wall: (minutes + step) * 60_000_000, sinceBoot: minutes * 60_000_000, bootID: boot)
+    }
+
+    @Test func anHourOfListeningSettlesAndWhatInterruptsItBeginsAnew() {
+        var listening = Listening()
+        var minute: Int64 = 0
+        func minutes(_ count: Int64, step: Int64 = 0, canStore: Bool = true) -> [Bool] {
+            (0..<count).map { _ in
+                minute += 1
+                return listening.isSettled(at: Self.reading(minute, step: step), canStore: canStore)
+            }
+        }
+        #expect(minutes(60) == Array(repeating: false, count: 60))
+        #expect(minutes(2) == [true, true])
+        #expect(minutes(1, canStore: false) == [false], "what devices say is not taken")
+        #expect(minutes(61) == Array(repeating: false, count: 59) + [true, true])
+        #expect(minutes(1, step: 2) == [false], "the clock was set")
+        #expect(minutes(60, step: 2).last == true)
+        minute += 11
+        #expect(minutes(1, step: 2) == [false], "it slept")
+        #expect(minutes(60, step: 2).last == true)
+        let afterBoot = listening.isSettled(at: Self.reading(minute + 1, step: 2, boot: "b"), canStore: true)
+        #expect(!afterBoot)
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+@Suite("Notices of silent devices") struct SilenceWatchTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+    private let bootClock: ManualBootClock
+    private let registry: CollectorRegistry
+    private let token: String
+    private let desk: NoticeDesk
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        bootClock = ManualBootClock(clock)
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        self.registry = registry
+        token = try #require(created).enrollmentToken
+        desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+    }
+
+    private func devices(_ count: Int, token: String? = nil, test: Bool = false) async throws -> [DeviceID] {
+        var request = WireEnrollRequest()
+        request.test = test
+        var devices: [DeviceID] = []
+        for _ in 0..<count { devices.append(try await registry.enroll(token: token ?? self.token, request: request).deviceID) }
+        hear(devices)
+        return devices
+    }
+
+    private func hear(_ devices: [DeviceID]) {
+        for device in devices { registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+    }
+
+    private func watch() -> SilenceWatch {
+        SilenceWatch(registry: registry, notices: desk, clock: clock, bootClock: bootClock, logger: quietLogger) { true }
+    }
+
+    /// An hour and a minute, in which these devices speak.
+    private func settle(_ watch: SilenceWatch, hearing devices: [DeviceID] = []) async {
+        for _ in 0...61 {
+            clock.advance(seconds: 60)
+            hear(devices)
+            await watch.look()
+        }
+    }
+
+    private func notices(_ organization: String? = nil) async throws -> [NoticeRow] {
+        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        let rows = try await archive.notices(organization: organization, below: nil, limit: 1000).notices
+        await archive.shutDown()
+        return rows
+    }
+
+    @Test func aDeviceThatGoesSilentIsToldOnceAndItsReturnEndsIt() async throws {
+        let (living, dead) = (try await devices(2), try await devices(1))
+        _ = try await devices(1, test: true)
+        let watch = watch()
+        await settle(watch, hearing: living)
+        await settle(watch, hearing: living)
+        let told = try await notices()
+        #expect(told.map(\.code) == [.deviceSilent] && told[0].subject == dead[0].description && told[0].organization == "default")
+        #expect(told[0].count == 1 && told[0].ended == nil && told[0].detail.contains("expected every 60 s"))
+        hear(dead)
+        await watch.look()
+        #expect(try await notices().map(\.ended) == [clock.now()])
+        // Again within a day: the same notice goes on, so nobody is posted a second one.
+        await settle(watch, hearing: living)
+        let again = try await notices()
+        #expect(again.map(\.id) == told.map(\.id) && again[0].count == 2 && again[0].ended == nil)
+        _ = try await registry.revokeDevice(dead[0], organization: nil, by: .commandLine)
+        await watch.look()
+        #expect(try await notices().allSatisfy { $0.ended != nil }, "nobody waits for it any more")
+        await registry.close()
+    }
+
+    @Test func aHerdIsOneNoticeOfItsOrganization() async throws {
+        try await registry.createOrganization("west")
+        let west = try await registry.createEnrollmentToken(organization: "west").token
+        let herd = try await devices(300)
+        let one = try await devices(1, token: west)
+        let watch = watch()
+        await settle(watch)
+        let told = try await notices("default")
+        #expect(told.map(\.code) == [.devicesSilent] && told[0].detail.hasPrefix("300 further devices"))
+        #expect(try await notices("west").map(\.subject) == [one[0].description])
+        await settle(watch, hearing: Array(herd.dropFirst(5)))
+        let after = try await notices("default")
+        #expect(after.count == 6 && after.filter { $0.code == .devicesSilent }.allSatisfy { $0.ended != nil })
+        #expect(Set(after.filter { $0.code == .deviceSilent }.map(\.subject)) == Set(herd.prefix(5).map(\.description)))
+        await registry.close()
+    }
+
+    @Test func aCollectorThatWasOffTellsOfNobodyWhoComesBackAndARestartDoublesNothing() async throws {
+        let (living, dead) = (try await devices(30), try await devices(2))
+        let first = watch()
+        await settle(first, hearing: living)
+        #expect(try await notices().count == 2)
+        // Off for two days: for the registry all of them have been silent since.
+        clock.advance(days: 2)
+        let second = watch()
+        await second.look()
+        #expect(try await registry.silentDevices().count == 32)
+        await settle(second, hearing: living)
+        let told = try await notices()
+        #expect(Set(told.map(\.subject)) == Set(dead.map(\.description)) && told.allSatisfy { $0.count == 1 && $0.ended == nil })
+        await registry.close()
+    }
+}
