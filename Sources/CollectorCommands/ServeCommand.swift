@@ -56,7 +56,8 @@ struct ServeCommand: AsyncParsableCommand {
                 live: [
                     .init(setting: .logLevel) { logLevel.level = $0.logLevel },
                     .init(setting: .logQuotaBytes) { await archive.setQuota($0.logQuotaBytes) },
-                ] + Setting.ofRetention.map { setting in .init(setting: setting) { await retention.setLimits($0.retention) } }, tls: tls, logger: logger)
+                ] + Setting.ofRetention.map { setting in .init(setting: setting) { await retention.setLimits($0.retention) } }, tls: tls,
+                logger: logger)
             let application = try server.application(tls: tls?.configuration) { port in
                 Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
             }

@@ -41,7 +41,9 @@ import WireModel
         let device = try await registry.enroll(token: token, request: request)
         for _ in 0..<5 { _ = try await registry.rotateCredential(device: device.deviceID) }
         (request.deviceID, request.previousCredential) = (device.deviceID.data, "ws1d_guessed")
-        for _ in 0..<3 { await #expect(throws: EnrollError.deviceConflict) { _ = try await registry.enroll(token: token, request: request) } }
+        for _ in 0..<3 {
+            await #expect(throws: EnrollError.deviceConflict) { _ = try await registry.enroll(token: token, request: request) }
+        }
         request.previousCredential = device.credential
         _ = try await registry.enroll(token: token, request: request)
         try await registry.unenroll(device: device.deviceID)

@@ -10,6 +10,8 @@ struct LogDevice: Sendable {
     let row: DeviceRow
     let epoch = LogEpochID.random()
 
+    init(row: DeviceRow) { self.row = row }
+
     init(_ organization: String = "default", application: String = "com.example.kiosk") {
         row = DeviceRow(
             id: .random(), organization: organization, name: "kiosk", operatingSystem: WireOperatingSystem(), agentVersion: "1",

@@ -56,7 +56,9 @@ import WireModel
 
     private func release() throws -> RetentionState.Waiting? {
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
-        return try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release(by: .commandLine, at: clock.now()) }
+        return try connection.transaction { () throws(SQLiteError) in
+            try RetentionState(connection: connection).release(by: .commandLine, at: clock.now())
+        }
     }
 
     private static func limits(status: Int = 90, event: Int = 90, sample: Int = 30) -> RetentionLimits {

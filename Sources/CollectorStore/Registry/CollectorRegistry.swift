@@ -36,7 +36,10 @@ package final class CollectorRegistry: Sendable {
         let commands = OpenCommands()
         try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
         let database = RegistryDatabase(connection: connection, commands: commands, clock: clock, logger: logger)
-        return (CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, directory: directory, lock: lock), created)
+        return (
+            CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, directory: directory, lock: lock),
+            created
+        )
     }
 
     private init(

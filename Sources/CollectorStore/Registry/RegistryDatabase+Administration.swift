@@ -69,6 +69,7 @@ extension RegistryDatabase {
                 try connection.cached("DELETE FROM \(table) WHERE device = ?").run(binding: id.data)
             }
             try connection.cached("DELETE FROM device WHERE id = ?").run(binding: id.data)
+            try forgetDeletedDevices(at: now)
             try audit.append(
                 AuditEntry(
                     .deviceDelete, by: actor, organization: device.organization, subject: id.description, detail: ["name": device.name]),
@@ -78,6 +79,21 @@ extension RegistryDatabase {
         cache.remove(id)
         commands.forget(id)
         index?.remove(id)
+    }
+
+    /// What remains of a deleted device keeps it from coming back under its id. It may go when nothing is left that its return could show or
+    /// take up: 400 days after, when every record file of before its deletion has been removed, and its uploads with their logs. Whoever has
+    /// its credential then is a stranger like any other: refused, and with an enrollment token a new device. Marks stay in the baseline
+    /// for good, so even under its old id nothing would be stored twice.
+    private func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            DELETE FROM deleted_device WHERE deleted <= ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE device = deleted_device.id)
+            AND NOT EXISTS (SELECT 1 FROM record_file WHERE day <= deleted_device.deleted / 86400000000 AND NOT EXISTS (
+            SELECT 1 FROM removed_partition WHERE removed_partition.day = record_file.day AND removed_partition.stream = record_file.stream))
+            """)
+        try statement.bind(now - AuditTable.keptMicroseconds)
+        try statement.run()
     }
 
     /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes the word back.

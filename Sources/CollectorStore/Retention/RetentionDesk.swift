@@ -68,7 +68,9 @@ package struct RetentionDesk {
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         let connection = try CollectorDatabase.open(directory)
         return try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release(by: actor, at: now)?.message }
+            try connection.transaction { () throws(SQLiteError) in
+                try RetentionState(connection: connection).release(by: actor, at: now)?.message
+            }
         }
     }
 }

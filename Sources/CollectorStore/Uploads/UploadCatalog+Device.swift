@@ -30,6 +30,7 @@ extension UploadCatalog {
                 return .success(try standing(known))
             }
             guard try openUploads(of: device.id) < Self.openPerDevice else { return .failure(.tooMany(limit: Self.openPerDevice)) }
+            try forgetOldest(of: device.id)
             try insert(manifest, from: device, at: now)
             guard let known = try find(manifest.upload, of: device.id) else { return .failure(.unknownUpload) }
             return .success(try standing(known))

@@ -8,6 +8,14 @@ import WireModel
 ///
 /// A chunk's file has its name before its row says that it is stored, and loses its row's word before it is removed. So a row that says
 /// stored has its file, and a file without such a row is nobody's: it is removed at the next start.
+///
+/// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that could send it. No time is
+/// long enough for that: a device that was switched off in the middle of an upload goes on with it whenever it is switched on, since it counts
+/// the seven days that it tries by a clock that stands while it is off. But an upload that has ended takes no chunk, whatever is known
+/// of its chunks: the upload's own row is enough. So, where nothing of an upload is kept any more,
+/// - the rows of its chunks go 60 days after its end and their deletion,
+/// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps those of its newest 1,000
+///   uploads, ten times as many as it may have open.
 actor UploadCatalog {
     let connection: Connection
     let files: ChunkFiles
@@ -56,8 +64,10 @@ actor UploadCatalog {
 
     /// What is not completed by then has expired; seven days.
     static let openSeconds: Int64 = 7 * 86_400
-    /// An upload of which nothing is kept is remembered so long, so that what was deleted does not come again.
+    /// Chunks of an upload of which nothing is kept are listed so long.
     static let rememberedSeconds: Int64 = 60 * 86_400
+    /// Uploads of one device that are remembered, those of which something is kept not counted.
+    static let rememberedPerDevice = 1000
 
     /// Paths of all chunks that are kept.
     static func keptPaths(_ connection: Connection) throws(StoreError) -> Set<String> {
@@ -113,14 +123,31 @@ actor UploadCatalog {
                     at: now)
             }
             guard forgets else { return }
-            let forget = try connection.cached(
+            let condense = try connection.cached(
                 """
-                DELETE FROM upload WHERE phase <> 1 AND ended <= ?1
-                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1))
+                DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1)))
                 """)
-            try forget.bind(now - Self.rememberedSeconds * 1_000_000)
-            try forget.run()
+            try condense.bind(now - Self.rememberedSeconds * 1_000_000)
+            try condense.run()
+            try connection.cached(
+                """
+                DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
+                """
+            ).run()
         }
+    }
+
+    /// Makes room for a device's next upload. Inside a transaction.
+    func forgetOldest(of device: DeviceID) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
+            AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2) ORDER BY row DESC LIMIT -1 OFFSET ?2)
+            """)
+        try statement.bind(device.data, Self.rememberedPerDevice)
+        try statement.run()
     }
 
     func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
