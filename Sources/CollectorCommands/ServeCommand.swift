@@ -50,7 +50,8 @@ struct ServeCommand: AsyncParsableCommand {
                 noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
             let retention = try RecordRetention(
-                store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock, logger: logger)
+                store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
+                deviceClocks: registry.deviceClocks, logger: logger)
             let running = RunningSettings(
                 settings, read: options.settings,
                 live: [

@@ -1,5 +1,7 @@
-import CollectorStore
 import Testing
+import WireModel
+
+@testable import CollectorStore
 
 @Suite struct ClockDoubtTests {
     private static let hour: Int64 = 3_600_000_000
@@ -29,6 +31,39 @@ import Testing
             Self.reading(100, 5), former: nil, newestReceipt: newest.map { $0 * Self.hour },
             acceptedReceipt: accepted.map { $0 * Self.hour })
         #expect(doubt == expected)
+    }
+
+    private static let devices: [(behindDays: Int64?, acceptedDays: Int64?, expected: ClockDoubt?)] = [
+        (nil, nil, nil), (0, nil, nil), (-900, nil, nil), (2, nil, nil), (3, nil, .devicesBehind(seconds: 259_200)), (3, 3, nil),
+        (5, 3, nil),
+        (6, 3, .devicesBehind(seconds: 518_400)),
+    ]
+
+    @Test(arguments: devices)
+    func devicesThatAreBehindMakeItDoubtfulUntilAccepted(behind: Int64?, accepted: Int64?, expected: ClockDoubt?) {
+        let doubt = ClockDoubt.of(
+            Self.reading(100, 5), former: nil, newestReceipt: nil, acceptedReceipt: nil, devicesBehind: behind.map { $0 * 24 * Self.hour },
+            acceptedBehind: accepted.map { $0 * 24 * Self.hour })
+        #expect(doubt == expected)
+    }
+
+    private static let juries: [(voices: [Int64], median: Int64?)] = [
+        ([], nil), ([9, 9, 9, 9], nil), ([9, 9, 9, 9, 9], 9), ([0, 0, 9, 9, 9], 9), ([0, 0, 0, 9, 9], 0), ([-5, 0, 0, 0, 1_000_000], 0),
+        (Array(repeating: 9, count: 10) + Array(repeating: 1, count: ClockJury.voices), 1),
+    ]
+
+    @Test(arguments: juries)
+    func theMedianOfDevicesCountsOneVoiceEach(voices: [Int64], median: Int64?) {
+        var jury = ClockJury()
+        for voice in voices { jury.note(.random(), behind: voice) }
+        #expect(jury.medianBehind == median)
+    }
+
+    @Test func aDevicesLastWordIsItsVoice() {
+        var jury = ClockJury()
+        let devices = (0..<ClockJury.least).map { _ in DeviceID.random() }
+        for round: Int64 in [9, 7, 0] { for device in devices { jury.note(device, behind: round) } }
+        #expect(jury.medianBehind == 0)
     }
 
     @Test func aStartLongAfterTheNewestRecordIsNormal() {

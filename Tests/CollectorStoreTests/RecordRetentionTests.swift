@@ -177,6 +177,51 @@ import WireModel
         await store.shutDown()
     }
 
+    /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
+    @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
+        let (store, devices) = try await filled()
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        var fleet: [DeviceID] = []
+        for _ in 0..<6 {
+            fleet.append(try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID)
+        }
+        for device in fleet { registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+        _ = try await registry.silentDevices()
+        let right = clock.now()
+        clock.advance(days: 1000)
+        let boot = ManualBootClock(clock, bootID: "next")
+        let retention = try RecordRetention(
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock, bootClock: boot,
+            deviceClocks: registry.deviceClocks, logger: quietLogger)
+        #expect(await retention.pass().isEmpty, "devices are heard first")
+        for device in fleet { registry.seen(device, DeviceSight(at: clock.now(), newestRecordTime: right)) }
+        #expect(await retention.pass().isEmpty)
+        #expect(try await desk().counts()[.retentionWaiting].lasting == 1)
+        let waiting = try #require(try release())
+        #expect(waiting.message.hasPrefix("Most devices' clocks are about 86400000 s behind"))
+        #expect(await retention.pass().count == 15, "an administrator has said that it is the devices'")
+        await registry.close()
+        try await expectBalances(devices, in: store)
+        await store.shutDown()
+    }
+
+    @Test func devicesThatDoNotSpeakAreWaitedForAnHour() async throws {
+        let (store, _) = try await filled()
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+        _ = try await registry.silentDevices()
+        clock.advance(days: 1000)
+        let retention = try RecordRetention(
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock,
+            bootClock: ManualBootClock(clock, bootID: "next"), deviceClocks: registry.deviceClocks, logger: quietLogger)
+        #expect(await retention.pass().isEmpty)
+        clock.advance(seconds: 3600)
+        #expect(await retention.pass().count == 15)
+        await registry.close()
+        await store.shutDown()
+    }
+
     @Test func aStepBetweenTwoProcessesOfOneBootIsNoticed() async throws {
         let (store, _) = try await filled()
         await (try retention(store, RetentionLimits())).watchClock()

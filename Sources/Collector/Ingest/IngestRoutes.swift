@@ -52,7 +52,8 @@ struct IngestRoutes: Sendable {
                 DeviceSight(
                     at: exchange.now, beacon: newest.beacon, identity: newest.identity,
                     expectedBeaconSeconds: Self.schedule(request, newest.beacon),
-                    profileRevision: request.profileRevision > 0 ? request.profileRevision : nil))
+                    profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,
+                    newestRecordTime: newest.newestRecordTime))
             if !newest.commandResults.isEmpty {
                 commandRegistry.noteResults(newest.commandResults, of: device.id, at: exchange.now)
             }

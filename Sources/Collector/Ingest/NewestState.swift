@@ -7,6 +7,8 @@ struct NewestState {
     private(set) var identity: WireSystemIdentity?
     /// In the order of their numbers; of more than a device can have commands for, the newest.
     private(set) var commandResults: [WireCommandResult] = []
+    /// When the newest beacon or sample was made, by the device's clock, of streams of which the device has sent all it has.
+    private(set) var newestRecordTime: Int64?
 
     static let maximumResults = 256
 
@@ -15,6 +17,7 @@ struct NewestState {
 
     init(parts: [BatchPart], answers: [PartAnswer]) {
         for (part, answer) in zip(parts, answers) where answer.outcome == .stored {
+            noteTime(of: part)
             switch part.stream {
             case .status:
                 beacon = Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decode($0) } ?? beacon
@@ -24,6 +27,14 @@ struct NewestState {
             case .event: continue
             }
         }
+    }
+
+    /// Events may have been held back for days.
+    private mutating func noteTime(of part: BatchPart) {
+        guard part.stream != .event, part.last >= part.totals.produced, let record = part.records.last,
+            let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) })
+        else { return }
+        newestRecordTime = max(newestRecordTime ?? .min, envelope.wallTime)
     }
 
     static func identity(ofSample body: Data) -> WireSystemIdentity? {

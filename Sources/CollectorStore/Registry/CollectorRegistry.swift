@@ -13,6 +13,9 @@ package final class CollectorRegistry: Sendable {
     /// This collector between two restores from backup.
     package let incarnationID: IncarnationID
 
+    /// What devices' clocks say of the collector's, from what is noted with `seen`.
+    package let deviceClocks = DeviceClocks()
+
     let database: RegistryDatabase
     let directory: DataDirectory
     private let lock: DirectoryLock?
@@ -106,6 +109,7 @@ package final class CollectorRegistry: Sendable {
 
     /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and before it is asked for.
     package func seen(_ device: DeviceID, _ sight: DeviceSight) {
+        if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = database.seen.note(device, sight)
         // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
         if isDue { Task { await database.writeSeen() } }

@@ -10,6 +10,8 @@ package struct DeviceSight: Equatable, Sendable {
     package var expectedBeaconSeconds: UInt32?
     /// The revision of its profile that it runs; `nil`: not said.
     package var profileRevision: UInt64?
+    /// Of the newest record it has, by its own clock; `nil`: it has others that it has not sent yet, or that is not known.
+    package var newestRecordTime: Int64?
 
     /// When the beacon came; `at` until a later sight without one is merged in.
     private(set) var beaconAt: Int64
@@ -33,13 +35,14 @@ package struct DeviceSight: Equatable, Sendable {
 
     package init(
         at: Int64, beacon: WireBeacon? = nil, identity: WireSystemIdentity? = nil, expectedBeaconSeconds: UInt32? = nil,
-        profileRevision: UInt64? = nil
+        profileRevision: UInt64? = nil, newestRecordTime: Int64? = nil
     ) {
         self.at = at
         beaconAt = at
         self.identity = identity
         self.expectedBeaconSeconds = expectedBeaconSeconds
         self.profileRevision = profileRevision
+        self.newestRecordTime = newestRecordTime
         self.beacon = beacon
         guard let beacon, beacon.hasPushToken else { return }
         switch beacon.pushToken.state {

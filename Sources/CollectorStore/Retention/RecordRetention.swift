@@ -4,6 +4,10 @@ import WireModel
 
 /// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock is in doubt.
 ///
+/// A clock that was wrong when the machine was started makes no step. What then tells is that the newest record came more than a day ago, and what
+/// devices' clocks say (`ClockJury`): after such a gap, and where devices are due to speak, nothing is removed in the first hour or until enough of
+/// them have spoken.
+///
 /// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes on.
 package actor RecordRetention {
     private let store: SQLiteRecordStore
@@ -13,6 +17,8 @@ package actor RecordRetention {
     private let state: RetentionState
     private let clock: any StoreClock
     private let bootClock: any BootClock
+    private let deviceClocks: DeviceClocks?
+    private let started: Int64
     private let logger: Logger
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.retention")
     /// The last reading of this process.
@@ -22,12 +28,16 @@ package actor RecordRetention {
 
     /// How often the reading is written that the next process compares with.
     private static let writeMicroseconds: Int64 = 3_600_000_000
+    /// How long devices are waited for after a start, and after which gap in the records.
+    private static let hearingMicroseconds: Int64 = 3_600_000_000
+    private static let gapMicroseconds: Int64 = 86_400_000_000
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
+    /// - Parameter deviceClocks: what devices say of the clock; `nil`: nobody listens to them.
     package init(
         store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeDesk, clock: any StoreClock,
-        bootClock: any BootClock = SystemBootClock(), logger: Logger
+        bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
         connection = try CollectorDatabase.open(DataDirectory(path: directory))
         state = RetentionState(connection: connection)
@@ -36,6 +46,8 @@ package actor RecordRetention {
         self.notices = notices
         self.clock = clock
         self.bootClock = bootClock
+        self.deviceClocks = deviceClocks
+        started = bootClock.sinceBoot()
         self.logger = logger
     }
 
@@ -60,6 +72,10 @@ package actor RecordRetention {
         var removed: [Removed] = []
         do throws(StoreError) {
             guard try await !isWaiting(looksAtRecords: true) else { return [] }
+            guard try await !isHearingDevices() else {
+                logger.notice("retention waits an hour for what devices say of the clock: no record came for more than a day")
+                return []
+            }
             try await store.removeLeftovers()
         } catch {
             log("retention could not begin", error)
@@ -104,19 +120,39 @@ package actor RecordRetention {
         } catch { log("records could not be purged", error) }
     }
 
+    /// Whether it is too early after a start to trust a clock that no record of the last day speaks for.
+    private func isHearingDevices() async throws(StoreError) -> Bool {
+        guard let deviceClocks, !deviceClocks.isQuorate, bootClock.sinceBoot() - started < Self.hearingMicroseconds,
+            let newest = try await store.newestReceipt(), clock.now() - newest > Self.gapMicroseconds
+        else { return false }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            let due = try connection.cached(
+                """
+                SELECT 1 FROM device JOIN device_state ON device = id
+                WHERE revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0 LIMIT 1
+                """)
+            defer { due.reset() }
+            return try due.step()
+        }
+    }
+
     /// - Parameter looksAtRecords: whether it is also looked when the newest record came.
     private func isWaiting(looksAtRecords: Bool = false) async throws(StoreError) -> Bool {
         let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
-        let (known, accepted, waiting) = try StoreError.mapping { () throws(SQLiteError) in
-            (try state.clock(), try state.acceptedReceipt(), try state.waiting())
+        let (known, accepted, acceptedBehind, waiting) = try StoreError.mapping { () throws(SQLiteError) in
+            (try state.clock(), try state.acceptedReceipt(), try state.acceptedBehind(), try state.waiting())
         }
+        let behind = deviceClocks?.medianBehind
         let newest = waiting == nil && looksAtRecords ? try await store.newestReceipt() : nil
-        let doubt = ClockDoubt.of(reading, former: former ?? known, newestReceipt: newest, acceptedReceipt: accepted)
+        let doubt = ClockDoubt.of(
+            reading, former: former ?? known, newestReceipt: newest, acceptedReceipt: accepted,
+            devicesBehind: behind, acceptedBehind: acceptedBehind)
         let isFirst = former == nil
         if waiting == nil, let doubt {
             try StoreError.mapping { () throws(SQLiteError) in
                 try connection.transaction { () throws(SQLiteError) in
-                    try state.wait(RetentionState.Waiting(since: reading.wall, message: doubt.message, newestReceipt: newest))
+                    try state.wait(
+                        RetentionState.Waiting(since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
                     try state.set(reading)
                 }
             }

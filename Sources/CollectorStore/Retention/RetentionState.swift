@@ -12,6 +12,7 @@ struct RetentionState {
         var since: Int64
         var message: String
         var newestReceipt: Int64?
+        var devicesBehind: Int64?
     }
 
     let connection: Connection
@@ -20,6 +21,7 @@ struct RetentionState {
     private static let clockName = "retention_clock"
     private static let waitingName = "retention_waiting"
     private static let acceptedName = "retention_accepted_receipt"
+    private static let acceptedBehindName = "retention_accepted_behind"
     private static let requestName = "purge_request"
     private static let answerName = "purge_answer"
 
@@ -27,6 +29,9 @@ struct RetentionState {
     func waiting() throws(SQLiteError) -> Waiting? { try read(Self.waitingName) }
     /// Receipts up to this time are all right.
     func acceptedReceipt() throws(SQLiteError) -> Int64? { try read(Self.acceptedName) }
+
+    /// Devices' clocks may be so far behind.
+    func acceptedBehind() throws(SQLiteError) -> Int64? { try read(Self.acceptedBehindName) }
 
     func set(_ reading: ClockReading) throws(SQLiteError) { try write(reading, Self.clockName) }
     func wait(_ waiting: Waiting) throws(SQLiteError) { try write(waiting, Self.waitingName) }
@@ -36,6 +41,7 @@ struct RetentionState {
     func release(by actor: AuditActor, at now: Int64) throws(SQLiteError) -> Waiting? {
         guard let waiting = try waiting() else { return nil }
         if let receipt = waiting.newestReceipt { try write(receipt, Self.acceptedName) }
+        if let behind = waiting.devicesBehind { try write(behind, Self.acceptedBehindName) }
         try delete(Self.waitingName)
         try audit.append(
             AuditEntry(.retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]), at: now)
