@@ -11,7 +11,8 @@ struct PurgeCommand: AsyncParsableCommand {
         abstract: "Remove old records or logs for good; works beside a running collector.",
         discussion: """
             Says what would go and asks; --yes does not ask. Records go by whole days, all organizations' together, never the present day, and their
-            counts stay in the balance. The audit trail keeps who removed what. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
+            counts stay in the balance. Logs are by default those that came two weeks ago or before. A device sends again nothing of what is removed.
+            The audit trail keeps what went.
 
             Examples:
               ws1collector purge --logs --data /var/lib/ws1collector

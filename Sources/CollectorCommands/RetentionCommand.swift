@@ -9,8 +9,8 @@ struct RetentionCommand: AsyncParsableCommand {
         abstract: "What is kept of the records, and whether removing old ones waits for you; works beside a running collector.",
         discussion: """
             A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. When the
-            clock was set forward by more than an hour, or the newest record came after the present time, it removes nothing until somebody has
-            looked at the clock and said `retention release`, which the audit trail keeps.
+            clock was set forward by more than an hour, the newest record came after the present time, or most devices' clocks are more than two
+            days behind, it removes nothing until somebody has looked at the clock and said `retention release`, which the audit trail keeps.
 
             Examples:
               ws1collector retention status --data /var/lib/ws1collector

@@ -196,12 +196,32 @@ import WireModel
         #expect(await retention.pass().isEmpty, "devices are heard first")
         for device in fleet { registry.seen(device, DeviceSight(at: clock.now(), newestRecordTime: right)) }
         #expect(await retention.pass().isEmpty)
+        #expect(try await desk().counts()[.retentionWaiting].lasting == 0, "they may have sent what they had left")
+        clock.advance(seconds: 900)
+        await retention.watchClock()
         #expect(try await desk().counts()[.retentionWaiting].lasting == 1)
         let waiting = try #require(try release())
         #expect(waiting.message.hasPrefix("Most devices' clocks are about 86400000 s behind"))
         #expect(await retention.pass().count == 15, "an administrator has said that it is the devices'")
         await registry.close()
         try await expectBalances(devices, in: store)
+        await store.shutDown()
+    }
+
+    @Test func aFleetThatSendsWhatItHadLeftMakesNoDoubtThatLasts() async throws {
+        let (store, _) = try await filled()
+        clock.advance(days: 200)
+        let clocks = DeviceClocks()
+        let retention = try RecordRetention(
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock, bootClock: bootClock,
+            deviceClocks: clocks, logger: quietLogger)
+        let fleet = (0..<20).map { _ in DeviceID.random() }
+        for device in fleet { clocks.note(device, newestRecord: clock.now() - 5 * 86_400_000_000, at: clock.now()) }
+        #expect(await retention.pass().isEmpty)
+        clock.advance(seconds: 60)
+        for device in fleet { clocks.note(device, newestRecord: clock.now(), at: clock.now()) }
+        #expect(await retention.pass().count == 15)
+        #expect(try await desk().counts()[.retentionWaiting] == .init())
         await store.shutDown()
     }
 

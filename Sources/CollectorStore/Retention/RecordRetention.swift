@@ -25,12 +25,17 @@ package actor RecordRetention {
     private var former: ClockReading?
     private var lastWritten: Int64 = 0
     private var wasWaiting = false
+    /// Since when most devices' clocks are behind, since the machine was started.
+    private var behindSince: Int64?
 
     /// How often the reading is written that the next process compares with.
     private static let writeMicroseconds: Int64 = 3_600_000_000
     /// How long devices are waited for after a start, and after which gap in the records.
     private static let hearingMicroseconds: Int64 = 3_600_000_000
     private static let gapMicroseconds: Int64 = 86_400_000_000
+    /// So long most devices' clocks must be behind before an administrator is asked: a fleet that is switched on after days first sends what it
+    /// had left. Until then nothing is removed.
+    private static let suspicionMicroseconds: Int64 = 900_000_000
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -147,6 +152,16 @@ package actor RecordRetention {
         let doubt = ClockDoubt.of(
             reading, former: former ?? known, newestReceipt: newest, acceptedReceipt: accepted,
             devicesBehind: behind, acceptedBehind: acceptedBehind)
+        if case .devicesBehind = doubt {
+            let since = behindSince ?? reading.sinceBoot
+            behindSince = since
+            if waiting == nil, reading.sinceBoot - since < Self.suspicionMicroseconds {
+                former = reading
+                return true
+            }
+        } else {
+            behindSince = nil
+        }
         let isFirst = former == nil
         if waiting == nil, let doubt {
             try StoreError.mapping { () throws(SQLiteError) in
