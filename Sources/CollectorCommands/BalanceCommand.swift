@@ -52,7 +52,7 @@ struct BalanceCommand: AsyncParsableCommand {
                 + report.streams.map { stream in
                     [
                         stream.device, stream.epoch, stream.stream, "\(stream.produced)", "\(stream.stored)",
-                        "\(stream.rejected.values.reduce(0, +))", "\(stream.dropped.values.reduce(0, +))", "\(stream.lostAtCollector)",
+                        "\(stream.rejected.values.saturatingSum)", "\(stream.dropped.values.saturatingSum)", "\(stream.lostAtCollector)",
                         "\(stream.waiting)", stream.closes ? "yes" : "NO",
                     ]
                 })

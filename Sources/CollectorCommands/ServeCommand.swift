@@ -32,8 +32,8 @@ struct ServeCommand: AsyncParsableCommand {
             let certificates = try settings.deviceCertificates.certificates()
             let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
             let clock = SystemStoreClock()
-            let (registry, created) = try CollectorRegistry.open(directory: settings.data, clock: clock, logger: logger)
-            if let created { try FirstStartFiles(directory: settings.data).write(created) }
+            let (registry, created) = try CollectorRegistry.open(
+                directory: settings.data, clock: clock, logger: logger, deliver: FirstStartFiles(directory: settings.data).write)
             let notices = try NoticeDesk(directory: settings.data, clock: clock, logger: logger)
             let telemetry = CollectorTelemetry()
             let store = try SQLiteRecordStore.open(
@@ -66,6 +66,7 @@ struct ServeCommand: AsyncParsableCommand {
                 Housekeeping(
                     retention: retention,
                     disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger),
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                     },

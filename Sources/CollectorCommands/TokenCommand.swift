@@ -29,7 +29,8 @@ struct TokenCommand: AsyncParsableCommand {
         }
         let logger = Logger.ofCommand
         let (registry, _) = try CollectorRegistry.open(
-            directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive)
+            directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive,
+            deliver: { _ throws(StoreError) in throw .noCollector(directory) })
         let result: Result<Value, any Error>
         do { result = .success(try await work(registry)) } catch { result = .failure(error) }
         await registry.close()

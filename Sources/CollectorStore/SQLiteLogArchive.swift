@@ -32,8 +32,22 @@ package final class SQLiteLogArchive: LogArchive {
         let lock = try DirectoryLock(path: directory.chunksLockPath)
         let files = ChunkFiles(directory: directory)
         let connection = try CollectorDatabase.open(directory)
-        let orphans = try files.removeOrphans(kept: try UploadCatalog.keptPaths(connection))
-        if orphans > 0 { logger.notice("files of unfinished chunks removed", metadata: ["store.files": "\(orphans)"]) }
+        let leftovers = try files.removeLeftovers(kept: try UploadCatalog.keptPaths(connection)) { upload, number throws(StoreError) in
+            try UploadCatalog.leftoverFate(upload, number, connection)
+        }
+        if leftovers.removed > 0 {
+            logger.notice("files of unfinished chunks removed", metadata: ["store.files": "\(leftovers.removed)"])
+        }
+        if let first = leftovers.strangers.first {
+            logger.warning(
+                "there are files among the chunks that are not the collector's; they are left alone",
+                metadata: ["store.files": "\(leftovers.strangers.count)", "store.file": "\(first)"])
+        }
+        if let first = leftovers.unknown.first {
+            logger.error(
+                "there are chunks of uploads that collector.sqlite does not know; they are left alone, and not listed",
+                metadata: ["store.files": "\(leftovers.unknown.count)", "store.file": "\(first)"])
+        }
         let catalog = UploadCatalog(
             connection: connection, files: files, quotaBytes: configuration.quotaBytes, clock: clock, logger: logger)
         return SQLiteLogArchive(configuration: configuration, files: files, lock: lock, catalog: catalog)

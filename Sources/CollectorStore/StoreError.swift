@@ -42,7 +42,7 @@ extension StoreError {
             "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again.")
     }
 
-    static func noCollector(_ path: String) -> StoreError {
+    package static func noCollector(_ path: String) -> StoreError {
         StoreError(
             .notFound, "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once.")
     }

@@ -40,9 +40,9 @@ package struct StoreCounts: Equatable, Sendable {
     package init() {}
 
     mutating func add(_ mark: StreamMark, since former: StreamMark) {
-        stored &+= mark.stored &- former.stored
-        rejected &+= mark.rejectedCount &- former.rejectedCount
-        dropped &+= mark.droppedCount &- former.droppedCount
-        lost &+= mark.lostAtCollector &- former.lostAtCollector
+        stored.addSaturating(mark.stored.subtractingSaturating(former.stored))
+        rejected.addSaturating(mark.rejectedCount.subtractingSaturating(former.rejectedCount))
+        dropped.addSaturating(mark.droppedCount.subtractingSaturating(former.droppedCount))
+        lost.addSaturating(mark.lostAtCollector.subtractingSaturating(former.lostAtCollector))
     }
 }

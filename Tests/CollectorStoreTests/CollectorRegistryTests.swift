@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import Synchronization
 import Testing
 import WireModel
 
@@ -45,6 +46,24 @@ import WireModel
         #expect(created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID)
         #expect(try await again.authenticatePerson(token: first.administratorToken) == person)
         await again.close()
+    }
+
+    @Test func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(throws: StoreError(.io, "no paper")) {
+            try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) { _ throws(StoreError) in
+                throw StoreError(.io, "no paper")
+            }
+        }
+        let delivered = Mutex<FirstStart?>(nil)
+        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) { made in
+            delivered.withLock { $0 = made }
+        }
+        let first = try #require(created)
+        #expect(delivered.withLock { $0 } == first)
+        #expect(try await registry.tokens().count == 2)
+        #expect(try await registry.authenticatePerson(token: first.administratorToken) != nil)
+        await registry.close()
     }
 
     @Test func aSecondProcessGetsInUse() throws {

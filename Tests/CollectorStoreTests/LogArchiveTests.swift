@@ -24,7 +24,7 @@ import WireModel
         await archive.shutDown()
     }
 
-    @Test func aCrashBeforeTheRowLeavesAFileThatIsRemovedAtTheNextStart() async throws {
+    @Test func whatACrashBeforeTheRowLeavesIsRemovedOrTakesItsPlaceWhenItComesAgain() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try SQLiteLogArchive.open(directory)
         let (kept, lost) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
@@ -42,10 +42,40 @@ import WireModel
         #expect(try await archive.text() == kept.text)
         await archive.shutDown()
         let reopened = try SQLiteLogArchive.open(directory)
-        #expect(directory.chunkFiles.count == 1)
+        #expect(directory.chunkFiles.count == 2)
+        #expect(try await reopened.text() == kept.text)
         #expect(try await reopened.standing(of: upload, from: device.row.id).missing == [2])
         _ = try await reopened.store(lost.gzip, chunk: 2, of: upload, from: device.row.id)
+        #expect(directory.chunkFiles.count == 2)
         #expect(try await reopened.text() == kept.text + lost.text)
+        await reopened.shutDown()
+    }
+
+    @Test func whatIsNotTheCollectorsIsLeftAloneAtAStart() async throws {
+        let (directory, elsewhere, device) = (try TemporaryDirectory(), try TemporaryDirectory(), LogDevice())
+        let archive = try SQLiteLogArchive.open(directory)
+        try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
+        await archive.shutDown()
+        let chunks = directory.path + "/chunks"
+        let parent = "\(chunks)/\(try #require(directory.chunkFiles.first))".split(separator: "/").dropLast().joined(separator: "/")
+        // A directory of somebody else behind a link, at the depth of chunks; files and directories where none of ours are.
+        try FileManager.default.createDirectory(atPath: elsewhere.path + "/photos/2026", withIntermediateDirectories: true)
+        let strangers = [
+            elsewhere.path + "/photos/2026/a.jpg", chunks + "/note", "/\(parent)/note.txt", "/\(parent)/\(UploadID.random())-1.gz",
+            // A chunk that a catalog of another time knows.
+            "/\(parent)/\(UploadID.random())-0001.log.gz",
+        ]
+        for stranger in strangers { try Data("kept".utf8).write(to: URL(fileURLWithPath: stranger)) }
+        try FileManager.default.createSymbolicLink(atPath: chunks + "/archive", withDestinationPath: elsewhere.path)
+        try FileManager.default.createDirectory(atPath: chunks + "/lost+found", withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(atPath: "/\(parent)/directory", withIntermediateDirectories: false)
+        let left = "/\(parent)/\(UploadID.random())-0002.log.gz.\(UploadID.random()).partial"
+        try Data("x".utf8).write(to: URL(fileURLWithPath: left))
+        let reopened = try SQLiteLogArchive.open(directory)
+        for stranger in strangers { #expect(FileManager.default.fileExists(atPath: stranger), "\(stranger)") }
+        #expect(!FileManager.default.fileExists(atPath: left))
+        #expect(FileManager.default.fileExists(atPath: "/\(parent)/directory"))
+        #expect(try await reopened.chunks(LogQuery(), below: nil, limit: 10).chunks.count == 1)
         await reopened.shutDown()
     }
 

@@ -200,6 +200,11 @@ import WireModel
         clock.advance(seconds: 900)
         await retention.watchClock()
         #expect(try await desk().counts()[.retentionWaiting].lasting == 1)
+        let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
+        await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: { ($0 as? StoreError)?.code == .conflict }
+        #expect { try LogPurge(directory: directory.path, quotaBytes: 1, clock: clock, logger: quietLogger) } throws: {
+            ($0 as? StoreError)?.code == .conflict
+        }
         let waiting = try #require(try release())
         #expect(waiting.message.hasPrefix("Most devices' clocks are about 86400000 s behind"))
         #expect(await retention.pass().count == 15, "an administrator has said that it is the devices'")

@@ -43,6 +43,64 @@ import WireModel
         #expect(report.records == 4 + 5 + 2 + 5)
     }
 
+    @Test func whatDevicesSayTheyLostDoesNotOverflow() async throws {
+        let store = try SQLiteRecordStore.open(directory)
+        for _ in 0..<5 {
+            var liar = ScriptedDevice()
+            liar.produce(1)
+            let record = try #require(liar.made[1])
+            let number = BatchPart.greatestNumber
+            let part = BatchPart(
+                epoch: liar.epoch, stream: .sample, first: number, last: number, priorLink: .zero,
+                lastLink: ChainLink.zero.appending(record),
+                records: [record])
+            #expect(await store.append([part], from: liar.device, receivedAt: 1).first?.outcome == .stored)
+        }
+        await store.shutDown()
+        let report = try directory.verify()
+        #expect(report.lostAtCollector == .max && report.rejected == 7 && report.isWhole, "\(report.findings)")
+        let mark = StreamMark(dropped: [.diskFull: .max, .byteCap: .max])
+        #expect(mark.droppedCount == .max && mark.dropped.values.saturatingSum == .max)
+    }
+
+    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(_ harm: String) throws {
+        let database = directory.path + "/collector.sqlite"
+        for file in [database, database + "-wal", database + "-shm"] { try? FileManager.default.removeItem(atPath: file) }
+        if harm == "emptied" { try Data().write(to: URL(fileURLWithPath: database)) }
+        #expect(try directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
+    }
+
+    @Test func aDirectoryOfSomethingElseIsNotProved() throws {
+        let empty = try TemporaryDirectory()
+        #expect { try empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
+        #expect { try StoreVerifier(directory: empty.path).balance() } throws: { ($0 as? StoreError)?.code == .notFound }
+    }
+
+    @Test func aFileThatIsMissingOrCannotBeOpenedIsToldUntilItIsBack() async throws {
+        let desk = try NoticeDesk(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let watch = RecordFileWatch(directory: directory.path, notices: desk, logger: quietLogger)
+        func lasting() async throws -> [String] {
+            let archive = try SQLiteLogArchive.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+            let page = try await archive.notices(organization: nil, below: nil, limit: 100)
+            await archive.shutDown()
+            return page.notices.filter { $0.code == .recordFile && $0.ended == nil }.map(\.detail)
+        }
+        await watch.look()
+        #expect(try await lasting().isEmpty)
+        let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+        try Data("no database at all, but as long as one would have to be".utf8).write(to: URL(fileURLWithPath: file))
+        await watch.look()
+        let unreadable = try await lasting()
+        #expect(unreadable.count == 1 && unreadable.allSatisfy { $0.contains("records/2026-03-01/sample.sqlite cannot be read") })
+        try FileManager.default.removeItem(atPath: file)
+        await watch.look()
+        let missing = try await lasting()
+        #expect(missing.count == 1 && missing.allSatisfy { $0.contains("is not there") })
+        try whole.write(to: URL(fileURLWithPath: file))
+        await watch.look()
+        #expect(try await lasting().isEmpty)
+    }
+
     @Test func aFlippedByteIsFoundWithItsPlace() throws {
         // In the body of a record of the slice that holds number 9.
         try directory.execute(

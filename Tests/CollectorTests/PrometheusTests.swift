@@ -5,6 +5,15 @@ import Testing
 
 @Suite("Prometheus' text format")
 struct PrometheusTests {
+    @Test func aCounterThatIsFullStaysFull() {
+        let counter = PrometheusCounter()
+        for _ in 0..<3 { counter.increment(by: .max - 1) }
+        var text = PrometheusText()
+        counter.write(.init(name: "lost", labels: []), to: &text)
+        #expect(text.text.contains(" 9.22"), "\(text.text)")
+        #expect(!text.text.contains("-"))
+    }
+
     @Test func countersGaugesAndHistogramsAreTold() {
         let registry = PrometheusRegistry([
             PrometheusFamily("app_requests_total", "Requests,\nby \\ route."),

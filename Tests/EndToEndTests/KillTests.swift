@@ -24,7 +24,7 @@ struct KillTests {
                 try deployment.startAgent()
                 let agent = try #require(deployment.agent)
                 try await deployment.until("the agent has begun", within: .seconds(20)) { agent.blocks(signal: SIGTERM) }
-                try await Task.sleep(for: .milliseconds(Int.random(in: 0...50, using: &dice)))
+                #expect(await agent.ending(within: .milliseconds(Int.random(in: 0...50, using: &dice))) == nil)
                 do { try await deployment.stopAgent() } catch { Issue.record("round \(round): \(error)") }
                 try? FileManager.default.removeItem(atPath: deployment.agentData)
             }

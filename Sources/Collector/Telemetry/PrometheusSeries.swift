@@ -40,7 +40,11 @@ final class PrometheusCounter: CounterHandler, PrometheusSeries {
 
     let type = "counter"
 
-    func increment(by amount: Int64) { value.wrappingAdd(amount, ordering: .relaxed) }
+    func increment(by amount: Int64) {
+        // What a device says it lost may be anything: a counter that is full stays full.
+        if value.wrappingAdd(amount, ordering: .relaxed).newValue < 0 { value.store(.max, ordering: .relaxed) }
+    }
+
     func reset() { value.store(0, ordering: .relaxed) }
 
     func write(_ key: Key, to text: inout PrometheusText) { text.add(key.name, key.labels, Double(value.load(ordering: .relaxed))) }

@@ -205,8 +205,9 @@ enum CollectorDatabase {
         guard let first = partitions.first else { return }
         throw StoreError(
             .conflict,
-            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files are there (from \(first.name)). Put "
-                + "collector.sqlite back from a backup, or name another data directory; a new one would not know whose records these are.")
+            "\(directory.databasePath) is missing or empty, but \(partitions.count) record files are there (from \(first.name)). Make "
+                + "a data directory of a backup with `ws1collector restore`, or name another; a new collector.sqlite would not know whose "
+                + "records these are, and an older one put in its place would not know of the newer ones.")
     }
 
     /// One of the collector's own values, such as its ids; empty where it is not there.

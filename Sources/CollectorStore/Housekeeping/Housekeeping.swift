@@ -2,13 +2,14 @@
 package struct Housekeeping: Sendable {
     private let retention: RecordRetention
     private let disk: DiskWatch
+    private let files: RecordFileWatch?
     private let certificates: CertificateWatch?
     private let notices: NoticeDesk
     private let silence: SilenceWatch?
 
     /// How often clock and disk are looked at, and whether an administrator has asked for something.
     package static let interval = Duration.seconds(10)
-    /// At which of these looks records are removed: at the first, and then every hour.
+    /// At which of these looks records are removed, and record files looked at: at the first, and then every hour.
     package static let looksPerPass = 360
 
     /// At which of these looks silent devices are looked for: every minute.
@@ -16,9 +17,10 @@ package struct Housekeeping: Sendable {
 
     /// - Parameter silence: `nil`: nobody is told of silent devices.
     package init(
-        retention: RecordRetention, disk: DiskWatch, certificates: CertificateWatch? = nil, notices: NoticeDesk,
-        silence: SilenceWatch? = nil
+        retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil, certificates: CertificateWatch? = nil,
+        notices: NoticeDesk, silence: SilenceWatch? = nil
     ) {
+        self.files = files
         self.certificates = certificates
         self.retention = retention
         self.disk = disk
@@ -32,7 +34,12 @@ package struct Housekeeping: Sendable {
         while !Task.isCancelled {
             await disk.look()
             await certificates?.look()
-            if looks % Self.looksPerPass == 0 { await retention.pass() } else { await retention.watchClock() }
+            if looks % Self.looksPerPass == 0 {
+                await files?.look()
+                await retention.pass()
+            } else {
+                await retention.watchClock()
+            }
             await retention.purgeWhatIsAsked()
             if looks % Self.looksPerSilence == 0 { await silence?.look() }
             await notices.flush()

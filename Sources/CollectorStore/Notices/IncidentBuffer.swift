@@ -1,4 +1,5 @@
 import Synchronization
+import WireModel
 
 /// Incidents until they are written: those who store records never wait for it. Bounded; what does not fit is counted.
 final class IncidentBuffer: Sendable {

@@ -42,6 +42,26 @@ package actor NoticeDesk {
         write { () throws(SQLiteError) in try table.settle(code, organization: "", present, at: clock.now()) }
     }
 
+    /// What lasts of the collector's own notices of a code is exactly this. Others than `settle`, each is raised anew where it was over, and
+    /// where its detail is another; what was told already is not.
+    /// - Parameter told: what this was called with before; `nil`: nothing yet.
+    package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) {
+        write { () throws(SQLiteError) in
+            let now = clock.now()
+            let same = present.filter { told?[$0.key] == $0.value }
+            if told == nil {
+                try table.endOthers(code, organization: "", than: Set(present.keys), at: now)
+            } else {
+                for subject in (told ?? [:]).keys where same[subject] == nil {
+                    try table.end(code, organization: "", subject: subject, at: now)
+                }
+            }
+            for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where same[subject] == nil {
+                try table.raise(code, organization: "", subject: subject, detail: detail, at: now)
+            }
+        }
+    }
+
     /// Returns at once; it is written at the next `flush`.
     package nonisolated func note(_ incident: DeviceIncident, count: UInt64 = 1) {
         incidents.note(incident, count: count)

@@ -17,6 +17,8 @@ package struct NoticeRow: Equatable, Sendable {
         case retentionFailed = "retention-failed"
         /// Records a device was told are stored are not there.
         case recordsLost = "records-lost"
+        /// A file of records is missing, or cannot be read.
+        case recordFile = "record-file"
         /// A device's history is not the one that is stored: a clone, or an older image brought back.
         case identityConflict = "identity-conflict"
         /// A certificate of the collector's own is about to end, or has ended.
@@ -29,8 +31,8 @@ package struct NoticeRow: Equatable, Sendable {
         /// Whether what it tells of can be over.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .certificateExpiry, .deviceSilent,
-                .devicesSilent:
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
+                .deviceSilent, .devicesSilent:
                 true
             case .uploadExpired, .recordsLost, .identityConflict: false
             }

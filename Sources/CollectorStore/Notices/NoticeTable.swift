@@ -45,11 +45,7 @@ struct NoticeTable {
     func settle(
         _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
     ) throws(SQLiteError) {
-        let known = try connection.prepare("SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
-        try known.bind(organization, code.rawValue)
-        var subjects: Set<String> = []
-        while try known.step() { subjects.insert(known.string(0)) }
-        for subject in subjects where present[subject] == nil { try end(code, organization: organization, subject: subject, at: now) }
+        let subjects = try endOthers(code, organization: organization, than: Set(present.keys), at: now)
         for (subject, detail) in present.sorted(by: { $0.key < $1.key }) where !subjects.contains(subject) {
             try raise(code, organization: organization, subject: subject, detail: detail, at: now)
         }
@@ -76,6 +72,20 @@ struct NoticeTable {
             }
         }
         return told
+    }
+
+    /// Those of a code whose subjects are not among these are over.
+    /// - Returns: every subject there ever was.
+    @discardableResult
+    func endOthers(
+        _ code: NoticeRow.Code, organization: String, than subjects: Set<String>, at now: Int64
+    ) throws(SQLiteError) -> Set<String> {
+        let statement = try connection.prepare("SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
+        try statement.bind(organization, code.rawValue)
+        var known: Set<String> = []
+        while try statement.step() { known.insert(statement.string(0)) }
+        for subject in known.subtracting(subjects) { try end(code, organization: organization, subject: subject, at: now) }
+        return known
     }
 
     /// Newest first.

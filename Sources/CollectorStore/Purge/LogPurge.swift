@@ -8,10 +8,11 @@ package struct LogPurge: Sendable {
     private let clock: any StoreClock
 
     /// - Parameter quotaBytes: what the collector is set to: notices of it end when logs go.
-    /// - Throws: `.notFound` where there is no collector's data; what opening `collector.sqlite` says.
+    /// - Throws: `.notFound` where there is no collector's data; `.conflict` while the clock is in doubt; what opening `collector.sqlite` says.
     package init(directory path: String, quotaBytes: Int, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+        try RetentionDesk(directory: path).requireTrustedClock()
         self.clock = clock
         catalog = UploadCatalog(
             connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotaBytes: quotaBytes,

@@ -93,14 +93,3 @@ struct DeviceTotals: Equatable, Sendable {
         return (numbered.subtractingSaturating(passed) + (waitingAbovePart - numbered), dropped.filter { $0.value > 0 })
     }
 }
-
-extension UInt64 {
-    mutating func addSaturating(_ other: UInt64) {
-        let (sum, overflow) = addingReportingOverflow(other)
-        self = overflow ? .max : sum
-    }
-
-    mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }
-
-    func subtractingSaturating(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
-}

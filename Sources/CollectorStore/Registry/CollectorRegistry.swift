@@ -23,16 +23,18 @@ package final class CollectorRegistry: Sendable {
     /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and two tokens.
     /// - Parameter exclusive: holds the data directory (`<data>/lock`) until it is released; `false` for a short administrative command
     ///   beside a running collector.
+    /// - Parameter deliver: at the first start, given the two tokens, to be kept before they are good; where it fails nothing is made.
     /// - Returns: with the registry, the two tokens if this was the first start; they are said only here.
     /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
-        directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true
+        directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
+        deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> (CollectorRegistry, created: FirstStart?) {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
         let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
-        let created = try StoreError.mapping { () throws(SQLiteError) in try FirstStart.create(in: connection, at: clock.now()) }
+        let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
         guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
             let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
         else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }

@@ -59,6 +59,15 @@ package struct RetentionDesk {
         return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since, purge: purge)
     }
 
+    /// What is so old that it may go is said by the clock: while that is in doubt nobody's word is enough but the one that ends the doubt.
+    /// - Throws: `.conflict` while retention waits.
+    func requireTrustedClock() throws(StoreError) {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        let waiting = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).waiting() }
+        guard let waiting else { return }
+        throw StoreError(.conflict, "what is old cannot be told. \(waiting.message)")
+    }
+
     /// Retention goes on, at its next pass: within the hour, or when the collector is started.
     /// - Parameters:
     ///   - actor: whose word it is, for the audit trail.

@@ -38,24 +38,75 @@ struct ChunkFiles: Sendable {
         for path in paths { unlink(path) }
     }
 
-    /// Removes every file that is not among the chunks that are kept: what a killed process left.
-    /// - Parameter kept: paths below `<data>/chunks`.
-    /// - Returns: how many there were.
-    func removeOrphans(kept: Set<String>) throws(StoreError) -> Int {
+    /// What a killed process may have left, and what is nobody's.
+    struct Leftovers {
+        /// Files that were removed.
         var removed = 0
-        for organization in try DataDirectory.names(in: directory.chunksPath) {
-            for application in try DataDirectory.names(in: path(organization)) {
-                for device in try DataDirectory.names(in: path("\(organization)/\(application)")) {
-                    let parent = "\(organization)/\(application)/\(device)"
-                    for file in try DataDirectory.names(in: path(parent)) where !kept.contains("\(parent)/\(file)") {
-                        guard unlink(path("\(parent)/\(file)")) == 0 else {
-                            throw DataDirectory.failure("remove", path("\(parent)/\(file)"))
-                        }
-                        removed += 1
-                    }
+        /// Whole chunks of uploads that the catalog has never heard of, below `<data>/chunks`; they are left alone.
+        var unknown: [String] = []
+        /// Not ours, or not to be looked into; left alone.
+        var strangers: [String] = []
+    }
+
+    /// Removes what a killed process left: unfinished files, and chunks of which the catalog says that they are not kept.
+    ///
+    /// Only names that this collector gives are touched, and only in directories that are directories: what else lies there is not ours.
+    /// - Parameters:
+    ///   - kept: paths below `<data>/chunks` that stay.
+    ///   - fate: what the catalog says of a chunk that is not among them.
+    func removeLeftovers(
+        kept: Set<String>, fate: (UploadID, Int) throws(StoreError) -> LeftoverFate
+    ) throws(StoreError) -> Leftovers {
+        var found = Leftovers()
+        for parent in directories(below: directories(below: directories(below: [""], &found), &found), &found) {
+            for name in names(in: parent, &found) {
+                let text = "\(parent)/\(name)"
+                guard !kept.contains(text) else { continue }
+                guard let file = ChunkPath.FileName(name) else {
+                    found.strangers.append(text)
+                    continue
+                }
+                let isOver = if file.isPartial { true } else { try fate(file.upload, file.number) == .over }
+                if !isOver {
+                    if try fate(file.upload, file.number) == .unknown { found.unknown.append(text) }
+                } else if unlink(path(text)) == 0 {
+                    found.removed += 1
+                } else {
+                    found.strangers.append(text)
                 }
             }
         }
-        return removed
+        return found
+    }
+
+    enum LeftoverFate {
+        /// It may come again, and takes the file's place then.
+        case awaited
+        /// Deleted, lost by its device, or of an upload that has ended.
+        case over
+        case unknown
+    }
+
+    private func directories(below parents: [String], _ found: inout Leftovers) -> [String] {
+        var directories: [String] = []
+        for parent in parents {
+            for name in names(in: parent, &found) {
+                let text = parent.isEmpty ? name : "\(parent)/\(name)"
+                var status = stat()
+                if lstat(path(text), &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+                    directories.append(text)
+                } else {
+                    found.strangers.append(text)
+                }
+            }
+        }
+        return directories
+    }
+
+    private func names(in text: String, _ found: inout Leftovers) -> [String] {
+        do throws(StoreError) { return try DataDirectory.names(in: path(text)) } catch {
+            found.strangers.append(text)
+            return []
+        }
     }
 }

@@ -23,6 +23,32 @@ struct ChunkPath: Hashable, Sendable {
         file = "\(upload)-\(String(repeating: "0", count: max(0, 4 - digits.utf8.count)))\(digits)\(Self.suffix)"
     }
 
+    /// What a file's name says of it.
+    struct FileName: Equatable {
+        let upload: UploadID
+        let number: Int
+        /// Not finished.
+        let isPartial: Bool
+
+        /// `nil` where no chunk is called so.
+        init?(_ name: String) {
+            var rest = Substring(name)
+            isPartial = rest.hasSuffix(ChunkPath.partialSuffix)
+            if isPartial {
+                rest = rest.dropLast(ChunkPath.partialSuffix.count)
+                guard UploadID(String(rest.suffix(Self.idCharacters))) != nil else { return nil }
+                rest = rest.dropLast(Self.idCharacters + 1)
+            }
+            guard rest.hasSuffix(ChunkPath.suffix), let upload = UploadID(String(rest.prefix(Self.idCharacters))) else { return nil }
+            let digits = rest.dropLast(ChunkPath.suffix.count).dropFirst(Self.idCharacters)
+            guard digits.first == "-", let number = Int(digits.dropFirst()), number >= 0 else { return nil }
+            self.upload = upload
+            self.number = number
+        }
+
+        private static let idCharacters = 36
+    }
+
     /// Every other byte as `%2F`; nothing at all as `%`; what would be too long is cut and made single by a digest of the whole.
     static func component(_ name: String) -> String {
         guard !name.isEmpty else { return "%" }

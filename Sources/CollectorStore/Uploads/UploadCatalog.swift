@@ -7,7 +7,8 @@ import WireModel
 /// their chunks, and what those hold.
 ///
 /// A chunk's file has its name before its row says that it is stored, and loses its row's word before it is removed. So a row that says
-/// stored has its file, and a file without such a row is nobody's: it is removed at the next start.
+/// stored has its file. A file whose row says otherwise is removed at the next start; one of an upload that is not known at all is left
+/// alone and told of, for then it is the catalog that is not the right one.
 ///
 /// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that could send it. No time is
 /// long enough for that: a device that was switched off in the middle of an upload goes on with it whenever it is switched on, since it counts
@@ -76,6 +77,22 @@ actor UploadCatalog {
             var paths: Set<String> = []
             while try statement.step() { paths.insert(statement.string(0)) }
             return paths
+        }
+    }
+
+    /// What is to become of a chunk's file that is not kept.
+    static func leftoverFate(_ upload: UploadID, _ number: Int, _ connection: Connection) throws(StoreError) -> ChunkFiles.LeftoverFate {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT upload.phase, chunk.fate FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
+                WHERE upload.id = ?
+                """)
+            try statement.bind(number, upload.data)
+            defer { statement.reset() }
+            guard try statement.step() else { return .unknown }
+            let isAwaited = statement.int(0) == UploadPhase.open.rawValue && statement.int(1) == ChunkFate.missing.rawValue
+            return isAwaited ? .awaited : .over
         }
     }
 

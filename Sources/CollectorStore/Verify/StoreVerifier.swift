@@ -18,6 +18,11 @@ package struct StoreVerifier {
         var report = try verifyRecords()
         if let connection = try CollectorDatabase.openReading(directory) {
             try ChunkVerification(directory: directory, connection: connection).check(&report)
+        } else {
+            report.add(
+                .init(
+                    code: .missing, file: "collector.sqlite",
+                    message: "it is not there, or empty: what retention has removed, and every log, cannot be checked."))
         }
         return report
     }
@@ -55,6 +60,20 @@ package struct StoreVerifier {
             }
             return report
         }
+    }
+
+    /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong; quick, where `verify`
+    /// reads everything.
+    func harmedFiles() throws(StoreError) -> [Partition: String] {
+        let listing = try listing()
+        var harmed: [Partition: String] = [:]
+        for entry in listing.missing { harmed[entry.partition] = "is not there, and retention has not removed it" }
+        for partition in listing.partitions {
+            do throws(StoreError) { _ = try DayFile(reading: partition, in: directory) } catch {
+                if DataDirectory.exists(directory.path(of: partition)) { harmed[partition] = "cannot be read: \(error.message)" }
+            }
+        }
+        return harmed
     }
 
     /// The balance of every device, counted from rows and the baseline, sorted by device, epoch and stream.
@@ -96,6 +115,9 @@ package struct StoreVerifier {
     /// The baseline and the files it does not stand for, at one moment of `collector.sqlite`.
     private func listing() throws(StoreError) -> Listing {
         guard DataDirectory.exists(directory.path) else { throw StoreError(.notFound, "there is no data directory \(directory.path).") }
+        // With records and no registry there is something to look at; with neither there is no collector's data.
+        let partitions = try directory.partitions()
+        guard !partitions.isEmpty || DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         var listing = Listing()
         var removed: Set<Partition> = []
         if let connection = try CollectorDatabase.openReading(directory) {

@@ -101,8 +101,8 @@ struct StreamVerification {
                     .altered, slice.first, slice.last,
                     "the slice does not continue the chain: its first link is not the last one before it.")
             }
-            chain.counted.lostAtCollector += slice.lostBefore
-            report.lostAtCollector += slice.lostBefore
+            chain.counted.lostAtCollector.addSaturating(slice.lostBefore)
+            report.lostAtCollector.addSaturating(slice.lostBefore)
             if let fault = count(slice, &chain.counted, &report) {
                 add(.altered, fault.number, slice.last, "\(fault.message) (slice \(slice.first)...\(slice.last)).")
             }

@@ -26,8 +26,8 @@ package struct StreamMark: Equatable, Sendable {
     /// Nothing is known of the stream.
     package static let none = StreamMark()
 
-    package var rejectedCount: UInt64 { rejected.values.reduce(0, +) }
-    package var droppedCount: UInt64 { dropped.values.reduce(0, +) }
+    package var rejectedCount: UInt64 { rejected.values.saturatingSum }
+    package var droppedCount: UInt64 { dropped.values.saturatingSum }
 
     /// Whether the counts add up to the number. Sums saturate, so that a lying peer cannot make them trap.
     package var addsUp: Bool {

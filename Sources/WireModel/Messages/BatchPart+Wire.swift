@@ -92,7 +92,7 @@ extension [DropReason: UInt64] {
     /// Counts of the same reason add up, saturating.
     package init(_ wire: [WireDropCount]) {
         self = [:]
-        for entry in wire { self[DropReason(rawValue: entry.reason.rawValue), default: 0].saturatingAdd(entry.count) }
+        for entry in wire { self[DropReason(rawValue: entry.reason.rawValue), default: 0].addSaturating(entry.count) }
     }
 
     package var wire: [WireDropCount] {
@@ -109,7 +109,7 @@ extension [RejectReason: UInt64] {
     /// Counts of the same reason add up, saturating.
     package init(_ wire: [WireRejectCount]) {
         self = [:]
-        for entry in wire { self[RejectReason(rawValue: entry.reason.rawValue), default: 0].saturatingAdd(entry.count) }
+        for entry in wire { self[RejectReason(rawValue: entry.reason.rawValue), default: 0].addSaturating(entry.count) }
     }
 
     package var wire: [WireRejectCount] {
@@ -119,12 +119,5 @@ extension [RejectReason: UInt64] {
             entry.count = count
             return entry
         }
-    }
-}
-
-extension UInt64 {
-    fileprivate mutating func saturatingAdd(_ other: UInt64) {
-        let (sum, overflow) = addingReportingOverflow(other)
-        self = overflow ? .max : sum
     }
 }

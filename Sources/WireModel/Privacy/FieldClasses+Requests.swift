@@ -15,6 +15,8 @@ extension FieldClasses {
             .technical(9, "application"), .technical(10, "request_id"),
         ])
 
+    static let rotateRequest = MessageFields("RotateRequest", [.technical(1, "certificate_signing_request")])
+
     private static let gap = MessageFields(
         "Gap", [.technical(1, "first"), .technical(2, "last"), .technical(3, "reason"), .technical(4, "link")])
 

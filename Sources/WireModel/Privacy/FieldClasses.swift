@@ -4,7 +4,7 @@
 /// field of theirs is sent without somebody having decided on its class.
 package enum FieldClasses {
     /// Messages that leave the device as they are, each with all messages inside it.
-    package static let requests = [enrollRequest, batchRequest, record, closeRequest, uploadManifest, completeUpload]
+    package static let requests = [enrollRequest, rotateRequest, batchRequest, record, closeRequest, uploadManifest, completeUpload]
 
     /// The message that the body of a record of this kind holds; `nil` for kinds this version does not make.
     package static func body(of kind: WireRecordKind) -> MessageFields? {

@@ -13,6 +13,7 @@ final class ChildProcess: Sendable {
     }
 
     let processID: pid_t
+    private let name: String
     private let ended = DispatchGroup()
     private let ending = Mutex<Ending?>(nil)
 
@@ -33,6 +34,7 @@ final class ChildProcess: Sendable {
             throw EndToEndError("cannot start \(executable)")
         }
         self.processID = processID
+        name = String(executable.split(separator: "/").last ?? "")
 
         ended.enter()
         Thread.detachNewThread { [self] in
@@ -56,9 +58,11 @@ final class ChildProcess: Sendable {
         ending.withLock { if $0 == nil { kill(processID, signal) } }
     }
 
-    /// Whether its first thread holds this signal back at this instant.
+    /// Whether its first thread holds this signal back at this instant; `false` while it is still the shell that starts it.
     func blocks(signal: Int32) -> Bool {
-        guard let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8),
+        guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(processID)/exe"),
+            program.hasSuffix("/\(name)"),
+            let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
             let mask = UInt64(line.dropFirst("SigBlk:".count).trimmingCharacters(in: .whitespaces), radix: 16)
         else { return false }

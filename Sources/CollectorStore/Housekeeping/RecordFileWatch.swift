@@ -1,0 +1,41 @@
+import Logging
+
+/// Raises a notice for every record file that is missing or cannot be opened, and ends it when it is there and can.
+package actor RecordFileWatch {
+    private let verifier: StoreVerifier
+    private let notices: NoticeDesk
+    private let logger: Logger
+    private var told: [String: String]?
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.record-files")
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    package init(directory: String, notices: NoticeDesk, logger: Logger) {
+        verifier = StoreVerifier(directory: directory)
+        self.notices = notices
+        self.logger = logger
+    }
+
+    /// Opens every record file once.
+    package func look() async {
+        let present: [String: String]
+        do throws(StoreError) {
+            present = Dictionary(
+                uniqueKeysWithValues: try verifier.harmedFiles().map { partition, harm in
+                    (
+                        partition.name,
+                        "\(partition.name) \(harm). Its records are not shown, and what devices of its day alone were told is stored is not known. "
+                            + "README, \"When a file is damaged\", says what to do."
+                    )
+                })
+        } catch {
+            logger.warning("the record files could not be looked at", metadata: ["store.error": "\(error)"])
+            return
+        }
+        guard present != told else { return }
+        let former = told
+        told = present
+        for detail in present.values.sorted() { logger.error("a record file is harmed", metadata: ["store.error": "\(detail)"]) }
+        await notices.follow(.recordFile, present, told: former)
+    }
+}
