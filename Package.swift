@@ -157,7 +157,8 @@ let package = Package(
             "Collector",
             [
                 "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector", "ws1log", "Gzip",
-                swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioHTTP1, nioSSL, httpTypes, asyncHTTPClient, argumentParser,
+                "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioHTTP1, nioSSL,
+                httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
         tests("FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),

@@ -19,8 +19,11 @@ package final class HTTPTransport: Transport {
     private let configuration: HTTPClient.Configuration
     let state: Mutex<State>
 
+    private let clientKeyFile: String?
+
     struct State {
         var pins: PinSet
+        var identity: ClientIdentity?
         var client: HTTPClient
         /// Clients given up with their connections, while they end.
         var ending: [Task<Void, Never>] = []
@@ -43,11 +46,18 @@ package final class HTTPTransport: Transport {
         peer = (configuration.proxy.map { "proxy \($0.authority)" }) ?? configuration.collector.authority
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.configuration = settings
-        state = Mutex(State(pins: PinSet(), client: Self.client(settings, PinSet(), on: group)))
+        clientKeyFile = configuration.clientKeyFile
+        state = Mutex(State(pins: PinSet(), client: Self.client(settings, PinSet(), nil, on: group)))
     }
 
-    private static func client(_ settings: HTTPClient.Configuration, _ pins: PinSet, on group: MultiThreadedEventLoopGroup) -> HTTPClient {
+    private static func client(
+        _ settings: HTTPClient.Configuration, _ pins: PinSet, _ identity: ClientIdentity?, on group: MultiThreadedEventLoopGroup
+    ) -> HTTPClient {
         var settings = settings
+        if let identity, var tls = settings.tlsConfiguration {
+            identity.apply(to: &tls)
+            settings.tlsConfiguration = tls
+        }
         if !pins.pins.isEmpty {
             // Called with every new connection after its handshake and before it carries a request: the place where a key can be refused.
             settings.http1_1ConnectionDebugInitializer = { channel in
@@ -72,12 +82,32 @@ package final class HTTPTransport: Transport {
         let pins = PinSet(pins)
         state.withLock { state in
             guard !state.isShutDown, state.pins != pins else { return }
-            let former = state.client
             state.pins = pins
-            state.client = Self.client(configuration, pins, on: group)
-            // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down before.
-            state.ending.append(Task { try? await former.shutdown() })
+            replaceClient(&state)
         }
+    }
+
+    /// Connections that showed another certificate, or none, are given up, as `pin` does.
+    package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? {
+        guard collector.scheme == .https else { return nil }
+        let made: Result<ClientIdentity?, TransportError>
+        do throws(TransportError) {
+            made = .success(try chain.map { chain throws(TransportError) in try ClientIdentity(chain: chain, keyFile: clientKeyFile) })
+        } catch { made = .failure(error) }
+        let identity = (try? made.get()) ?? nil
+        state.withLock { state in
+            guard !state.isShutDown, state.identity?.chain != identity?.chain else { return }
+            state.identity = identity
+            replaceClient(&state)
+        }
+        return try made.get()?.life
+    }
+
+    private func replaceClient(_ state: inout State) {
+        let former = state.client
+        state.client = Self.client(configuration, state.pins, state.identity, on: group)
+        // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down before.
+        state.ending.append(Task { try? await former.shutdown() })
     }
 
     private static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {

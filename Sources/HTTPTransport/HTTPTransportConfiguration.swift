@@ -3,6 +3,8 @@ package struct HTTPTransportConfiguration: Sendable {
     package var collector: EndpointURL
     /// PEM file of the only certificate authorities to trust; `nil`: those of the system.
     package var certificateAuthorityFile: String?
+    /// PEM file of the key of the client certificate that the device may be given; `nil`: it shows none.
+    package var clientKeyFile: String?
     /// An HTTP proxy; `nil`: direct.
     package var proxy: EndpointURL?
     /// How long an unused connection stays open. Longer than a short transmit interval, so that such a device does not connect

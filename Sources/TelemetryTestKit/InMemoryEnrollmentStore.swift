@@ -12,11 +12,15 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
     }
 
     private let token: String?
+    private let signing: Data?
     private let kept: Mutex<State>
 
-    /// - Parameter failingSaves: how many saves fail before one succeeds.
-    package init(token: String?, state: EnrollmentState = .none, failingSaves: Int = 0) {
+    /// - Parameters:
+    ///   - failingSaves: how many saves fail before one succeeds.
+    ///   - signingRequest: for a client certificate; `nil`: none is wanted.
+    package init(token: String?, state: EnrollmentState = .none, failingSaves: Int = 0, signingRequest: Data? = nil) {
         self.token = token
+        signing = signingRequest
         kept = Mutex(State(state: state, failingSaves: failingSaves))
     }
 
@@ -49,6 +53,8 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
     package func enrollmentToken() -> String? {
         if case .unenrolled = state() { nil } else { token }
     }
+
+    package func signingRequest() -> Data? { signing }
 
     package func enrollRequest(as role: EnrollmentRole) -> WireEnrollRequest {
         var request = WireEnrollRequest()

@@ -14,6 +14,10 @@ package struct Enrollment: Equatable, Sendable {
     package var incarnationID: IncarnationID
     /// 16 bytes, another at every enrollment that is not a repeat; empty where the collector gave none. Commands belong to it.
     package var enrollmentID: Data
+    /// The device's client certificate with those of the authorities above it, PEM; empty where it was given none.
+    package var certificate = ""
+    /// The one before the last renewal, kept for as long as `formerCredential`.
+    package var formerCertificate = ""
 
     package init(
         deviceID: DeviceID, credential: String, formerCredential: String? = nil, organization: String, collectorID: CollectorID,

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// What a device's directory says of its enrollment.
@@ -32,6 +33,8 @@ package protocol EnrollmentStore: Sendable {
     /// The request's id is on synced disk before this returns, and the same until `save`, so that asking again after a lost answer or a kill
     /// makes no second device.
     func enrollRequest(as role: EnrollmentRole) throws -> WireEnrollRequest
+    /// The request for a client certificate that the device was configured with, DER; `nil` where it was configured with none.
+    func signingRequest() throws -> Data?
 }
 
 extension EnrollmentStore {

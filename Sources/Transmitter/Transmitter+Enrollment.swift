@@ -34,10 +34,13 @@ extension Transmitter {
         if let credential = former.formerCredential {
             former.credential = credential
             former.formerCredential = nil
+            former.certificate = former.formerCertificate
+            former.formerCertificate = ""
             do { try enrollments.save(former) } catch {
                 return machine.enrollmentFailed(after: nil, "the identity cannot be kept: \(error)", roll: roll())
             }
             enrollment = former
+            placeCertificate()
             machine.credentialChanged()
             return .goOn
         }
@@ -47,26 +50,29 @@ extension Transmitter {
 
     private func enroll(as role: EnrollmentRole, clonedFrom: DeviceID?) async -> TransmitterStateMachine.Action {
         let token: String
-        let body: Data
+        var request: WireEnrollRequest
         do {
             guard let given = try enrollments.enrollmentToken() else {
                 return machine.enrollmentRefused(Self.tokenMissing(role, clonedFrom))
             }
             token = given
-            body = try enrollments.enrollRequest(as: role).encoded
+            request = try enrollments.enrollRequest(as: role)
         } catch {
             return machine.enrollmentFailed(after: nil, "the enrollment cannot be prepared: \(error)", roll: roll())
         }
+        // Without it the device is still enrolled; whether that is enough is the collector's to say.
+        if let signing = signingRequest() { request.certificateSigningRequest = signing }
         let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
         let began = clock.now()
-        let answer = await send(.post, WireNames.enrollPath, body: .message(body), bearer: token, expected: expected)
+        let answer = await send(.post, WireNames.enrollPath, body: .message(request.encoded), bearer: token, expected: expected)
         noteEnrollmentCall(answer, since: began)
         switch answer {
         case .success(let body, _):
             do {
                 let answer = try WireEnrollAnswer.decode(body)
                 noteTime(answer.serverTime, askedAt: began)
-                let grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
+                var grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
+                if !request.certificateSigningRequest.isEmpty { grant.enrollment.certificate = granted(certificate: answer.certificate) }
                 granted = grant
                 return await keep(grant)
             } catch {
@@ -151,6 +157,7 @@ extension Transmitter {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
         }
         self.enrollment = enrollment
+        placeCertificate()
         published.withLock {
             $0.device = "\(enrollment.deviceID)"
             $0.organization = enrollment.organization
@@ -163,6 +170,7 @@ extension Transmitter {
     func credentialWorked() {
         guard var current = enrollment, current.formerCredential != nil else { return }
         current.formerCredential = nil
+        current.formerCertificate = ""
         // In memory it is forgotten either way; on disk the former one only waits for the next success.
         enrollment = current
         do { try enrollments.save(current) } catch {
@@ -173,24 +181,39 @@ extension Transmitter {
     /// Asks for a new credential. It is on synced disk before it is first used, and until then the former one stays good at the collector;
     /// a kill at any point leaves a device that can speak.
     package func rotateCredential() async -> CollectorAnswer {
-        let answer = await inTurn { await self.rotate() }
+        let answer = await inTurn { await self.rotate(signing: nil) }
         await deliver()
         return answer
     }
 
-    private func rotate() async -> CollectorAnswer {
-        let answer = await enrolledExchange(.post, WireNames.rotatePath)
+    /// - Parameter request: for a client certificate, which is renewed with the credential; `nil`: the present one stays.
+    func rotate(signing request: Data?) async -> CollectorAnswer {
+        var body: RequestBody?
+        if let request {
+            var message = WireRotateRequest()
+            message.certificateSigningRequest = request
+            body = .message(message.encoded)
+        }
+        let answer = await enrolledExchange(.post, WireNames.rotatePath, [], body)
         guard case .success(let body, _) = answer, var rotated = enrollment else { return answer }
         do {
             let granted = try WireRotateAnswer.decode(body)
             guard !granted.credential.isEmpty else { return .unreachable("the answer holds no credential") }
+            let certificate = request == nil ? "" : self.granted(certificate: granted.certificate)
+            // The former one, with its credential, stays good as long as the new ones are not used.
+            if !certificate.isEmpty, let why = objection(to: certificate) {
+                return .unreachable("the new certificate cannot be used, the former one stays in use: \(why)")
+            }
             rotated.formerCredential = rotated.credential
             rotated.credential = granted.credential
+            rotated.formerCertificate = rotated.certificate
+            if !certificate.isEmpty { rotated.certificate = certificate }
             try enrollments.save(rotated)
         } catch {
             return .unreachable("the new credential cannot be kept, the former one stays in use: \(error)")
         }
         enrollment = rotated
+        if rotated.certificate != rotated.formerCertificate { placeCertificate() }
         machine.credentialChanged()
         logger.info("credential rotated", metadata: ["device": "\(rotated.deviceID)"])
         note(.change(.credentialRotated))
@@ -221,6 +244,7 @@ extension Transmitter {
         }
         enrollment = nil
         granted = nil
+        placeCertificate()
         published.withLock {
             $0.device = nil
             $0.organization = nil

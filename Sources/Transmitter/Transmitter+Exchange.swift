@@ -44,11 +44,13 @@ extension Transmitter {
             } else if let source = response.source, expected == nil || source.collector == expected {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
                 reached(source)
+                certificate.answered()
                 if answer.isSuccess { published.withLock { $0.lastSuccess = clock.now().wallTime } }
             }
             return answer
         } catch {
             gate.attempted(conditionsNow, reached: false, now: clock.now().timeSinceBoot)
+            if error.code == .tls { handshakeFailed() }
             // A request that this program gave up says nothing about the way to the collector.
             if error.code != .cancelled { unreachable(error.message) }
             return .unreachable(error.message)

@@ -55,6 +55,7 @@ package actor Transmitter {
     var enrollment: Enrollment?
     /// Granted, but not on disk yet. Asking for another would leave a device at the collector that never reports.
     var granted: Grant?
+    var certificate = ClientCertificateStateMachine()
     /// Since when nobody answers.
     var unreachableSince: RecordStamp?
     var wasReached = false
@@ -206,6 +207,7 @@ package actor Transmitter {
                 return .over(.waiting(Self.gateLook))
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
+            if await renewCertificateIfDue() { return .goOn }
             if let action = try await settleEpochs(enrollment) { return try await perform(action) }
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)

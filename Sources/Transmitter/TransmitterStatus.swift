@@ -44,5 +44,10 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     /// The collector's incarnation, as last heard.
     package var incarnation: String?
 
+    /// When the client certificate that is used ends; `nil` where there is none.
+    package var certificateEnds: Int64?
+    /// What is the matter with it; `nil`: nothing.
+    package var certificateProblem: String?
+
     package init() {}
 }

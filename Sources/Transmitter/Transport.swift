@@ -10,11 +10,20 @@ package protocol Transport: Sendable {
     /// From now on only servers with one of these keys are spoken to; connections made before are given up.
     /// - Parameter pins: SHA-256 of subject public key infos, 32 bytes each; empty: any server that the certificate authorities vouch for.
     func pin(to pins: [Data])
+
+    /// From now on connections show this certificate, with the key that the transport was made with; those made before are given up.
+    /// - Parameter chain: PEM, the device's first; `nil`: none is shown.
+    /// - Returns: the life of the device's; `nil` where none is shown.
+    /// - Throws: `clientCertificate` where chain or key cannot be used; then none is shown.
+    func show(certificate chain: String?) throws(TransportError) -> CertificateLife?
 }
 
 extension Transport {
     /// A way without TLS has nothing to pin.
     package func pin(to pins: [Data]) {}
+
+    /// ... and nothing to show.
+    package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { nil }
 }
 
 package struct TransportRequest: Sendable {
@@ -71,6 +80,8 @@ package struct TransportError: Error, Equatable, Sendable, CustomStringConvertib
         case tls
         /// The server's key is none of those it is pinned to.
         case pinMismatch = "pin-mismatch"
+        /// This device's certificate or its key cannot be used.
+        case clientCertificate = "client-certificate"
         case responseTooLarge = "response-too-large"
         case cancelled
         case other

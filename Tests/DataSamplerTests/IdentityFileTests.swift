@@ -23,8 +23,12 @@ import WireModel
         other.credential = "another"
         other.formerCredential = nil
         other.enrollmentID = Data()
+        var certified = enrollment
+        certified.certificate = "a chain\nof lines"
+        certified.formerCertificate = "another"
         for next in [
-            IdentityFile.Content.enrolled(other, machineHash: nil), .unenrolled(other.deviceID, tokenDigest: "digest"),
+            IdentityFile.Content.enrolled(certified, machineHash: "abc123"), .enrolled(other, machineHash: nil),
+            .unenrolled(other.deviceID, tokenDigest: "digest"),
             .unenrolled(other.deviceID, tokenDigest: nil),
         ] {
             try file.save(next)

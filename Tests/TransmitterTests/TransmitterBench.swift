@@ -24,7 +24,7 @@ final class TransmitterBench: Sendable {
     /// Opens the queue, gives it to the body with a transmitter of its own, and closes it: one life of a program.
     func run(
         enrollments: any EnrollmentStore = InMemoryEnrollmentStore(token: "enrollment-token"), settings: TransmitterSettings? = nil,
-        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil,
+        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil, transport: (any Transport)? = nil,
         _ body: (RecordQueue, Transmitter) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -33,7 +33,7 @@ final class TransmitterBench: Sendable {
         let queue = try RecordQueue.open(
             directory: (directory ?? self.directory).path, configuration: configuration, clock: clock, logger: logger)
         let transmitter = Transmitter(
-            queue: queue, transport: collector, enrollments: enrollments,
+            queue: queue, transport: transport ?? collector, enrollments: enrollments,
             configuration: Transmitter.Configuration(
                 settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"),
             conditions: conditions, delegate: delegate, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)

@@ -60,6 +60,14 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("PEM file of the only certificate authorities to trust; default those of the system.", valueName: "file"))
     var ca: String?
 
+    @Option(help: ArgumentHelp("PEM file of the private key of this device's client certificate; default none.", valueName: "file"))
+    var clientKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the certificate signing request made with it; the collector answers it with the certificate.", valueName: "file"))
+    var clientRequest: String?
+
     @Option(help: ArgumentHelp("An HTTP proxy: http://HOST[:PORT]; default none.", valueName: "url"))
     var proxy: String?
 
@@ -70,7 +78,8 @@ struct RunOptions: ParsableArguments {
         let flags: [SettingName: String?] = [
             .collector: collector, .enrollmentToken: enrollmentToken, .enrollmentTokenFile: enrollmentTokenFile,
             .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules, .eventHold: eventHold,
-            .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .proxy: proxy, .logLevel: logLevel,
+            .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .clientKey: clientKey, .clientRequest: clientRequest,
+            .proxy: proxy, .logLevel: logLevel,
         ]
         return try AgentSettings(try directory.layers(flags.compactMapValues { $0 }), needsCollector: true)
     }

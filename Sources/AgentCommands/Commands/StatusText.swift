@@ -26,6 +26,8 @@ struct StatusText {
             enrollment.enrolled
                 ? "device \(enrollment.device ?? "?") of organization \(enrollment.organization ?? "?")"
                 : "not enrolled: \(enrollment.reason ?? "unknown")")
+        if let ends = enrollment.certificateEnds { line("certificate", "ends \(moment(ends))") }
+        if let problem = enrollment.certificateProblem { line("certificate", problem) }
         line("profile", Self.profile(status.profile))
         if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
         if status.consent != "granted" { line("consent", status.consent) }

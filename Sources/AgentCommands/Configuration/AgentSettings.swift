@@ -48,6 +48,8 @@ struct AgentSettings: Sendable {
         configuration.beaconInterval = try layers[.beaconInterval]?.seconds(.beacon) ?? Default.beaconInterval
         configuration.lossWindow = try layers[.lossWindow]?.seconds(.lossWindow) ?? Default.lossWindow
         configuration.certificateAuthorityFile = try layers[.ca]?.text()
+        configuration.clientKeyFile = try layers[.clientKey]?.text()
+        configuration.clientSigningRequestFile = try layers[.clientRequest]?.text()
         configuration.proxyURL = try layers[.proxy]?.text()
         configuration.offlineTimeAllowed = try layers[.offlineTimeAllowed]?.seconds(.offline)
         configuration.budgets = try Self.budgets(layers[.budgets])
@@ -81,7 +83,8 @@ struct AgentSettings: Sendable {
     private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
         do { try configuration.validate() } catch {
             let checked: [SettingName] = [
-                .collector, .proxy, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention, .binaryDigest,
+                .collector, .proxy, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention,
+                .binaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw AgentError(.usage, "\(origins): \(error.message)", cause: error)

@@ -11,6 +11,8 @@ enum SettingName: String, CaseIterable, Sendable {
     case beaconInterval = "beacon-interval"
     case lossWindow = "loss-window"
     case ca
+    case clientKey = "client-key"
+    case clientRequest = "client-request"
     case proxy
     case logLevel = "log-level"
 

@@ -9,6 +9,8 @@ enum CertificateVerdict: Equatable {
     case admittedAnew(fingerprint: Data)
     case refused(Problem)
 
+    var isAdmission: Bool { if case .refused = self { false } else { true } }
+
     /// - Parameters:
     ///   - isRequired: whether it has to show one.
     ///   - shown: `nil`: none.

@@ -12,7 +12,11 @@ package protocol DeviceRegistry: Sendable {
     /// Whether an enrollment token may be used, looked at before a request's body is read. Nothing is used up.
     func checkEnrollmentToken(_ token: String) async throws(EnrollError)
     func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult
-    func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication
+    /// Whose credential it is. - Parameter admits: whether the device is let in with what else it showed; where it is not, a new credential
+    /// does not count as used.
+    func authenticateDevice(
+        credential: String, admits: @Sendable (DeviceRow) -> Bool
+    ) async throws(StoreError) -> DeviceAuthentication
     func authenticatePerson(token: String) async throws(StoreError) -> Person?
 
     /// A new credential; the former one stays good until the new one is first used.

@@ -98,17 +98,16 @@ package struct CollectorResponder: HTTPResponder {
         }
         let route = routes[number]
         let now = clock()
-        let sender = try await authenticate(request, for: route.access)
-        if case .device(let device) = sender {
-            if let wait = rate.admit(device.id, at: now) {
-                throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
-            }
-            try await checkCertificate(of: device, context, at: now)
+        let sender = try await authenticate(request, context, for: route.access, at: now)
+        if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
+            throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
         }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
     }
 
-    private func authenticate(_ request: Request, for access: Route.Access) async throws -> Exchange.Sender {
+    private func authenticate(
+        _ request: Request, _ context: Context, for access: Route.Access, at now: Int64
+    ) async throws -> Exchange.Sender {
         switch access {
         case .anyone: return .anyone
         case .enrollmentToken:
@@ -116,11 +115,7 @@ package struct CollectorResponder: HTTPResponder {
             do throws(EnrollError) { try await registry.checkEnrollmentToken(token) } catch { throw Problem.ofEnrollment(error) }
             return .bearer(token)
         case .device:
-            switch try await registry.authenticateDevice(credential: Self.bearer(of: request)) {
-            case .device(let device): return .device(device)
-            case .unknown: throw Problem.credentialUnknown
-            case .revoked: throw Problem.revoked
-            }
+            return .device(try await device(credential: Self.bearer(of: request), context, at: now))
         case .person(let least):
             guard let person = try await registry.authenticatePerson(token: Self.bearer(of: request)) else {
                 throw Problem.tokenUnknown
@@ -132,21 +127,31 @@ package struct CollectorResponder: HTTPResponder {
         }
     }
 
-    /// What the device showed in its handshake, beside its credential.
-    private func checkCertificate(of device: DeviceRow, _ context: Context, at now: Int64) async throws {
+    /// By its credential, and by what it showed in its handshake.
+    private func device(credential: String, _ context: Context, at now: Int64) async throws -> DeviceRow {
+        let verdict = try await certificateCheck(context, at: now)
+        switch try await registry.authenticateDevice(credential: credential, admits: { verdict($0).isAdmission }) {
+        case .device(let device):
+            switch verdict(device) {
+            case .admitted: break
+            case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
+            case .refused(let problem): throw problem
+            }
+            return device
+        case .unknown: throw Problem.credentialUnknown
+        case .revoked: throw Problem.revoked
+        }
+    }
+
+    private func certificateCheck(_ context: Context, at now: Int64) async throws -> @Sendable (DeviceRow) -> CertificateVerdict {
         let isRequired: Bool
         switch certificates {
-        case .off: return
+        case .off: return { _ in .admitted }
         case .optional: isRequired = false
         case .required: isRequired = true
         }
-        let verdict = CertificateVerdict(
-            isRequired: isRequired, shown: try await context.shownCertificate(), device: device, at: now)
-        switch verdict {
-        case .admitted: break
-        case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
-        case .refused(let problem): throw problem
-        }
+        let shown = try await context.shownCertificate()
+        return { CertificateVerdict(isRequired: isRequired, shown: shown, device: $0, at: now) }
     }
 
     /// The token behind `Authorization: Bearer`, at most 512 characters.

@@ -78,10 +78,14 @@ package final class CollectorRegistry: Sendable {
     }
 
     /// Whose credential it is; the device comes without beacon and identity.
-    package func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication {
+    /// - Parameter admits: whether the device is let in with what else it showed; where it is not, the new credential of a rotation does not
+    ///   count as used, so that the former one stays good.
+    package func authenticateDevice(
+        credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
+    ) async throws(StoreError) -> DeviceAuthentication {
         let hash = Secret.hash(of: credential)
         if let device = database.cache.device(hash: hash) { return .device(device) }
-        return try await database.authenticate(hash: hash)
+        return try await database.authenticate(hash: hash, admits: admits)
     }
 
     /// A new credential; the former one stays good until the new one is first used.

@@ -13,7 +13,7 @@ extension RegistryDatabase {
     private static let joined = "SELECT \(deviceColumns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
     /// Looks a credential up on disk and makes the new one of a rotation the only one once it is used.
-    func authenticate(hash: Data) throws(StoreError) -> DeviceAuthentication {
+    func authenticate(hash: Data, admits: @Sendable (DeviceRow) -> Bool) throws(StoreError) -> DeviceAuthentication {
         let generation = cache.generation
         let (device, isNext) = try read { () throws(SQLiteError) in
             let statement = try connection.cached(
@@ -30,6 +30,7 @@ extension RegistryDatabase {
         guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
         guard device.revoked == nil, device.left == nil else { return .revoked }
         if isNext {
+            guard admits(device) else { return .device(device) }
             try transaction { () throws(SQLiteError) in
                 try connection.cached(
                     "UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?"

@@ -36,6 +36,12 @@ extension DataSamplerConfiguration {
         guard !directory.isEmpty else {
             throw DataSamplerError(.invalidConfiguration, "directory is empty: name where the queue shall lie")
         }
+        guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
+            throw DataSamplerError(
+                .invalidConfiguration,
+                "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key and "
+                    + "the request that was made with it")
+        }
         _ = try transportConfiguration
     }
 
@@ -83,9 +89,11 @@ extension DataSamplerConfiguration {
     var transportConfiguration: HTTPTransportConfiguration {
         get throws(DataSamplerError) {
             do {
-                return HTTPTransportConfiguration(
+                var transport = HTTPTransportConfiguration(
                     collector: try EndpointURL(collector: collectorURL), certificateAuthorityFile: certificateAuthorityFile,
                     proxy: try proxyURL.map { url throws(HTTPTransportError) in try EndpointURL(proxy: url) })
+                transport.clientKeyFile = clientKeyFile
+                return transport
             } catch {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
             }

@@ -50,6 +50,12 @@ public struct DataSamplerConfiguration: Sendable {
     public var lossWindow: Double
     /// PEM file of the only certificate authorities to trust; `nil`: those of the system.
     public var certificateAuthorityFile: String?
+    /// PEM file with the private key of this device's client certificate, without a passphrase; `nil`: it shows none. With
+    /// ``clientSigningRequestFile``, or neither. The key stays where it is and is never sent.
+    public var clientKeyFile: String?
+    /// File with the certificate signing request (PKCS #10, PEM or DER) that was made with that key. It is sent when the device enrolls and when
+    /// a third of its certificate's life is left; the certificates that the collector answers with are kept with the identity.
+    public var clientSigningRequestFile: String?
     /// `http://HOST[:PORT]` of an HTTP proxy; `nil`: direct.
     public var proxyURL: String?
     /// `false`: no events are recorded, whatever the profile says. `true` leaves it to the profile.

@@ -122,7 +122,8 @@ final class SamplerCore: Sendable {
         request.test = configuration.isTest
         identity = IdentityStore(
             directory: configuration.directory, machineHash: environment.machineHash,
-            enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request))
+            enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request),
+            signingRequest: configuration.clientSigningRequestFile.map { SigningRequestFile(path: $0) })
         var state = State(settings: settings, filter: filter, gate: RecordGate(), facts: facts, queueClock: queueClock)
         state.gate.take(settings)
         self.state = Mutex(state)

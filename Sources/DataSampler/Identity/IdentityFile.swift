@@ -7,7 +7,7 @@ import WireModel
 ///
 /// One JSON object of strings and a SHA-256 over them, so that a damaged file is noticed instead of presenting a wrong credential. A damaged
 /// file is never replaced silently: with it would go the proof of the device's id. Version 1 had neither enrollment id, former credential nor
-/// an end of the enrollment; it is read as it is.
+/// an end of the enrollment, version 2 no client certificate; they are read as they are, and version 3 is written only where there is one.
 struct IdentityFile: Sendable {
     enum Content: Equatable, Sendable {
         /// - machineHash: of the machine that enrolled; `nil` where it had no machine id.
@@ -17,7 +17,7 @@ struct IdentityFile: Sendable {
     }
 
     private struct Form: Codable {
-        static let currentVersion = 2
+        static let currentVersion = 3
 
         var version: Int
         var device: String
@@ -31,12 +31,16 @@ struct IdentityFile: Sendable {
         var machine: String?
         /// Only once unenrolled; empty where there was no token.
         var leftWithToken: String?
+        /// PEM, with the credential that it came with: never one without the other.
+        var certificate: String?
+        var formerCertificate: String?
         var digest = ""
 
         var expectedDigest: String {
             var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
             // An absent one and an empty one are not the same.
             if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
+            if version > 2 { fields += [certificate, formerCertificate].map { $0.map { "=\($0)" } ?? "" } }
             // Lengths in front keep two different sets of fields from reading the same.
             let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
             return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
@@ -70,11 +74,12 @@ struct IdentityFile: Sendable {
         guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation), !form.credential.isEmpty,
             let enrollment = Self.enrollmentID(form.enrollment)
         else { throw damaged("an id or the credential is malformed") }
-        return .enrolled(
-            Enrollment(
-                deviceID: device, credential: form.credential, formerCredential: form.former, organization: form.organization,
-                collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment),
-            machineHash: form.machine)
+        var enrolled = Enrollment(
+            deviceID: device, credential: form.credential, formerCredential: form.former, organization: form.organization,
+            collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment)
+        enrolled.certificate = form.certificate ?? ""
+        enrolled.formerCertificate = form.formerCertificate ?? ""
+        return .enrolled(enrolled, machineHash: form.machine)
     }
 
     /// Replaces the file in one step; returns once file and directory are synced.
@@ -82,7 +87,12 @@ struct IdentityFile: Sendable {
         var form: Form
         switch content {
         case .enrolled(let enrollment, let machineHash):
-            form = Form(version: Form.currentVersion, device: "\(enrollment.deviceID)")
+            let hasCertificate = !enrollment.certificate.isEmpty || !enrollment.formerCertificate.isEmpty
+            form = Form(version: hasCertificate ? Form.currentVersion : 2, device: "\(enrollment.deviceID)")
+            if hasCertificate {
+                form.certificate = enrollment.certificate
+                form.formerCertificate = enrollment.formerCertificate
+            }
             form.credential = enrollment.credential
             form.former = enrollment.formerCredential
             form.organization = enrollment.organization
@@ -91,7 +101,7 @@ struct IdentityFile: Sendable {
             form.enrollment = EnrollmentID(enrollment.enrollmentID)?.description
             form.machine = machineHash
         case .unenrolled(let device, let tokenDigest):
-            form = Form(version: Form.currentVersion, device: "\(device)")
+            form = Form(version: 2, device: "\(device)")
             form.leftWithToken = tokenDigest ?? ""
         }
         form.digest = form.expectedDigest

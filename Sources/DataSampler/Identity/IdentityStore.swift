@@ -10,6 +10,7 @@ final class IdentityStore: EnrollmentStore {
     private let enrolling: EnrollingFile
     private let machineHash: String?
     private let request: WireEnrollRequest
+    private let signing: SigningRequestFile?
     /// As configured; `nil` where none was given.
     let configuredToken: String?
     /// One at a time: what is decided on the file's content stands until it is replaced.
@@ -18,7 +19,12 @@ final class IdentityStore: EnrollmentStore {
     /// - Parameters:
     ///   - machineHash: of the machine this runs on; `nil` where it has no machine id.
     ///   - request: what an enrollment says of this device, without what proves it.
-    init(directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest) {
+    ///   - signingRequest: the request for a client certificate; `nil`: none is wanted.
+    init(
+        directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
+        signingRequest: SigningRequestFile? = nil
+    ) {
+        signing = signingRequest
         file = IdentityFile(directory: directory)
         enrolling = EnrollingFile(directory: directory)
         self.machineHash = machineHash
@@ -75,6 +81,8 @@ final class IdentityStore: EnrollmentStore {
         request.requestID = try access.withLock { _ in try enrolling.requestID(token: configuredToken, role: role) }
         return request
     }
+
+    func signingRequest() throws -> Data? { try signing?.read() }
 
     private static func digest(_ token: String) -> String {
         Data(SHA256.hash(data: Data("ws1-telemetry unenrolled \(token)".utf8))).hexadecimal

@@ -44,6 +44,10 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var organization: String?
         /// The collector's id.
         public var collector: String?
+        /// When the client certificate that is shown ends; `nil` where there is none.
+        public var certificateEnds: Int64?
+        /// What is the matter with the client certificate; `nil`: nothing.
+        public var certificateProblem: String?
     }
 
     /// What this device is told to run.

@@ -45,7 +45,8 @@ extension SamplerCore {
             if let enrollment = try identity.load() {
                 return .init(
                     enrolled: true, reason: nil, device: "\(enrollment.deviceID)", organization: enrollment.organization,
-                    collector: "\(enrollment.collectorID)")
+                    collector: "\(enrollment.collectorID)", certificateEnds: transmitter?.certificateEnds,
+                    certificateProblem: transmitter?.certificateProblem)
             }
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
             let waiting = identity.configuredToken == nil ? "no enrollment token was given" : "the collector was not asked yet"

@@ -53,7 +53,7 @@ extension LogCommandError {
         let code: Code =
             switch error.code {
             case .nameResolution, .connectionRefused, .connectionClosed, .timedOut, .other, .cancelled: .tryAgain
-            case .tls, .pinMismatch, .responseTooLarge: .failed
+            case .tls, .pinMismatch, .clientCertificate, .responseTooLarge: .failed
             }
         self.init(code, "\(peer) gave no whole answer: \(error.message)", cause: error)
     }

@@ -33,7 +33,8 @@ struct CertificateScene: Sendable {
 
     let harness: RegistryHarness
     let authority: DeviceAuthority
-    private let port: Int
+    let files: ServerFiles
+    let port: Int
 
     /// - Parameters:
     ///   - now: of the collector's clock; the handshake's is the machine's.
@@ -57,7 +58,7 @@ struct CertificateScene: Sendable {
         let harness = try RegistryHarness(now: now, certificates: certificates)
         try await harness.route { _ in
             try await harness.server.application(tls: configuration).test(.live) { framework in
-                try await body(CertificateScene(harness: harness, authority: authority, port: try #require(framework.port)))
+                try await body(CertificateScene(harness: harness, authority: authority, files: files, port: try #require(framework.port)))
             }
         }
     }

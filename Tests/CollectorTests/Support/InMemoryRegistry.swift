@@ -58,7 +58,9 @@ final class InMemoryRegistry: DeviceRegistry {
         }
     }
 
-    func authenticateDevice(credential: String) async throws(StoreError) -> DeviceAuthentication {
+    func authenticateDevice(
+        credential: String, admits: @Sendable (DeviceRow) -> Bool
+    ) async throws(StoreError) -> DeviceAuthentication {
         state.withLock { state in
             guard let id = state.credentials[credential], let device = state.devices[id] else { return .unknown }
             return device.revoked == nil && device.left == nil ? .device(device) : .revoked

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import Logging
+import RecordQueue
+import Synchronization
+import WireModel
+
+/// The device's client certificate: shown on connections, renewed before it ends.
+extension Transmitter {
+    /// Largest chain that is kept; a few certificates have well under 8 KiB.
+    private static let certificateBytes = 16 * 1024
+
+    /// As the collector's clock has it, where that is known.
+    private var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
+
+    /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the collector's to judge.
+    func placeCertificate() {
+        let chain = enrollment?.certificate ?? ""
+        var life: CertificateLife?
+        do throws(TransportError) {
+            life = try transport.show(certificate: chain.isEmpty ? nil : chain)
+            if life != nil { certificateProblem(nil) }
+        } catch {
+            certificateProblem(error.message)
+            certificate.wasOfNoUse(now: clock.now().timeSinceBoot)
+        }
+        certificate.placed(life, at: collectorTime)
+        if life != nil, !certificate.isShown {
+            certificateProblem("the client certificate has ended; another is asked for")
+            withholdCertificate()
+        }
+        published.withLock { $0.certificateEnds = life?.ends }
+    }
+
+    /// Why the transport cannot show it; what was shown is shown on then. `nil`: it can, and does.
+    func objection(to chain: String) -> String? {
+        do throws(TransportError) {
+            _ = try transport.show(certificate: chain)
+            return nil
+        } catch {
+            placeCertificate()
+            certificate.wasOfNoUse(now: clock.now().timeSinceBoot)
+            return error.message
+        }
+    }
+
+    /// A request has failed in its handshake.
+    func handshakeFailed() {
+        guard certificate.handshakeFailed() else { return }
+        if certificate.isShown { placeCertificate() } else { withholdCertificate() }
+    }
+
+    private func withholdCertificate() {
+        // Showing none cannot fail.
+        _ = try? transport.show(certificate: nil)
+    }
+
+    /// As it is configured; `nil` where none is, or where it cannot be read, which is said.
+    func signingRequest() -> Data? {
+        do { return try enrollments.signingRequest() } catch {
+            certificateProblem("\(error)")
+            return nil
+        }
+    }
+
+    /// Asks for a certificate with a new credential where one is due.
+    /// - Returns: whether the collector was asked.
+    func renewCertificateIfDue() async -> Bool {
+        guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot), let request = signingRequest() else {
+            return false
+        }
+        switch await rotate(signing: request) {
+        case .success: break
+        case let answer:
+            certificate.failed(now: clock.now().timeSinceBoot)
+            certificateProblem("another client certificate was asked for in vain: \(answer)")
+        }
+        return true
+    }
+
+    /// The collector was asked for a certificate and has answered.
+    /// - Parameter chain: as it came; empty: none was given.
+    /// - Returns: what is to be kept of it; empty: nothing.
+    func granted(certificate chain: Data) -> String {
+        let isGiven = !chain.isEmpty && chain.count <= Self.certificateBytes
+        certificate.asked(isGiven ? .granted : .notIssued, now: clock.now().timeSinceBoot)
+        if !isGiven { logger.notice("no client certificate was given", metadata: ["bytes": "\(chain.count)"]) }
+        return isGiven ? String(decoding: chain, as: UTF8.self) : ""
+    }
+
+    private func certificateProblem(_ why: String?) {
+        let isNews = published.withLock { status in
+            defer { status.certificateProblem = why }
+            return status.certificateProblem != why
+        }
+        if isNews, let why { logger.error("client certificate", metadata: ["reason": "\(why)"]) }
+    }
+}

@@ -1,0 +1,70 @@
+import Testing
+import Transmitter
+
+@Suite struct ClientCertificateStateMachineTests {
+    private static let hour: UInt64 = 3600 * 1_000_000
+    private static let day = 24 * hour
+    private static let life = CertificateLife(begins: 1000, ends: 91_000)
+
+    private static func shown(at wallTime: Int64 = 1000) -> ClientCertificateStateMachine {
+        var machine = ClientCertificateStateMachine()
+        machine.placed(life, at: wallTime)
+        return machine
+    }
+
+    @Test(arguments: [(1000, false), (60_999, false), (61_000, true), (91_000, true), (1_000_000, true)] as [(Int64, Bool)])
+    func itIsRenewedWhenAThirdOfItsLifeIsLeft(wallTime: Int64, isDue: Bool) {
+        #expect(Self.shown().isRequestDue(at: wallTime, now: 0) == isDue)
+    }
+
+    @Test func oneThatHasEndedIsNotShownAndAnotherIsDue() {
+        #expect(Self.shown(at: 90_999).isShown)
+        let ended = Self.shown(at: 91_000)
+        #expect(!ended.isShown && ended.isRequestDue(at: 91_000, now: 0))
+    }
+
+    @Test func whereThereIsNoneOneIsAskedForAgainAfterADay() {
+        var machine = ClientCertificateStateMachine()
+        #expect(machine.isRequestDue(at: 0, now: 5))
+        machine.asked(.notIssued, now: 5)
+        #expect(!machine.isRequestDue(at: 0, now: 4 + Self.day) && machine.isRequestDue(at: 0, now: 5 + Self.day))
+    }
+
+    /// However short-lived certificates are, or however wrong a clock is.
+    @Test func noneIsAskedForMoreOftenThanEveryHour() {
+        var machine = Self.shown()
+        machine.asked(.granted, now: 7)
+        machine.placed(CertificateLife(begins: 0, ends: 1), at: 1_000_000)
+        #expect(!machine.isRequestDue(at: 1_000_000, now: 6 + Self.hour) && machine.isRequestDue(at: 1_000_000, now: 7 + Self.hour))
+        machine.failed(now: 7 + Self.hour)
+        #expect(!machine.isRequestDue(at: 1_000_000, now: 6 + 2 * Self.hour) && machine.isRequestDue(at: 1_000_000, now: 7 + 2 * Self.hour))
+    }
+
+    @Test func oneThatWasGivenAndIsOfNoUseIsNotFollowedAtOnce() {
+        var machine = ClientCertificateStateMachine()
+        // What was kept of an earlier life is another matter.
+        machine.wasOfNoUse(now: 5)
+        #expect(machine.isRequestDue(at: 0, now: 5))
+        machine.asked(.granted, now: 5)
+        machine.wasOfNoUse(now: 5)
+        machine.placed(nil, at: 0)
+        #expect(!machine.isRequestDue(at: 0, now: 5 + Self.hour) && machine.isRequestDue(at: 0, now: 5 + Self.day))
+    }
+
+    /// A handshake fails for many reasons: only an answer to a request without it says that the certificate is the reason.
+    @Test func afterAFailedHandshakeTheNextRequestGoesWithout() {
+        var machine = Self.shown()
+        #expect(machine.handshakeFailed() && machine.phase == .withheld(Self.life))
+        #expect(!machine.isRequestDue(at: 1000, now: 0))
+        #expect(machine.handshakeFailed() && machine.phase == .shown(Self.life))
+        machine.answered()
+        #expect(machine.isShown)
+        _ = machine.handshakeFailed()
+        machine.answered()
+        #expect(machine.phase == .refused && machine.isRequestDue(at: 1000, now: 0))
+        let changed = machine.handshakeFailed()
+        #expect(!changed)
+        machine.placed(Self.life, at: 1000)
+        #expect(machine.isShown)
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import Logging
+import RecordQueue
+import TelemetryTestKit
+import Testing
+import Transmitter
+import WireModel
+
+/// How a device comes to its client certificate, shows it and renews it.
+@Suite(.timeLimit(.minutes(1))) struct TransmitterCertificateTests {
+    private let bench = TransmitterBench()
+    private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token", signingRequest: Data("request".utf8))
+
+    private func run(_ body: (CertifyingCollector, Transmitter, () async throws -> Void) async throws -> Void) async throws {
+        let collector = CertifyingCollector(bench.collector)
+        try await bench.run(enrollments: enrollments, transport: collector) { queue, transmitter in
+            try await body(collector, transmitter) {
+                try await bench.enqueue(1, to: queue)
+                _ = await transmitter.pass()
+            }
+        }
+    }
+
+    private func life(_ collector: CertifyingCollector, seconds: Int64) {
+        let now = bench.clock.now().wallTime
+        collector.change { $0.life = CertificateLife(begins: now, ends: now + seconds * 1_000_000) }
+    }
+
+    @Test func itIsAskedForWithTheEnrollmentKeptWithTheIdentityAndShown() async throws {
+        try await run { collector, transmitter, send in
+            collector.change { $0.isRequired = true }
+            life(collector, seconds: 90 * 86_400)
+            try await send()
+            #expect(collector.now.issued.count == 1)
+            #expect(enrollments.load()?.certificate == collector.now.issued.first)
+            #expect(collector.now.requests.last?.shown == collector.now.issued.first)
+            #expect(transmitter.status.certificateEnds == bench.clock.now().wallTime + 90 * 86_400 * 1_000_000)
+            #expect(try await bench.stored() == [1])
+        }
+        // The next life of the program shows what is on disk.
+        try await run { collector, _, send in
+            collector.change { $0.isRequired = true }
+            try await send()
+            #expect(collector.now.issued.isEmpty && collector.now.requests.last?.shown == enrollments.load()?.certificate)
+        }
+    }
+
+    @Test func aThirdBeforeItsEndItIsRenewedWithTheCredential() async throws {
+        try await run { collector, _, send in
+            life(collector, seconds: 90 * 86_400)
+            try await send()
+            let first = try #require(enrollments.load())
+            bench.clock.advance(by: .seconds(59 * 86_400))
+            try await send()
+            #expect(collector.now.issued.count == 1)
+            bench.clock.advance(by: .seconds(86_400))
+            life(collector, seconds: 90 * 86_400)
+            try await send()
+            let renewed = try #require(enrollments.load())
+            #expect(collector.now.issued.count == 2 && renewed.certificate == collector.now.issued[1])
+            #expect(renewed.credential != first.credential && renewed.formerCredential == nil && renewed.formerCertificate.isEmpty)
+            #expect(collector.now.requests.last?.shown == renewed.certificate)
+        }
+    }
+
+    @Test func aCollectorThatIssuesNoneIsSentRecordsAndAskedAgainInADay() async throws {
+        try await run { collector, _, send in
+            collector.change { $0.life = nil }
+            try await send()
+            try await send()
+            #expect(collector.now.requests.filter { $0.path == WireNames.rotatePath }.isEmpty)
+            bench.clock.advance(by: .seconds(86_400))
+            life(collector, seconds: 86_400)
+            try await send()
+            #expect(collector.now.issued.count == 1 && enrollments.load()?.certificate == collector.now.issued.first)
+            #expect(try await bench.stored() == [1, 2, 3])
+        }
+    }
+
+    /// The former credential and certificate stay good while the new ones are not used.
+    @Test func aNewOneThatCannotBeUsedLeavesTheFormerInUse() async throws {
+        try await run { collector, transmitter, send in
+            life(collector, seconds: 90 * 86_400)
+            try await send()
+            let first = try #require(enrollments.load())
+            bench.clock.advance(by: .seconds(61 * 86_400))
+            // What is kept can be used; what comes cannot, such as one for a request of another key.
+            collector.change {
+                $0.life = CertificateLife(begins: 7, ends: 8)
+                $0.isUnusable = { $0.hasSuffix(" 7 8") }
+            }
+            try await send()
+            let kept = try #require(enrollments.load())
+            #expect(kept.credential == first.credential && kept.certificate == first.certificate)
+            #expect(collector.now.requests.last?.shown == first.certificate)
+            #expect(transmitter.status.certificateProblem?.contains("cannot be used") == true)
+            #expect(try await bench.stored() == [1, 2])
+        }
+    }
+
+    @Test func oneThatTheCollectorDoesNotTakeIsReplaced() async throws {
+        for isRequired in [false, true] {
+            let enrollments = InMemoryEnrollmentStore(token: "enrollment-token", signingRequest: Data("request".utf8))
+            let bench = TransmitterBench()
+            let collector = CertifyingCollector(bench.collector)
+            try await bench.run(enrollments: enrollments, transport: collector) { queue, transmitter in
+                collector.change { $0.isRequired = isRequired }
+                try await bench.enqueue(1, to: queue)
+                _ = await transmitter.pass()
+                let first = try #require(enrollments.load()?.certificate)
+                collector.change { $0.refused = [first] }
+                try await bench.enqueue(1, to: queue)
+                for _ in 0..<4 { _ = await transmitter.pass() }
+                bench.clock.advance(by: .seconds(3600))
+                for _ in 0..<4 { _ = await transmitter.pass() }
+                #expect(try await bench.stored() == [1, 2])
+                try await bench.enqueue(1, to: queue)
+                _ = await transmitter.pass()
+                #expect(try await bench.stored() == [1, 2, 3])
+                let second = try #require(enrollments.load()?.certificate)
+                #expect(second != first && collector.now.requests.last?.shown == second)
+            }
+        }
+    }
+
+    @Test func afterUnenrollingNoneIsShown() async throws {
+        try await run { collector, transmitter, send in
+            try await send()
+            #expect(collector.now.shown != nil)
+            _ = await transmitter.unenroll()
+            #expect(collector.now.shown == nil && transmitter.status.certificateEnds == nil)
+        }
+    }
+}
