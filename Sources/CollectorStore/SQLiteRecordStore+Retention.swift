@@ -27,7 +27,10 @@ extension SQLiteRecordStore {
         guard let writer = writers[stream] else { return }
         let partition = Partition(day: day, stream: stream)
         try await writer.beginRetiring(day)
-        try await keeper.absorb(partition, at: clock.now())
+        do throws(StoreError) { try await keeper.absorb(partition, at: clock.now()) } catch {
+            guard DiskReserve(directory: directory).giveUp(for: error) else { throw error }
+            try await keeper.absorb(partition, at: clock.now())
+        }
         await writer.endRetiring(day)
         await reader.forget(partition)
         try await keeper.remove(partition)

@@ -20,7 +20,7 @@ package final class SQLiteRecordStore: RecordStore {
         package init() {}
     }
 
-    private let directory: DataDirectory
+    let directory: DataDirectory
     private let configuration: Configuration
     let clock: any StoreClock
     private let lock: DirectoryLock

@@ -41,4 +41,56 @@ import WireModel
         let report = try directory.verify()
         #expect(report.isWhole && report.records == device.last, "\(report.findings)")
     }
+
+    @Test func whatTakesTheRoomCanBeRemovedFromAFullDisk() async throws {
+        let directory = try TemporaryDirectory()
+        guard mount("tmpfs", directory.path, "tmpfs", 0, "size=48m") == 0 else { return }
+        defer { umount2(directory.path, Int32(MNT_DETACH)) }
+        let clock = ManualStoreClock()
+        var configuration = SQLiteLogArchive.Configuration()
+        configuration.leastFreeBytes = 0
+        let archive = try SQLiteLogArchive.open(
+            directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
+        let store = try SQLiteRecordStore.open(directory, clock: clock)
+        let logs = LogDevice()
+        try await logs.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
+        var devices: [ScriptedDevice] = []
+        for _ in 0..<300 {
+            var device = ScriptedDevice()
+            device.produce(3)
+            try await store.drain(&device)
+            devices.append(device)
+        }
+        let watch = DiskWatch(
+            directory: directory.path, lowBytes: 0, notices: try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger))
+        func fill() throws {
+            let descriptor = open(directory.path + "/filler", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+            try #require(descriptor >= 0)
+            let page = [UInt8](repeating: 1, count: 4096)
+            while write(descriptor, page, page.count) > 0 {}
+            close(descriptor)
+        }
+        func delete() async throws -> LogDeletion? {
+            let plan = try await archive.deletion(LogQuery())
+            return try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine)
+        }
+        clock.advance(days: 2)
+        try fill()
+        await #expect { try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample) } throws: {
+            ($0 as? StoreError)?.code == .diskFull
+        }
+        unlink(directory.path + "/filler")
+        await watch.look()
+        try fill()
+        try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample)
+        #expect(!FileManager.default.fileExists(atPath: directory.path + "/reserve"))
+        unlink(directory.path + "/filler")
+        await watch.look()
+        #expect(FileManager.default.fileExists(atPath: directory.path + "/reserve"))
+        try fill()
+        #expect(try await delete()?.chunks == 1)
+        await store.shutDown()
+        await archive.shutDown()
+        #expect(try directory.verify().isWhole)
+    }
 }

@@ -1,10 +1,12 @@
 import Synchronization
 
-/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room again.
+/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room again. Keeps the
+/// reserve (`DiskReserve`) there.
 package final class DiskWatch: Sendable {
     private let notices: NoticeDesk
     private let path: String
     private let lowBytes: UInt64
+    private let reserve: DiskReserve
     private let freeBytes: @Sendable () -> UInt64?
     private let state = Mutex<DiskState?>(nil)
 
@@ -17,10 +19,12 @@ package final class DiskWatch: Sendable {
         self.notices = notices
         self.lowBytes = lowBytes
         path = directory
+        reserve = DiskReserve(directory: DataDirectory(path: directory))
         self.freeBytes = freeBytes ?? { DataDirectory(path: directory).disk?.freeBytes }
     }
 
     package func look() async {
+        reserve.hold()
         guard let free = freeBytes() else { return }
         let change: DiskState? = state.withLock { state in
             let next = DiskState.next(after: state, freeBytes: free, lowBytes: lowBytes)

@@ -143,6 +143,13 @@ extension UploadCatalog {
     /// Deletes what the confirmation tells of, and remembers that it was here.
     /// - Returns: `nil` where that is not what there is any more; nothing is deleted then.
     func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
+        do throws(StoreError) { return try deleteOnce(query, confirmation: confirmation, by: actor) } catch {
+            guard DiskReserve(directory: files.directory).giveUp(for: error) else { throw error }
+            return try deleteOnce(query, confirmation: confirmation, by: actor)
+        }
+    }
+
+    private func deleteOnce(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
         let now = clock.now()
         let condition = ChunkCondition(query)
         let deleted: (plan: LogDeletion, paths: [String])? = try transaction { () throws(SQLiteError) in

@@ -7,6 +7,6 @@ struct BenchmarksCommand: AsyncParsableCommand {
         abstract: "Measures the pipeline beside its baselines, in the same run, on this machine.",
         subcommands: [
             SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self, StoreCommand.self,
-            SeriesCommand.self, IngestCommand.self, LogCallCommand.self, LogFetchCommand.self, AgentCommand.self, AllCommand.self,
+            FleetCommand.self, IngestCommand.self, LogCallCommand.self, LogFetchCommand.self, AgentCommand.self, AllCommand.self,
         ])
 }

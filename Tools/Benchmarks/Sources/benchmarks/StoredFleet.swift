@@ -12,6 +12,7 @@ struct StoredFleet {
     private let end: Int64
 
     private static let day: Int64 = 86_400_000_000
+    private static let firstDay = 20_000
     private static let step: Int64 = 300_000_000
     private static let metric = "system.memory.usage"
 
@@ -44,7 +45,7 @@ struct StoredFleet {
 
     init(devices count: Int, days: Int, directory: String) async throws {
         work = try WorkDirectory(in: directory)
-        let start: Int64 = 20_000 * Self.day
+        let start = Int64(Self.firstDay) * Self.day
         end = start + Int64(days) * Self.day
         let clock = Clock(start)
         store = try SQLiteRecordStore.open(
@@ -97,6 +98,13 @@ struct StoredFleet {
             }
         }
         return seconds * 1000 / Double(asked.count)
+    }
+
+    /// - Parameter day: counted from the first; the oldest there is.
+    func millisecondsToRemove(day: Int) async throws -> Double {
+        try await Stopwatch.seconds {
+            try await store.dropPartition(day: UTCDay(number: Self.firstDay + day), stream: .sample)
+        } * 1000
     }
 
     func millisecondsOfNewest() async throws -> Double {
