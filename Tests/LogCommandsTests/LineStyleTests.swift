@@ -1,4 +1,5 @@
 import Testing
+import WireModel
 
 @testable import LogCommands
 
@@ -21,6 +22,34 @@ import Testing
 
     @Test func aLineThatIsNotOfTheFormIsShownAsItIs() {
         #expect(shown(LineStyle(isColoured: true, isLocalTime: true), Array("odd\n".utf8)) == "odd\n")
+    }
+
+    /// What a device logged, and how a terminal gets it; a pipe gets the bytes.
+    @Test(arguments: [
+        ("E 5000042 app \u{1B}]0;x\u{7}\thost=\u{1B}[2J", #"E 5000042 app \u{1B}]0;x\u{7}\#thost=\u{1B}[2J"#),
+        ("E 5000042 app a\rb\u{7F}\u{9B}c\u{8}", #"E 5000042 app a\u{D}b\u{7F}\u{9B}c\u{8}"#),
+        ("E 5000042 app grüße 😀\ta=b", "E 5000042 app grüße 😀\ta=b"),
+    ])
+    func nothingOfALineSteersATerminal(_ logged: String, _ shownThere: String) {
+        let line = Array("2026-11-21T23:51:28.123456Z \(logged)\n".utf8)
+        let plain = LineStyle(isColoured: false, isLocalTime: false, escapesControls: true)
+        #expect(shown(plain, line) == "2026-11-21T23:51:28.123456Z \(shownThere)\n")
+        let coloured = shown(LineStyle(isColoured: true, isLocalTime: true, escapesControls: true), line)
+        #expect(
+            !coloured.replacing(/\u{1B}\[\d+m/, with: "").dropLast().contains { $0 != "\t" && $0.unicodeScalars.contains { $0.isControl } })
+        #expect(shown(LineStyle(isColoured: false, isLocalTime: false), line) == String(decoding: line, as: UTF8.self))
+        #expect(!shown(LineStyle(isColoured: false, isLocalTime: false, isJSON: true), line).dropLast().hasControlCharacters)
+    }
+
+    @Test func bytesThatAreNoUTF8AreNoControlCharactersOnATerminal() {
+        let style = LineStyle(isColoured: false, isLocalTime: false, escapesControls: true)
+        #expect(shown(style, [0x61, 0x9B, 0x62, 0x0A]) == "a\u{FFFD}b\n")
+    }
+
+    @Test func aCellOfATableIsOnOneRow() {
+        var table = TextTable(["chunk", "lines"])
+        table.add(["1\n2  good\u{1B}[2J", "3"])
+        #expect(table.text.split(separator: "\n").count == 2 && !table.text.contains("\u{1B}"))
     }
 
     @Test(arguments: [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (5_000_000, "5.0 MB"), (1_250_000_000, "1.3 GB")])

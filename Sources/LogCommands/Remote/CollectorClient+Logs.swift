@@ -14,6 +14,11 @@ extension CollectorClient {
         repeat {
             let paged = query.with("limit", "1000")
             let page: RemotePage<RemoteChunk> = try await get((cursor.map { paged.with("cursor", $0) } ?? paged).path(Self.listRoute))
+            for chunk in page.items {
+                guard let fault = chunk.fault else { continue }
+                throw LogCommandError(
+                    .failed, "\(name) lists a chunk \(LogCommandError.shown(chunk.id)) of \(fault), which no chunk has: its list is wrong")
+            }
             chunks += page.items
             guard chunks.count <= Self.maximumChunks else {
                 throw LogCommandError(.failed, "\(name) lists more than \(Self.maximumChunks) chunks: give --since or --until")

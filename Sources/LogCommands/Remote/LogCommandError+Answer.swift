@@ -61,7 +61,6 @@ extension LogCommandError {
     /// Text of the other side as a terminal may have it: bounded, nothing that steers it.
     static func shown(_ text: String) -> String {
         String(
-            String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) ? " " : $0 })
-        )
+            String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.isControl ? " " : $0 }))
     }
 }

@@ -33,7 +33,25 @@ struct RemoteChunk: Codable, Equatable, Sendable {
     /// Of its text, as the device said and the collector checked.
     var sha256: String?
 
-    var lines: UInt64 { levels.list.reduce(otherLines ?? 0, +) }
+    /// `.max` for more than can be counted.
+    var lines: UInt64 {
+        levels.list.reduce(otherLines ?? 0) { sum, count in
+            let (next, isTooGreat) = sum.addingReportingOverflow(count)
+            return isTooGreat ? .max : next
+        }
+    }
+
+    /// More of it cannot be in a chunk, however badly it is compressed.
+    private static let maximumStoredBytes = LogLimits.chunkBytes + 1 << 20
+
+    /// What of it no chunk can be; `nil` for one that can. Total: what a collector says is not believed where sums are made of it.
+    var fault: String? {
+        if !(0...LogLimits.chunkBytes).contains(rawBytes) { return "\(rawBytes) bytes of text" }
+        if !(0...Self.maximumStoredBytes).contains(storedBytes) { return "\(storedBytes) bytes stored" }
+        // A line has one byte at least: its end.
+        if lines > UInt64(rawBytes) { return "\(lines) lines in \(rawBytes) bytes of text" }
+        return nil
+    }
 
     /// Of all its lines; `nil` where none is of the form.
     var times: ClosedRange<Int64>? {

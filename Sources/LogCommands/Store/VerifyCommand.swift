@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogStore
+import WireModel
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -51,7 +52,8 @@ struct VerifyCommand: AsyncParsableCommand {
             try output.json(result)
         } else {
             for finding in result.findings {
-                try output.line("\(finding.isDamage ? "damaged" : "note   ")  \(finding.file): \(finding.message)")
+                try output.line(
+                    "\(finding.isDamage ? "damaged" : "note   ")  \(finding.file.escapingControlCharacters): \(finding.message)")
             }
             let summary = "\(result.segments) \(pieces), \(result.lines) lines, \(ByteText.of(result.bytes)) of text"
             if result.isWhole { try output.line("\(summary): everything is as it was written") }

@@ -1,3 +1,5 @@
+import WireModel
+
 /// Columns of equal width, two spaces apart.
 struct TextTable {
     private var rows: [[String]]
@@ -9,7 +11,8 @@ struct TextTable {
         self.right = right
     }
 
-    mutating func add(_ row: [String]) { rows.append(row) }
+    /// Nothing in a cell steers a terminal or makes another row.
+    mutating func add(_ row: [String]) { rows.append(row.map(\.escapingControlCharacters)) }
 
     var text: String {
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -67,7 +67,11 @@ enum LineJSON {
             case UInt8(ascii: "\n"): json += Array("\\n".utf8)
             case UInt8(ascii: "\r"): json += Array("\\r".utf8)
             case UInt8(ascii: "\t"): json += Array("\\t".utf8)
-            case ..<0x20: json += Array("\\u00\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16))".utf8)
+            case ..<0x20, 0x7F: json += Array("\\u00\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16))".utf8)
+            case 0x80...0x9F where json.last == 0xC2:
+                // U+0080 to U+009F are control characters too.
+                json.removeLast()
+                json += Array("\\u00\(String(byte, radix: 16))".utf8)
             default: json.append(byte)
             }
         }

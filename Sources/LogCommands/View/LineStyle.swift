@@ -8,17 +8,35 @@ struct LineStyle: Sendable {
     let isLocalTime: Bool
     /// One object a line; neither colour nor local time then.
     var isJSON = false
+    /// Whether control characters other than tabs are shown escaped: of what a device logged nothing steers a terminal.
+    var escapesControls = false
 
     private static let reset = Array("\u{1B}[0m".utf8)
     private static let dim = Array("\u{1B}[2m".utf8)
 
     /// As it is unless something asks for more.
-    var isPlain: Bool { !isColoured && !isLocalTime && !isJSON }
+    var isPlain: Bool { !isColoured && !isLocalTime && !isJSON && !escapesControls }
 
     /// - Parameter line: with its end.
     func shown(_ line: UnsafeRawBufferPointer) -> [UInt8] {
         if isJSON { return LineJSON.object(line) }
-        guard !isPlain, let fields = LogLine(line), line.last == UInt8(ascii: "\n") else { return Array(line) }
+        if escapesControls, let escaped = Self.escaped(line) { return escaped.withUnsafeBytes { styled($0) } }
+        return styled(line)
+    }
+
+    /// `nil` where nothing is to be escaped. Bytes that are no UTF-8 become U+FFFD: some terminals take them for control characters.
+    private static func escaped(_ line: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard line.contains(where: { ($0 < 0x20 && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\n")) || $0 >= 0x7F }) else {
+            return nil
+        }
+        let hasEnd = line.last == UInt8(ascii: "\n")
+        let text = String(decoding: hasEnd ? UnsafeRawBufferPointer(rebasing: line.dropLast()) : line, as: UTF8.self)
+        let fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(\.escapingControlCharacters)
+        return Array((fields.joined(separator: "\t") + (hasEnd ? "\n" : "")).utf8)
+    }
+
+    private func styled(_ line: UnsafeRawBufferPointer) -> [UInt8] {
+        guard isColoured || isLocalTime, let fields = LogLine(line), line.last == UInt8(ascii: "\n") else { return Array(line) }
         let time = isLocalTime ? Array(Self.localTime(fields.time).utf8) : Array(line[..<LogLine.timeBytes])
         let rest = line[LogLine.timeBytes..<(line.count - 1)]
         guard isColoured else { return time + rest + [UInt8(ascii: "\n")] }

@@ -11,6 +11,7 @@ struct ViewOptions: ParsableArguments {
 
     func style(isTerminal: Bool, isJSON: Bool = false) -> LineStyle {
         let noColour = ProcessInfo.processInfo.environment["NO_COLOR"].map { !$0.isEmpty } ?? false
-        return LineStyle(isColoured: color ?? (isTerminal && !noColour), isLocalTime: isTerminal && !utc, isJSON: isJSON)
+        return LineStyle(
+            isColoured: color ?? (isTerminal && !noColour), isLocalTime: isTerminal && !utc, isJSON: isJSON, escapesControls: isTerminal)
     }
 }
