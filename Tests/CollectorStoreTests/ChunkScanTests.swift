@@ -66,6 +66,32 @@ import WireModel
         #expect(throws: UploadError.self) { try Self.scan(try GzipCodec.compress(text), of: text) }
     }
 
+    /// Text counts against the quota: what takes the disk without any is refused.
+    @Test func gzipThatInflatesToNothingIsRefused() throws {
+        let text = Data("x\n".utf8)
+        let gzip = try GzipCodec.compress(text)
+        let empty = try GzipCodec.compress(Data())
+        // Flag FNAME in the head, the name behind its ten bytes.
+        var named = gzip
+        named[3] = 8
+        named.insert(contentsOf: Data(repeating: 0x61, count: 5000) + [0], at: 10)
+        // A stored block that is empty and not the last, again and again, before the rest of the member.
+        var blocks = gzip
+        blocks.insert(contentsOf: [UInt8]((0..<1000).flatMap { _ in [0, 0, 0, 0xFF, 0xFF] as [UInt8] }), at: 10)
+        for padded in [gzip + (0..<300).reduce(Data()) { all, _ in all + empty }, named, blocks] {
+            #expect(try GzipCodec.decompress(padded) == text)
+            #expect(throws: UploadError.self) { try Self.scan(padded, of: text) }
+        }
+        #expect(try Self.scan(gzip + (0..<100).reduce(Data()) { all, _ in all + empty }, of: text).rawBytes == 2)
+    }
+
+    /// A member for each of the shortest lines is the most a device makes of a text.
+    @Test func aMemberForEachOfTheShortestLinesIsTaken() throws {
+        let lines = (0..<2000).map { Data("2026-03-01T12:00:00.\(100_000 + $0 * 37)Z E \($0 % 9 + 1)000001 a \n".utf8) }
+        let gzip = try lines.reduce(Data()) { try $0 + GzipCodec.compress($1, level: 0) }
+        #expect(try Self.scan(gzip, of: lines.reduce(Data(), +)).otherLines == 0)
+    }
+
     @Test func truncatedAtAnyByteItIsDamaged() throws {
         let (text, gzip) = try LogDevice.chunk(segment: 1, 1...5)
         for length in 0..<gzip.count {

@@ -60,8 +60,7 @@ package struct UploadManifest: Equatable, Sendable {
 
     /// A text that people are shown: not too long, and nothing in it that a terminal acts on.
     static func check(_ text: String, _ field: String) throws(WireError) {
-        guard text.utf8.count <= textBytes, !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
-        else {
+        guard text.utf8.count <= textBytes, !text.hasControlCharacters else {
             throw WireError(.invalidField, "\(field) has more than \(textBytes) bytes, or control characters.")
         }
     }
