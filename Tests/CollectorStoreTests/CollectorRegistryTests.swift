@@ -150,11 +150,11 @@ import WireModel
         }
     }
 
-    @Test func anUnenrolledDeviceIsRevokedAtOnce() async throws {
+    @Test func anUnenrolledDeviceIsRefusedAtOnce() async throws {
         let device = try await registry.enroll(token: first.enrollmentToken, request: request())
         _ = try await registry.authenticateDevice(credential: device.credential)
         try await registry.unenroll(device: device.deviceID)
-        #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
+        #expect(try await registry.authenticateDevice(credential: device.credential) == .left)
         await #expect(throws: StoreError.self) { _ = try await registry.rotateCredential(device: device.deviceID) }
     }
 

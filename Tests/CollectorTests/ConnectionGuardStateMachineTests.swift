@@ -6,7 +6,8 @@ import Testing
 @Suite("Connection guard, decided")
 struct ConnectionGuardStateMachineTests {
     private static let limits = ConnectionLimits(
-        firstHeadSeconds: 15, idleSeconds: 75, bodySeconds: 120, answerSeconds: 60, lingerSeconds: 2, lingerBytes: 100)
+        firstHeadSeconds: 15, idleSeconds: 75, bodySeconds: 120, bodyGraceSeconds: 10, bodyLeastBytesPerSecond: 1000, answerSeconds: 60,
+        lingerSeconds: 2, lingerBytes: 100)
 
     private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
 
@@ -75,12 +76,36 @@ struct ConnectionGuardStateMachineTests {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         for _ in 0..<100 { #expect(machine.requestBodyArrived(bytes: 1) == .forward) }
-        #expect(machine.deadlineReached(now: Self.at(120)) == .waitUntil(Self.at(121)))
-        #expect(machine.deadlineReached(now: Self.at(121)) == .refuseSlowBody)
+        #expect(machine.deadlineReached(now: Self.at(10)) == .waitUntil(Self.at(11)))
+        #expect(machine.deadlineReached(now: Self.at(11)) == .refuseSlowBody)
         #expect(machine.answerHeadWritten() == .discard)
         #expect(!machine.writesAnswer)
-        #expect(machine.answerEndWritten(now: Self.at(122)) == .discard)
-        #expect(machine.deadlineReached(now: Self.at(123)) == .close)
+        #expect(machine.answerEndWritten(now: Self.at(12)) == .discard)
+        #expect(machine.deadlineReached(now: Self.at(13)) == .close)
+    }
+
+    /// Bytes that have come after a request's header, and for how many seconds it may go on like that.
+    @Test(arguments: [(0, 10), (999, 10), (1000, 11), (50_000, 60), (109_999, 119), (110_000, 120), (Int.max >> 1, 120)] as [(Int, Int64)])
+    func aBodyHasTheTimeOfTheLeastPaceAndNoMoreThanAll(_ bytes: Int, _ seconds: Int64) {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        _ = machine.requestBodyArrived(bytes: bytes)
+        #expect(machine.deadline == Self.at(1 + seconds))
+        #expect(machine.deadlineReached(now: Self.at(1 + seconds)) == .refuseSlowBody)
+    }
+
+    @Test func theNextBodyBeginsItsPaceAnew() {
+        var machine = Self.machine()
+        _ = machine.requestHeadArrived(now: Self.at(1))
+        _ = machine.requestBodyArrived(bytes: 50_000)
+        _ = machine.requestEndArrived(now: Self.at(2))
+        #expect(machine.deadline == Self.at(62), "the time of an answer")
+        _ = machine.requestHeadArrived(now: Self.at(3))
+        _ = machine.requestBodyArrived(bytes: 2000)
+        #expect(machine.deadline == Self.at(62), "pipelined")
+        _ = machine.answerHeadWritten()
+        _ = machine.answerEndWritten(now: Self.at(20))
+        #expect(machine.deadline == Self.at(20 + 10 + 2))
     }
 
     @Test func aPipelinedRequestDoesNotProlongTheOneBeforeIt() {
@@ -91,7 +116,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.deadline == Self.at(61))
         #expect(machine.answerHeadWritten() == .write)
         _ = machine.answerEndWritten(now: Self.at(55))
-        #expect(machine.deadline == Self.at(175))
+        #expect(machine.deadline == Self.at(65))
     }
 
     @Test func anAnswerToWhatIsNoRequestIsTheLast() {

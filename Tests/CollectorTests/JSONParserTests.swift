@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WireModel
 
 @testable import Collector
 
@@ -22,6 +23,14 @@ import Testing
                 #expect(throws: JSONParser.Fault.self, "\(document) cut to \(length)") { try JSONValue(parsing: bytes.prefix(length)) }
             }
         }
+    }
+
+    @Test(arguments: [#"{"a": 1, "a": 1}"#, #"{"b": [{"a": 1, "\u0061": 2}]}"#])
+    func aNameThatIsThereTwiceIsNamed(document: String) throws {
+        let fault = #expect(throws: JSONParser.Fault.self) { try JSONValue(parsing: Data(document.utf8)) }
+        #expect(fault?.repeatedName == "a")
+        let problem = #expect(throws: Problem.self) { try FieldReader(body: Data((document.hasPrefix("{") ? document : "{}").utf8)) }
+        #expect(problem?.status == 400 && problem?.detail?.contains("`a` twice") == true)
     }
 
     @Test(arguments: [

@@ -1,4 +1,3 @@
-import Collector
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -6,6 +5,8 @@ import NIOCore
 import TelemetryTestKit
 import Testing
 import WireModel
+
+@testable import Collector
 
 /// Clients that do not behave, over real sockets.
 @Suite("Connections that misbehave")
@@ -128,7 +129,8 @@ struct LiveConnectionTests {
                 for connection in connections {
                     group.addTask {
                         await BlockingCall.run {
-                            connection.send(Self.head(slow.credential, "Content-Length: 1000\r\n") + "a")
+                            connection.send(
+                                Self.head(slow.credential, "Content-Length: 10000\r\n") + String(repeating: "a", count: 5000))
                             return connection.receiveToEnd().text.hasPrefix("HTTP/1.1 429 ")
                         }
                     }
@@ -142,6 +144,83 @@ struct LiveConnectionTests {
                 for try await wasRefused in group { #expect(!wasRefused) }
             }
         }
+    }
+
+    /// Connections that announce bodies and send two bytes take nobody's place; nor do the places that devices fill take a person's.
+    @Test func whatIsAnnouncedAndNotSentKeepsNobodyOut() async throws {
+        let harness = Harness { $0.budget = IngestBudget(maximumBodies: 1, maximumBodiesPerDevice: 1, maximumOtherBodies: 1) }
+        let (slow, other) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
+        try await harness.live { client in
+            let connections = try (0..<5).map { _ in try RawConnection(port: client.port) }
+            for (place, connection) in connections.enumerated() {
+                let length = place == 0 ? 10_000 : 100
+                _ = await BlockingCall.run {
+                    connection.send(
+                        Self.head(slow.credential, "Content-Length: \(length)\r\n") + String(repeating: "a", count: place == 0 ? 5000 : 2))
+                }
+                guard place == 0 else { continue }
+                // The one place of devices is taken; then it is full for another.
+                while harness.server.settings.budget.load.bodies == 0 { await Task.yield() }
+            }
+            var events = ChainBuilder(stream: .event)
+            let part = [events.events(["a"])].request
+            #expect(try await client.post(WireNames.batchesPath, bearer: other.credential, part).status == .tooManyRequests)
+            var request = WireEnrollRequest()
+            request.deviceName = "new"
+            #expect(try await client.post(WireNames.enrollPath, bearer: "enroll-default", request.encoded).status == .ok)
+            let put = try await client.send(
+                .put, "/api/v1/profiles/default", bearer: "administrator-default", headers: [.contentType: "application/json"],
+                body: Data("{}".utf8))
+            #expect(put.status == .ok)
+            connections[0].hangUp()
+            while harness.server.settings.budget.load.bodies > 0 { await Task.yield() }
+            #expect(try await client.post(WireNames.batchesPath, bearer: other.credential, part).status == .ok)
+            for connection in connections { connection.hangUp() }
+        }
+    }
+
+    @Test func headIsAnsweredAsGetWithoutABodyAndTheConnectionGoesOn() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let path = "/api/v1/devices/\(device.id)"
+        let fields = " HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer viewer-default\r\n"
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send("GET \(path)\(fields)\r\nHEAD \(path)\(fields)\r\n")
+            // Without a length as with GET: it is compressed while it is sent.
+            connection.send("HEAD \(path)\(fields)Accept-Encoding: gzip\r\n\r\n")
+            connection.send("HEAD /nowhere\(fields)\r\nHEAD \(WireNames.batchesPath)\(fields)\r\n")
+            connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
+        }
+        let answers = answer.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map { $0.components(separatedBy: "\r\n\r\n") }
+        try #require(answers.count == 6)
+        #expect(answers.map { $0[0].prefix(3) } == ["200", "200", "200", "404", "405", "200"])
+        #expect(answers.map { $0[1].isEmpty } == [false, true, true, true, true, false])
+        func length(_ head: String) -> Substring? {
+            head.lowercased().split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }?.dropFirst(16)
+        }
+        #expect(length(answers[0][0]) == "\(answers[0][1].utf8.count)" && length(answers[1][0]) == length(answers[0][0]))
+        #expect(answers[4][0].lowercased().contains("allow: post"))
+        #expect(answer.ended)
+    }
+
+    @Test func whoWaitsFor100IsToldToGoOn() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n"))
+            guard connection.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 100 Continue\r\n") else { return connection.hangUp() }
+            connection.send("\u{1}\u{1}")
+        }
+        #expect(answer.text.hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test func aTransferCodingThatNobodyUndoesIsRefused() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let answer = try await Self.exchange(harness) { connection in
+            connection.send(Self.head(device.credential, "Transfer-Encoding: gzip, chunked\r\n") + "2\r\n\u{1}\u{1}\r\n")
+        }
+        Self.expectRefusal(answer, 501, "unsupported-transfer-encoding")
     }
 
     @Test func aHeaderWithoutEndIsRefused() async throws {

@@ -11,6 +11,17 @@ struct ProfileRoutesTests {
     private static let path = "/api/v1/profiles/default"
     private static let json: HTTPFields = [.contentType: WireNames.json]
 
+    @Test(arguments: ["a%00", "a%0Ab", "a%1B%5B2J", "a%C2%9Bb"]) func anApplicationWithControlCharactersIsRefused(name: String) async throws
+    {
+        try await Harness().route { client in
+            let refused = try await client.send(
+                .put, "/api/v1/profiles/default/\(name)", bearer: "administrator-default", headers: [.contentType: "application/json"],
+                body: Data("{}".utf8))
+            #expect(refused.status == .badRequest)
+            #expect(try refused.problem.code == "invalid-parameter")
+        }
+    }
+
     @Test func aNewOrganizationHasItsDefaultAndADeviceGetsItWithTheKey() async throws {
         let harness = try RegistryHarness()
         try await harness.route { client in

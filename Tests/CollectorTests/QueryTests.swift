@@ -57,6 +57,34 @@ struct QueryTests {
         }
     }
 
+    /// What is in the address, and which event it means.
+    @Test(arguments: [
+        ("name=c%2B%2B", "c++"), ("name=c++", "c  "), ("name=c%20%20", "c  "), ("name=100%2525", "100%25"), ("name=100%25", "100%"),
+        ("n%61me=a%26b%3Dc", "a&b=c"), ("name=gr%C3%BC%C3%9Fe", "grüße"), ("name=x=y", "x=y"),
+    ])
+    func parametersAreDecodedOnce(_ query: String, _ name: String) async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        try await harness.route { client in
+            var events = ChainBuilder(stream: .event)
+            let names = ["c++", "c  ", "100%25", "100%", "a&b=c", "grüße", "x=y"]
+            _ = try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(names)].request)
+            let found = try await client.json("/api/v1/events?\(query)", bearer: "viewer-default")
+            #expect(found.objects("items").compactMap { $0.object("event")?.text("name") } == [name])
+        }
+    }
+
+    @Test(arguments: ["name=100%", "name=%zz", "name=%ff", "%zz=1", "limit=1&name=%C3"])
+    func whatIsNoPercentEncodingIsRefused(_ query: String) async throws {
+        try await Harness().route { client in
+            for path in ["/api/v1/events", "/api/v1/devices/00000000-0000-4000-8000-000000000000/samples"] {
+                let refused = try await client.send(.get, "\(path)?\(query)", bearer: "viewer-default")
+                #expect(refused.status == .badRequest, "\(path)?\(query)")
+                #expect(try refused.problem.code == "invalid-parameter", "\(path)?\(query)")
+            }
+        }
+    }
+
     @Test func eventsShowValuesTimesAndTestDataOnlyOnRequest() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()

@@ -90,6 +90,14 @@ struct TLSFilesTests {
         let files = try ServerFiles()
         var mixed = try files.server(requiringClients: false)
         mixed.key = try files.write("client.key", TestCertificates.clientKey)
-        #expect(throws: CollectorError.self) { _ = try mixed.configuration() }
+        let stranger = #expect(throws: CollectorError.self) { _ = try mixed.configuration() }
+        #expect(stranger?.message.contains("is not the key of --tls-certificate") == true)
+        mixed.key = try files.write(
+            "encrypted.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIE\n-----END ENCRYPTED PRIVATE KEY-----\n")
+        let locked = #expect(throws: CollectorError.self) { _ = try mixed.configuration() }
+        #expect(locked?.message.contains("is encrypted") == true)
+        mixed.key = try files.write("no.key", "hello")
+        let none = #expect(throws: CollectorError.self) { _ = try mixed.configuration() }
+        #expect(none?.message.contains("holds no private key") == true)
     }
 }

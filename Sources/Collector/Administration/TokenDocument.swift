@@ -23,6 +23,7 @@ struct TokenDocument {
         guard name.utf8.count <= CollectorRegistry.tokenNameBytes else {
             throw .invalidField("name", "has more than \(CollectorRegistry.tokenNameBytes) bytes.")
         }
+        guard !name.hasControlCharacters else { throw .invalidField("name", "has control characters.") }
         switch kind {
         case "person":
             guard !name.isEmpty else { throw .invalidField("name", "is missing: say whose token it is.") }

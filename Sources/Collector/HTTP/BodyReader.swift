@@ -19,6 +19,9 @@ struct BodyReader: Sendable {
 
     enum Encoding { case identity, gzip }
 
+    /// So much of a body is read before it takes a place. With as many connections as the collector accepts this is 8 MiB.
+    private static let unplacedBytes = 4096
+
     let batchLimit: Limit
     let budget: IngestBudget
     let metrics: CollectorMetrics
@@ -62,14 +65,17 @@ struct BodyReader: Sendable {
                 "A body of \(WireNames.gzip) has no Content-Encoding.", code: "unsupported-content-encoding")
         }
         try Self.checkLength(request, limit: limit.bytes)
-        return try await budget.withPlace(for: try? exchange.device.id) { place in
+        var source = BodySource(request.body)
+        // Whoever announces a body and does not send it holds a connection, and no place.
+        try await source.begin(Self.unplacedBytes)
+        return try await budget.withPlace(for: exchange.share) { place in
             let body: Data
             let received: Int
             switch encoding {
             case .identity:
-                body = try await Self.collect(request.body, limit: limit, &place)
+                body = try await Self.collect(&source, limit: limit, &place)
                 received = body.count
-            case .gzip: (body, received) = try await Self.inflate(request.body, limit: limit, &place)
+            case .gzip: (body, received) = try await Self.inflate(&source, limit: limit, &place)
             }
             // Decoding copies what the body holds, but for a batch's records.
             if case .batch = kind {
@@ -108,24 +114,9 @@ struct BodyReader: Sendable {
         guard length <= limit else { throw .bodyTooLarge(limit: limit, "The body has \(length) bytes") }
     }
 
-    /// A body that breaks off, or whose chunks are not chunks, is the sender's fault and not the collector's.
-    private static func forEachBuffer(of body: RequestBody, _ take: (ByteBuffer) throws -> Void) async throws {
-        var buffers = body.makeAsyncIterator()
-        while true {
-            let next: ByteBuffer?
-            do { next = try await buffers.next() } catch let error as CancellationError {
-                throw error
-            } catch {
-                throw Problem.malformed("The body cannot be read to its end: \(error).", code: "malformed-http")
-            }
-            guard let buffer = next else { return }
-            try take(buffer)
-        }
-    }
-
-    private static func collect(_ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
+    private static func collect(_ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
         var data = Data()
-        try await forEachBuffer(of: body) { buffer in
+        while let buffer = try await body.next() {
             guard buffer.readableBytes <= limit.bytes - data.count else {
                 throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
             }
@@ -137,13 +128,13 @@ struct BodyReader: Sendable {
 
     /// - Returns: the body inflated, and how many bytes it had on its way.
     private static func inflate(
-        _ body: RequestBody, limit: Limit, _ place: inout IngestBudget.Place
+        _ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place
     ) async throws -> (body: Data, received: Int) {
         var data = Data()
         do {
             let decompressor = try GzipDecompressor(
                 limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: WireLimits.inflateRatio))
-            try await forEachBuffer(of: body) { buffer in
+            while let buffer = try await body.next() {
                 guard buffer.readableBytes <= limit.bytes - decompressor.bytesIn else {
                     throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
                 }
@@ -157,6 +148,16 @@ struct BodyReader: Sendable {
             return (data, decompressor.bytesIn)
         } catch let error as GzipError {
             throw Problem.ofGzip(error, limit: limit)
+        }
+    }
+}
+
+extension Exchange {
+    fileprivate var share: IngestBudget.Share {
+        switch sender {
+        case .device(let device): .device(device.id)
+        case .anyone, .bearer: .enrollment
+        case .person: .people
         }
     }
 }

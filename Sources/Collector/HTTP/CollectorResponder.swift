@@ -47,7 +47,8 @@ package struct CollectorResponder: HTTPResponder {
 
     private func finished(_ request: Request, _ context: Context) async -> Response {
         let start = ContinuousClock.now
-        let found = table.find(request.method, request.uri.path)
+        let isHead = request.method == .head
+        let found = table.find(isHead ? .get : request.method, request.uri.path)
         var response: Response
         var refusal: Problem?
         do {
@@ -67,6 +68,7 @@ package struct CollectorResponder: HTTPResponder {
             log(error, of: request, context)
             (refusal, response) = Self.refusal(.internalFault)
         }
+        if isHead { response = response.withoutBody }
         if let refusal { metrics.refused(refusal.code) }
         let counted = if case .route(let number, _) = found { requests[number] } else { strays }
         counted.answered(response.status.code, after: ContinuousClock.now - start)
@@ -96,11 +98,17 @@ package struct CollectorResponder: HTTPResponder {
             }
             throw Problem.notFound("This collector has no such route.")
         }
+        if let coding = request.headers[.transferEncoding], coding.trimmingCharacters(in: .whitespaces).lowercased() != "chunked" {
+            throw Problem.unsupportedTransferCoding
+        }
         let route = routes[number]
         let now = clock()
         let sender = try await authenticate(request, context, for: route.access, at: now)
         if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
             throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
+        }
+        for (name, value) in parameters where value.hasControlCharacters {
+            throw Problem.invalidParameter(name, "has control characters.")
         }
         return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
     }
@@ -140,6 +148,7 @@ package struct CollectorResponder: HTTPResponder {
             return device
         case .unknown: throw Problem.credentialUnknown
         case .revoked: throw Problem.revoked
+        case .left: throw Problem.left
         }
     }
 
@@ -160,5 +169,16 @@ package struct CollectorResponder: HTTPResponder {
         let words = field.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bearer", words[1].utf8.count <= 512 else { throw Problem.credentialMissing }
         return String(words[1])
+    }
+}
+
+extension Response {
+    /// As HEAD is answered: the header that GET has, and nothing behind it.
+    fileprivate var withoutBody: Response {
+        var response = self
+        let length = headers[.contentLength]
+        response.body = ResponseBody { writer in try await writer.finish(nil) }
+        response.headers[.contentLength] = length
+        return response
     }
 }

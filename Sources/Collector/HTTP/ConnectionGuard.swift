@@ -34,10 +34,10 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         connections.increment()
         schedule(context)
-        // In front of the codec that forgets the version; a channel without one (a test's) needs none.
+        // In front of the codec that forgets version and method; a channel without one (a test's) needs none.
         let pipeline = context.pipeline.syncOperations
         if let codec = try? pipeline.handler(type: HTTP1ToHTTPServerCodec.self) {
-            try? pipeline.addHandler(HTTP10Handler(), position: .before(codec))
+            try? pipeline.addHandler(HTTP1SemanticsHandler(), position: .before(codec))
         }
     }
 
@@ -150,7 +150,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .waitUntil: schedule(context)
         case .close: context.close(promise: nil)
         case .refuseSlowBody:
-            let problem = Problem.slowBody(seconds: limits.bodySeconds)
+            let problem = Problem.slowBody(limits)
             var head = HTTPResponse(status: .requestTimeout, headerFields: problem.headerFields)
             identity.add(to: &head.headerFields)
             head.headerFields[.connection] = "close"

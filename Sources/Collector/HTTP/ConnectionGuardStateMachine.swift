@@ -50,11 +50,21 @@ struct ConnectionGuardStateMachine {
     private var answersBegun = 0
     private var answersEnded = 0
     private var answerIsLast = false
+    /// When the body that is awaited began to be, and what has come of it.
+    private var bodyBegan: NIODeadline
+    private var bodyBytes: Int64 = 0
     private(set) var deadline: NIODeadline
 
     init(limits: ConnectionLimits, now: NIODeadline) {
         self.limits = limits
         deadline = now + .seconds(limits.firstHeadSeconds)
+        bodyBegan = now
+    }
+
+    /// Each byte that comes moves it, as far as `bodySeconds`: to when the body would be slower than the least pace.
+    private var bodyDeadline: NIODeadline {
+        let seconds = min(limits.bodySeconds, limits.bodyGraceSeconds + bodyBytes / limits.bodyLeastBytesPerSecond)
+        return bodyBegan + .seconds(seconds)
     }
 
     mutating func requestHeadArrived(now: NIODeadline) -> InboundAction {
@@ -62,7 +72,11 @@ struct ConnectionGuardStateMachine {
         case .open:
             headsSeen += 1
             // A pipelined request does not move the deadline of the one before it.
-            if headsSeen - 1 == answersEnded { deadline = now + .seconds(limits.bodySeconds) }
+            bodyBytes = 0
+            if headsSeen - 1 == answersEnded {
+                bodyBegan = now
+                deadline = bodyDeadline
+            }
             return .forward
         case .lingering: return .discard
         case .closed: return .close
@@ -71,7 +85,10 @@ struct ConnectionGuardStateMachine {
 
     mutating func requestBodyArrived(bytes: Int) -> InboundAction {
         switch phase {
-        case .open: return .forward
+        case .open:
+            bodyBytes += Int64(bytes)
+            if headsSeen - 1 == answersEnded, answersBegun == answersEnded { deadline = bodyDeadline }
+            return .forward
         case .lingering(let left):
             guard bytes <= left else {
                 phase = .closed
@@ -129,8 +146,14 @@ struct ConnectionGuardStateMachine {
             linger(now: now)
             return .writeAndLinger
         }
-        let next = headsSeen == answersEnded ? limits.idleSeconds : endsSeen == answersEnded ? limits.bodySeconds : limits.answerSeconds
-        deadline = now + .seconds(next)
+        if headsSeen == answersEnded {
+            deadline = now + .seconds(limits.idleSeconds)
+        } else if endsSeen == answersEnded {
+            bodyBegan = now
+            deadline = bodyDeadline
+        } else {
+            deadline = now + .seconds(limits.answerSeconds)
+        }
         return .write
     }
 

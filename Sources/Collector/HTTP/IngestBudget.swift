@@ -2,56 +2,100 @@ import Dispatch
 import Synchronization
 import WireModel
 
-/// How many bodies and how many of their bytes are in memory at a time. Full means 429, before anything is read.
+/// How many bodies and how many of their bytes are in memory at a time. Full means 429, before more is read.
+///
+/// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds an enrollment token and
+/// makes devices with it, keeps no administrator out.
 package final class IngestBudget: Sendable {
+    /// Who shares places.
+    enum Share: Equatable {
+        case device(DeviceID)
+        case enrollment
+        case people
+    }
+
     private struct Used {
         var bodies = 0
+        var enrollments = 0
+        var peoples = 0
         var bytes = 0
         /// Devices with a body in memory.
         var bodiesOf: [DeviceID: Int] = [:]
         var slots = RetrySlots()
+
+        var all: Int { bodies + enrollments + peoples }
     }
 
+    /// Of devices.
     package let maximumBodies: Int
     /// A device sends one request at a time; one that opens many and lets them trickle must not keep the others out.
     package let maximumBodiesPerDevice: Int
+    /// Of enrollments, and again as many of people.
+    package let maximumOtherBodies: Int
     package let maximumBytes: Int
     private let used = Mutex(Used())
 
-    package init(maximumBodies: Int = 256, maximumBodiesPerDevice: Int = 16, maximumBytes: Int = 256 * 1024 * 1024) {
+    package init(
+        maximumBodies: Int = 256, maximumBodiesPerDevice: Int = 16, maximumOtherBodies: Int = 64, maximumBytes: Int = 256 * 1024 * 1024
+    ) {
         self.maximumBodies = maximumBodies
         self.maximumBodiesPerDevice = maximumBodiesPerDevice
+        self.maximumOtherBodies = maximumOtherBodies
         self.maximumBytes = maximumBytes
     }
 
     /// What is in memory at this moment.
-    var load: (bodies: Int, bytes: Int) { used.withLock { ($0.bodies, $0.bytes) } }
+    var load: (bodies: Int, bytes: Int) { used.withLock { ($0.all, $0.bytes) } }
+
+    /// Of all shares together.
+    var maximumLoad: Int { maximumBodies + 2 * maximumOtherBodies }
+
+    /// Of the bytes, a sixteenth is left to others than devices.
+    private func maximumBytes(of share: Share) -> Int {
+        if case .device = share { maximumBytes - maximumBytes / 16 } else { maximumBytes }
+    }
 
     /// Runs `operation` with a place in the budget; gives place and bytes back when it ends, however it ends.
-    /// - Parameter device: whose body it is, where that is known.
-    func withPlace<Result>(for device: DeviceID?, _ operation: (inout Place) async throws -> Result) async throws -> Result {
+    /// - Parameter share: whose body it is.
+    func withPlace<Result>(for share: Share, _ operation: (inout Place) async throws -> Result) async throws -> Result {
         let now = Self.now()
         try used.withLock { used throws(Full) in
-            guard used.bodies < maximumBodies else { throw .collector(wait: used.slots.next(at: now, roll: .random(in: 0...1))) }
-            if let device {
+            guard hasPlace(for: share, used) else { throw .collector(wait: used.slots.next(at: now, roll: .random(in: 0...1))) }
+            switch share {
+            case .device(let device):
                 guard used.bodiesOf[device, default: 0] < maximumBodiesPerDevice else {
                     throw .device(wait: used.slots.next(at: now, roll: .random(in: 0...1)))
                 }
                 used.bodiesOf[device, default: 0] += 1
+                used.bodies += 1
+            case .enrollment: used.enrollments += 1
+            case .people: used.peoples += 1
             }
-            used.bodies += 1
         }
-        var place = Place(budget: self)
+        var place = Place(budget: self, maximumBytes: maximumBytes(of: share))
         defer {
             let bytes = place.bytes
             used.withLock { used in
-                used.bodies -= 1
+                switch share {
+                case .device(let device):
+                    used.bodies -= 1
+                    if let left = used.bodiesOf[device] { used.bodiesOf[device] = left > 1 ? left - 1 : nil }
+                case .enrollment: used.enrollments -= 1
+                case .people: used.peoples -= 1
+                }
                 used.bytes -= bytes
                 used.slots.served(at: Self.now())
-                if let device, let left = used.bodiesOf[device] { used.bodiesOf[device] = left > 1 ? left - 1 : nil }
             }
         }
         return try await operation(&place)
+    }
+
+    private func hasPlace(for share: Share, _ used: Used) -> Bool {
+        switch share {
+        case .device: used.bodies < maximumBodies
+        case .enrollment: used.enrollments < maximumOtherBodies
+        case .people: used.peoples < maximumOtherBodies
+        }
     }
 
     /// When somebody who is refused for load shall come back, microseconds from now: nobody else is sent to the same moment.
@@ -73,14 +117,18 @@ package final class IngestBudget: Sendable {
     /// One body's share of the budget.
     struct Place {
         private let budget: IngestBudget
+        private let maximumBytes: Int
         fileprivate(set) var bytes = 0
 
-        fileprivate init(budget: IngestBudget) { self.budget = budget }
+        fileprivate init(budget: IngestBudget, maximumBytes: Int) {
+            self.budget = budget
+            self.maximumBytes = maximumBytes
+        }
 
         /// Takes `count` bytes more, or throws `Full`.
         mutating func grow(by count: Int) throws {
             let taken = budget.used.withLock { used in
-                guard count <= budget.maximumBytes - used.bytes else { return false }
+                guard count <= maximumBytes - used.bytes else { return false }
                 used.bytes += count
                 return true
             }

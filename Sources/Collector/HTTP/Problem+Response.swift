@@ -51,6 +51,11 @@ extension Problem {
         status: 403, code: Code.revoked, title: "Revoked", detail: "This device's enrollment was revoked by an administrator.",
         scope: .device)
 
+    /// For a device the same as revoked: it stops until it is enrolled again.
+    static let left = Problem(
+        status: 403, code: Code.revoked, title: "Unenrolled",
+        detail: "This device has unenrolled. Enroll it again to send from it.", scope: .device)
+
     static func forbidden(_ detail: String) -> Problem {
         Problem(status: 403, code: "forbidden", title: "Not allowed", detail: detail, scope: .device)
     }
@@ -88,12 +93,17 @@ extension Problem {
         Problem(status: 415, code: code, title: "Unsupported media type", detail: detail, scope: .device)
     }
 
-    static func slowBody(seconds: Int64) -> Problem {
+    static func slowBody(_ limits: ConnectionLimits) -> Problem {
         Problem(
             status: 408, code: "body-too-slow", title: "Body too slow",
-            detail: "The request did not arrive within \(seconds) s. Send less at a time.", retryable: true, scope: .stream,
-            retryAfterMs: 1000, limit: Int(seconds))
+            detail: "The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at less than "
+                + "\(limits.bodyLeastBytesPerSecond) bytes a second. Send less at a time.",
+            retryable: true, scope: .stream, retryAfterMs: 1000, limit: Int(limits.bodySeconds))
     }
+
+    static let unsupportedTransferCoding = Problem(
+        status: 501, code: "unsupported-transfer-encoding", title: "Unsupported Transfer-Encoding",
+        detail: "Only chunked is taken as Transfer-Encoding. Compress with `Content-Encoding: gzip`.", scope: .device)
 
     // What the collector cannot do now.
 

@@ -35,10 +35,10 @@ struct RouteTable: Sendable {
         return found
     }
 
-    /// Methods that a path takes.
+    /// Methods that a path takes. HEAD is no route's own: it is answered as GET, without the body.
     func allowed(at path: String) -> [String] {
         let segments = Self.segments(of: path)
-        return routes.filter { $0.match(segments) != nil }.map(\.method.rawValue)
+        return routes.filter { $0.match(segments) != nil }.flatMap { $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue] }
     }
 
     private static func segments(of path: String) -> [Substring] {

@@ -15,6 +15,11 @@ struct FieldReader {
         do { value = try JSONDecoder().decode(JSONValue.self, from: body) } catch {
             throw .malformed("The body of \(body.count) bytes is not JSON.")
         }
+        do throws(JSONParser.Fault) { _ = try JSONValue(parsing: body) } catch {
+            throw .malformed(
+                error.repeatedName.map { "The body has `\($0.escapingControlCharacters)` twice in one object." }
+                    ?? "The body of \(body.count) bytes is not JSON in UTF-8, or nested too deeply.")
+        }
         guard case .object(let fields) = value else { throw .malformed("The body is not a JSON object.") }
         self.init(path: "", fields: fields)
     }

@@ -1,7 +1,10 @@
-/// Reads JSON from bytes that stay where they are while it does. They come from protobuf's own writer, so it tells no place of a fault;
-/// nesting is bounded.
+/// Reads JSON from bytes that stay where they are while it does. They come from protobuf's own writer, or have been found to be JSON, so it
+/// tells no place of a fault; nesting is bounded.
 struct JSONParser {
-    struct Fault: Error {}
+    struct Fault: Error {
+        /// The name that an object has twice, where that is the fault.
+        var repeatedName: String?
+    }
 
     private static let maximumDepth = 128
 
@@ -69,7 +72,8 @@ struct JSONParser {
             guard next() == UInt8(ascii: "\"") else { throw Fault() }
             let name = try text()
             try take(UInt8(ascii: ":"))
-            fields[name] = try value()
+            // Which of two is meant nobody can tell.
+            guard fields.updateValue(try value(), forKey: name) == nil else { throw Fault(repeatedName: name) }
         } while takes(UInt8(ascii: ","))
         try take(UInt8(ascii: "}"))
         return fields

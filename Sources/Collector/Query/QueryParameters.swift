@@ -15,17 +15,34 @@ struct QueryParameters {
     /// - Throws: `Problem` `invalid-parameter` for an unknown one, one without a value, or one that is repeated and may not be.
     init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
         var values: [String: [String]] = [:]
-        for (name, value) in request.uri.queryParameters {
-            let name = name.removingPercentEncoding ?? String(name)
+        for (name, value) in try Self.pairs(of: request) {
             guard known.contains(name) else {
                 throw Problem.invalidParameter(name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
             }
             guard !value.isEmpty else { throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.") }
             guard values[name] == nil || repeated.contains(name) else { throw Problem.invalidParameter(name, "is given twice.") }
-            values[name, default: []].append(value.replacing("+", with: " ").removingPercentEncoding ?? String(value))
+            values[name, default: []].append(value)
         }
         self.values = values
     }
+
+    /// Names and values as they were meant: split first, then decoded, once.
+    /// - Throws: `Problem` `invalid-parameter` for what is no percent-encoding of UTF-8.
+    private static func pairs(of request: Request) throws(Problem) -> [(name: String, value: String)] {
+        var pairs: [(name: String, value: String)] = []
+        for part in (request.uri.query ?? "").split(separator: "&") {
+            let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(sides[0])
+            guard let decoded = Self.decoded(sides[0]), let value = sides.count == 1 ? "" : Self.decoded(sides[1]) else {
+                throw .invalidParameter(name, "is not percent-encoded UTF-8: write a `%` as `%25`.")
+            }
+            pairs.append((decoded, value))
+        }
+        return pairs
+    }
+
+    /// `nil` for what is no percent-encoding. A plus is a space, as forms write it.
+    private static func decoded(_ text: Substring) -> String? { text.replacing("+", with: " ").removingPercentEncoding }
 
     func text(_ name: String) -> String? {
         texts(name).first
@@ -35,8 +52,8 @@ struct QueryParameters {
     func texts(_ name: String) -> [String] { values[name, default: []] }
 
     /// Whether a parameter is in a request, before it is known what its others mean.
-    static func names(_ name: String, in request: Request) -> Bool {
-        request.uri.queryParameters.contains { $0.key == name }
+    static func names(_ name: String, in request: Request) throws(Problem) -> Bool {
+        try pairs(of: request).contains { $0.name == name }
     }
 
     func limit() throws -> Int {

@@ -37,7 +37,7 @@ struct QueryRoutes: Sendable {
 
     private func samples(_ exchange: Exchange) async throws -> Response {
         // A metric or a step asks for series.
-        if ["metric", "step"].contains(where: { QueryParameters.names($0, in: exchange.request) }) {
+        if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: exchange.request) }) {
             return try await SeriesRoutes(store: store, registry: registry).series(exchange)
         }
         let query = try QueryParameters(

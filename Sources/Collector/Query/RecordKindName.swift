@@ -14,6 +14,16 @@ package enum RecordKindName {
     /// The name; the number where it has none.
     package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
 
+    /// The stream that records of a kind are in; `nil` for a kind that is not known here.
+    package static func stream(of kind: Int) -> StreamName? {
+        switch WireRecordKind(rawValue: kind) {
+        case .beacon, .commandResult: .status
+        case .event: .event
+        case .sampleSystem, .sampleAnalytics, .sampleNetworkData, .sampleNetworkAdapter, .sampleWlan, .sampleGps, .sampleCustom: .sample
+        case .unspecified, .UNRECOGNIZED, nil: nil
+        }
+    }
+
     /// - Returns: the kind's raw value; `nil` for what is no name.
     package static func kind(_ text: String) -> Int? { (try? names.value(text, "kind"))?.rawValue }
 }

@@ -30,7 +30,7 @@ struct MetricsRoutes: Sendable {
         add("ws1_collector_info", [("version", CollectorVersion.current)], 1)
         let load = budget.load
         add("ws1_ingest_bodies", [], Double(load.bodies))
-        add("ws1_ingest_bodies_limit", [], Double(budget.maximumBodies))
+        add("ws1_ingest_bodies_limit", [], Double(budget.maximumLoad))
         add("ws1_ingest_body_memory_bytes", [], Double(load.bytes))
         add("ws1_ingest_body_memory_limit_bytes", [], Double(budget.maximumBytes))
         add("ws1_store_ready", [], await store.readiness() == .ready ? 1 : 0)

@@ -28,7 +28,8 @@ extension RegistryDatabase {
             return (device, statement.bool(Self.deviceColumnCount))
         }
         guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
-        guard device.revoked == nil, device.left == nil else { return .revoked }
+        guard device.revoked == nil else { return .revoked }
+        guard device.left == nil else { return .left }
         if isNext {
             guard admits(device) else { return .device(device) }
             try transaction { () throws(SQLiteError) in

@@ -65,7 +65,10 @@ package enum DeviceAuthentication: Equatable, Sendable {
     /// Without beacon and identity.
     case device(DeviceRow)
     case unknown
+    /// By an administrator, or deleted.
     case revoked
+    /// It has unenrolled by itself.
+    case left
 }
 
 package struct EnrollResult: Equatable, Sendable {

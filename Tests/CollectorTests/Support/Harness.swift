@@ -26,6 +26,7 @@ struct Harness: Sendable {
         settings.connections.firstHeadSeconds = 3600
         settings.connections.idleSeconds = 3600
         settings.connections.bodySeconds = 3600
+        settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         adjust(&settings)
         var logger = Logger(label: "test")

@@ -63,7 +63,7 @@ final class InMemoryRegistry: DeviceRegistry {
     ) async throws(StoreError) -> DeviceAuthentication {
         state.withLock { state in
             guard let id = state.credentials[credential], let device = state.devices[id] else { return .unknown }
-            return device.revoked == nil && device.left == nil ? .device(device) : .revoked
+            return device.revoked != nil ? .revoked : device.left != nil ? .left : .device(device)
         }
     }
 

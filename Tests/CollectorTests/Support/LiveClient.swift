@@ -21,7 +21,7 @@ struct LiveClient: Sendable {
         _ method: HTTPRequest.Method, _ path: String, bearer: String?, headers: HTTPFields = [:], body: Data? = nil
     ) async throws -> TestClient.Response {
         var headers = headers
-        if body != nil { headers[.contentType] = WireNames.protobuf }
+        if body != nil, headers[.contentType] == nil { headers[.contentType] = WireNames.protobuf }
         if let bearer { headers[.authorization] = "Bearer \(bearer)" }
         return try await client.execute(
             .init(path, method: method, authority: "localhost", headers: headers, body: body.map { ByteBuffer(bytes: $0) }))
