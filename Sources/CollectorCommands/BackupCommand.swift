@@ -30,9 +30,9 @@ struct BackupCommand: AsyncParsableCommand {
             let backup = try StoreBackup(directory: try data.directory(), output: output, clock: SystemStoreClock(), logger: logger)
             let report = try await backup.write()
             if json {
-                try printJSON(BackupView(report))
+                try Output.json(BackupView(report))
             } else {
-                print("\(report.summary.files) files, \(report.summary.bytes) bytes in \(output).")
+                try Output.line("\(report.summary.files) files, \(report.summary.bytes) bytes in \(output).")
             }
             if report.missingChunks > 0 {
                 FileHandle.standardError.write(

@@ -38,16 +38,16 @@ struct BalanceCommand: AsyncParsableCommand {
                 guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
             }
             let report = BalanceReport(devices.map { ($0.device, $0.epochs) })
-            if json { try printJSON(report) } else { print(report) }
+            if json { try Output.json(report) } else { try show(report) }
             guard report.closes else {
                 throw CommandError(.failed, "A balance does not close. `ws1collector verify` looks at what is stored.")
             }
         }
     }
 
-    private func print(_ report: BalanceReport) {
+    private func show(_ report: BalanceReport) throws(CommandError) {
         let header = ["DEVICE", "EPOCH", "STREAM", "PRODUCED", "STORED", "REJECTED", "DROPPED", "LOST", "WAITING", "CLOSES"]
-        printTable(
+        try Output.table(
             [header]
                 + report.streams.map { stream in
                     [

@@ -53,8 +53,8 @@ struct DeviceCACommand: AsyncParsableCommand {
                 let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."
                 try OwnerFile(path: key).create(with: made.key, remedy: remedy)
                 try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)
-                print("device-ca-certificate: \(certificate)")
-                print("device-ca-key: \(key)")
+                try Output.line("device-ca-certificate: \(certificate)")
+                try Output.line("device-ca-key: \(key)")
             }
         }
     }

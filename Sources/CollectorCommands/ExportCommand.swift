@@ -48,7 +48,10 @@ struct ExportCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await perform {
-            let scan = try RecordScan(directory: try data.directory(), filter: try filter())
+            let directory = try data.directory()
+            let filter = try filter()
+            try RegistryReader(directory: directory).require(organization: organization, device: filter.device)
+            let scan = try RecordScan(directory: directory, filter: filter)
             let descriptor = try target()
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -75,13 +78,18 @@ struct ExportCommand: AsyncParsableCommand {
             guard filter.kind != nil else {
                 throw CommandError(.usage, "--kind is \(kind); expected a kind such as beacon or sample-system.")
             }
+            if let stream = filter.kind.flatMap(RecordKindName.stream(of:)) { try named.check(kind, isIn: stream, "--kind") }
         }
+        if let module { try named.check(module, isIn: .sample, "--module") }
         if let device {
             filter.device = DeviceID(device)
             guard filter.device != nil else { throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).") }
         }
         filter.from = try time(from, "--from")
         filter.to = try time(to, "--to")
+        if let from = filter.from, let to = filter.to, from >= to {
+            throw CommandError(.usage, "--from \(self.from ?? "") is not before --to \(self.to ?? ""): nothing is between them.")
+        }
         return filter
     }
 

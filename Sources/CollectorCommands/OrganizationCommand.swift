@@ -41,8 +41,8 @@ struct OrganizationCommand: AsyncParsableCommand {
         func run() async throws {
             try await perform {
                 let rows = try RegistryReader(directory: try data.directory()).organizations().map(OrganizationView.init)
-                if json { return try printJSON(rows) }
-                printTable(
+                if json { return try Output.json(rows) }
+                try Output.table(
                     [["NAME", "DEVICES", "PROFILE", "CREATED"]]
                         + rows.map { [$0.name, "\($0.devices)", "\($0.profileRevision)", $0.created] })
             }

@@ -55,6 +55,7 @@ struct PurgeCommand: AsyncParsableCommand {
             let days = try checkedDays()
             let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
             let directory = try given.required(.data, "Name the collector's data directory.")
+            try RegistryReader(directory: directory).require(organization: organization)
             let logger = Logger.ofCommand
             if records { try await purgeRecords(directory, days: days, logger: logger) }
             if logs { try await purgeLogs(directory, days: days, quotaBytes: try given.logQuotaBytes(), logger: logger) }
@@ -87,21 +88,21 @@ struct PurgeCommand: AsyncParsableCommand {
         let streams = try named.streams()
         let purge = try RecordPurge(directory: directory, clock: SystemStoreClock(), logger: logger)
         let plan = try await purge.plan(olderThanDays: days, streams: streams)
-        guard !plan.files.isEmpty else { return print("No whole day of records is older than \(days) days.") }
+        guard !plan.files.isEmpty else { return try Output.line("No whole day of records is older than \(days) days.") }
         for stream in plan.streams {
-            print("\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
+            try Output.line("\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
         try confirm("Remove these records of all organizations?")
         switch try await purge.remove(plan, by: .commandLine) {
-        case .removed(let count): print("\(count) files removed.")
+        case .removed(let count): try Output.line("\(count) files removed.")
         case .asked(let ticket): try await wait(for: ticket, of: purge)
         }
     }
 
     private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
-        print("Asked the collector that runs; it looks every ten seconds.")
+        try Output.line("Asked the collector that runs; it looks every ten seconds.")
         for _ in 0..<Self.waitSeconds {
-            if let count = try purge.answer(to: ticket) { return print("\(count) files removed.") }
+            if let count = try purge.answer(to: ticket) { return try Output.line("\(count) files removed.") }
             try await Task.sleep(for: .seconds(1))
         }
         try purge.withdraw(ticket)
@@ -119,13 +120,13 @@ struct PurgeCommand: AsyncParsableCommand {
     private func purgeLogs(_ purge: LogPurge, days: Int) async throws {
         let query = purge.query(olderThanDays: days, organization: organization, application: application)
         let found = try await purge.deletion(query)
-        guard found.chunks > 0 else { return print("No logs are older than \(days) days.") }
-        print("logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text")
+        guard found.chunks > 0 else { return try Output.line("No logs are older than \(days) days.") }
+        try Output.line("logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text")
         try confirm("Delete these logs?")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
             throw CommandError(.tryAgainLater, "Other logs are that old by now, or some have gone. Look again.")
         }
-        print("\(deleted.chunks) chunks deleted.")
+        try Output.line("\(deleted.chunks) chunks deleted.")
     }
 
     private func confirm(_ question: String) throws(CommandError) {
@@ -133,7 +134,7 @@ struct PurgeCommand: AsyncParsableCommand {
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(.usage, "Nobody is here to ask. Say --yes to remove what is shown.")
         }
-        FileHandle.standardOutput.write(Data("\(question) [y/N] ".utf8))
+        try Output.write("\(question) [y/N] ")
         guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
             throw CommandError(.failed, "Nothing was removed.")
         }

@@ -24,7 +24,7 @@ struct RebuildCommand: AsyncParsableCommand {
             let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
                 try await ProjectionRebuild(directory: directory, registry: registry).run()
             }
-            print("\(report.devices) devices, from \(report.records) records.")
+            try Output.line("\(report.devices) devices, from \(report.records) records.")
         }
     }
 }

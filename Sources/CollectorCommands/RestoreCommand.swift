@@ -28,8 +28,9 @@ struct RestoreCommand: AsyncParsableCommand {
         try await perform {
             let directory = try data.directory()
             let report = try StoreRestore(from: from, to: directory, clock: SystemStoreClock()).restore()
-            if json { return try printJSON(RestoreView(report)) }
-            print("\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended.")
+            if json { return try Output.json(RestoreView(report)) }
+            try Output.line(
+                "\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended.")
         }
     }
 }

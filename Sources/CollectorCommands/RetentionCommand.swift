@@ -29,8 +29,8 @@ struct RetentionCommand: AsyncParsableCommand {
         func run() async throws {
             try await perform {
                 let status = try RetentionDesk(directory: try data.directory()).status()
-                if json { return try printJSON(RetentionView(status)) }
-                printTable(
+                if json { return try Output.json(RetentionView(status)) }
+                try Output.table(
                     [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
                         + status.streams.map { stream in
                             [
@@ -39,10 +39,10 @@ struct RetentionCommand: AsyncParsableCommand {
                             ]
                         })
                 if let purge = status.purge, purge.state != .done {
-                    print("\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")")
+                    try Output.line("\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")")
                 }
                 if let waiting = status.waiting {
-                    print("\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`.")
+                    try Output.line("\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`.")
                 }
             }
         }
@@ -57,9 +57,9 @@ struct RetentionCommand: AsyncParsableCommand {
             try await perform {
                 let desk = RetentionDesk(directory: try data.directory())
                 guard let waited = try desk.release(by: .commandLine, at: SystemStoreClock().now()) else {
-                    return print("Retention does not wait.")
+                    return try Output.line("Retention does not wait.")
                 }
-                print("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
+                try Output.line("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
             }
         }
     }

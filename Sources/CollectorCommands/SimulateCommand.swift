@@ -37,7 +37,7 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long the fleet lives by its own time, 1 to 86400.", valueName: "s"))
     var seconds = 60
 
-    @Option(help: ArgumentHelp("The same fleet again.", valueName: "n"))
+    @Option(help: ArgumentHelp("The same records and faults again, of new devices.", valueName: "n"))
     var seed: UInt64 = 1
 
     @Option(help: ArgumentHelp("`all`, `none`, or some with commas between.", valueName: "faults"))
@@ -72,14 +72,32 @@ struct SimulateCommand: AsyncParsableCommand {
                 var fleet = FleetRun(
                     try plan(), transport: transport, enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
                     personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
+                try await fleet.check()
                 outcome = .success(try await fleet.run())
+            } catch let error as FleetUnready {
+                outcome = .failure(refusal(error))
             } catch { outcome = .failure(error) }
             await transport.shutdown()
             let report = try outcome.get()
-            if json { try printJSON(report) } else { print(report) }
+            if json { try Output.json(report) } else { try show(report) }
             guard report.isRight else {
                 throw CommandError(.failed, "What the collector has is not what it acknowledged; see the report.")
             }
+        }
+    }
+
+    private func refusal(_ error: FleetUnready) -> CommandError {
+        switch error {
+        case .unreachable:
+            CommandError(.tryAgainLater, "\(collector) gives no answer: no collector listens there, or it cannot be reached from here.")
+        case .refused(.person, let status):
+            CommandError(
+                .failed, "\(collector) does not take the token in \(tokenFile) (HTTP \(status)). Give a viewer's or a higher one's.")
+        case .refused(.enrollment, let status):
+            CommandError(
+                .failed,
+                "\(collector) does not take the enrollment token in \(enrollmentTokenFile) (HTTP \(status)): unknown, expired, revoked or used up."
+            )
         }
     }
 
@@ -105,6 +123,7 @@ struct SimulateCommand: AsyncParsableCommand {
         guard speed >= 0, speed <= 10_000 else { throw CommandError(.usage, "--speed is \(speed); expected 0 to 10000.") }
         var plan = FleetPlan(devices: devices, seconds: seconds)
         plan.seed = seed
+        plan.run = .random(in: 1 ... .max)
         plan.speed = speed
         plan.sampleInterval = sampleInterval
         plan.transmitInterval = transmitInterval
@@ -133,12 +152,12 @@ struct SimulateCommand: AsyncParsableCommand {
         return text
     }
 
-    private func print(_ report: FleetReport) {
+    private func show(_ report: FleetReport) throws(CommandError) {
         func list(_ counts: [String: Int]) -> String {
             counts.isEmpty ? "none" : counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         }
         func milliseconds(_ value: Double?) -> String { value.map { String(format: "%.1f ms", $0) } ?? "-" }
-        Swift.print(
+        try Output.line(
             """
             devices       \(report.enrolled) of \(report.devices) enrolled, \(report.seconds) s, seed \(report.seed), \
             \(String(format: "%.1f", report.elapsedSeconds)) s of ours
@@ -153,7 +172,7 @@ struct SimulateCommand: AsyncParsableCommand {
             \(report.oracle.unbalanced) streams unbalanced, \(report.oracle.waiting) records still waiting, \
             \(report.oracle.unanswered) devices unanswered
             """)
-        for detail in report.oracle.details { Swift.print("  \(detail)") }
-        Swift.print(report.isRight ? "Everything acknowledged is there exactly once." : "NOT RIGHT.")
+        for detail in report.oracle.details { try Output.line("  \(detail)") }
+        try Output.line(report.isRight ? "Everything acknowledged is there exactly once." : "NOT RIGHT.")
     }
 }

@@ -6,6 +6,12 @@ struct StreamOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Records of this stream only: status, event or sample; may be repeated.", valueName: "stream"))
     var stream: [String] = []
 
+    /// - Throws: where streams are named and a kind that one asks for is in none of them: nothing would be found, which is not what was meant.
+    func check(_ kind: String, isIn stream: StreamName, _ flag: String) throws(CommandError) {
+        guard try !streams().contains(stream) else { return }
+        throw CommandError(.usage, "\(flag) \(kind) is of the stream \(stream), and --stream names others. Leave --stream out.")
+    }
+
     /// All of them where none is named.
     func streams() throws(CommandError) -> Set<StreamName> {
         var streams: Set<StreamName> = []

@@ -95,7 +95,13 @@ struct TokenCommand: AsyncParsableCommand {
                     return try await registry.createPersonToken(
                         name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
                 }
-                if json { try printJSON(["id": made.id, "token": made.token]) } else { print(made.token) }
+                do {
+                    if json { try Output.json(["id": made.id, "token": made.token]) } else { try Output.line(made.token) }
+                } catch let error as CommandError {
+                    // Said only here, and now never: a token that nobody has must not stay good.
+                    try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
+                    throw CommandError(error.code, "\(error.message) The token \(made.id) that was made is revoked.")
+                }
             }
         }
     }
@@ -111,9 +117,9 @@ struct TokenCommand: AsyncParsableCommand {
         func run() async throws {
             try await perform {
                 let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
-                if json { return try printJSON(rows) }
+                if json { return try Output.json(rows) }
                 let table = [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]] + rows.map(\.columns)
-                printTable(table)
+                try Output.table(table)
             }
         }
     }

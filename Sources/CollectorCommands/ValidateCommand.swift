@@ -20,11 +20,11 @@ struct ValidateCommand: AsyncParsableCommand {
             let authority = try settings.deviceCertificates.certificates().authority
             let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
             for setting in Setting.allCases {
-                print(
+                try Output.line(
                     setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(setting) ?? "-"))
             }
-            if let authority { print("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
-            print("The configuration is valid.")
+            if let authority { try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
+            try Output.line("The configuration is valid.")
         }
     }
 }

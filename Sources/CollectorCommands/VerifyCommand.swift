@@ -24,17 +24,17 @@ struct VerifyCommand: AsyncParsableCommand {
         try await perform {
             let report = try StoreVerifier(directory: try data.directory()).verify()
             if json {
-                try printJSON(report)
+                try Output.json(report)
             } else {
-                for finding in report.findings { print("\(finding.code.rawValue)  \(finding.file)  \(finding.message)") }
-                print(
+                for finding in report.findings { try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)") }
+                try Output.line(
                     "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
                         + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
-                if report.chunks > 0 { print("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
+                if report.chunks > 0 { try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
             }
             let count = report.findings.count + Int(report.furtherFindings)
             guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
-            if !json { print("Every record stored is proved by its chain.") }
+            if !json { try Output.line("Every record stored is proved by its chain.") }
         }
     }
 }

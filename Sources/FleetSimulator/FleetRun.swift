@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// Runs a fleet against a collector: lives its seconds, lets everything arrive, and asks the oracle.
@@ -29,6 +30,18 @@ package struct FleetRun {
         oracle = FleetOracle(transport: transport, token: personToken)
         devices = (0..<plan.devices).map { SimulatedDevice($0, plan: plan) }
         report = FleetReport(devices: plan.devices, seconds: plan.seconds, seed: plan.seed)
+    }
+
+    /// Looks whether the collector is there and knows both tokens, before anything is made.
+    package func check() async throws(FleetUnready) {
+        func ask(_ request: FleetRequest, _ token: FleetUnready.Token) async throws(FleetUnready) {
+            guard let answer = await transport.send(request) else { throw .unreachable }
+            guard answer.status != 401, answer.status != 403 else { throw .refused(token, status: answer.status) }
+        }
+        try await ask(FleetRequest(path: "/api/v1/devices?limit=1", bearer: oracle.token), .person)
+        // Tokens are looked at before the body, and this one is no message.
+        try await ask(
+            FleetRequest(method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: Data([0xFF])), .enrollment)
     }
 
     /// - Throws: only when cancelled.

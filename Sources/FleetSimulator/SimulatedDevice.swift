@@ -35,9 +35,10 @@ struct SimulatedDevice: Sendable {
         self.plan = plan
         random = SplitMix64(seed: plan.seed &* 0x1_0000_0001 &+ UInt64(index) &* 7919)
         disk = Disk(epoch: .random(using: &random), streams: Self.emptyStreams)
-        requestID = .random(using: &random)
+        let request = BootID.random(using: &random)
+        requestID = BootID(high: request.high, low: request.low ^ plan.run)
         bootID = .random(using: &random)
-        machineHash = "simulated-\(plan.seed)-\(index)"
+        machineHash = "simulated-\(plan.seed)-\(String(plan.run, radix: 16))-\(index)"
         // Most clocks are right within a second; some are off by hours, a few by years.
         let second: Int64 = 1_000_000
         switch Int.random(in: 0..<20, using: &random) {

@@ -21,11 +21,16 @@ package struct ProgramRun: Sendable {
             .path
     }
 
-    package static func of(_ arguments: [String], environment: [String: String] = [:], program: URL) async throws -> ProgramRun {
-        try await BlockingCall.run { try run(arguments, environment, program) }
+    /// - Parameter outputPath: where its standard output goes, instead of into the result.
+    package static func of(
+        _ arguments: [String], environment: [String: String] = [:], program: URL, outputPath: String? = nil
+    ) async throws -> ProgramRun {
+        try await BlockingCall.run { try run(arguments, environment, program, outputPath) }
     }
 
-    private static func run(_ arguments: [String], _ environment: [String: String], _ program: URL) throws -> ProgramRun {
+    private static func run(
+        _ arguments: [String], _ environment: [String: String], _ program: URL, _ outputPath: String?
+    ) throws -> ProgramRun {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -37,7 +42,7 @@ package struct ProgramRun: Sendable {
         process.environment = ["PATH": "/usr/bin:/bin", "TZ": "UTC", "HOME": folder.path].merging(environment) { $1 }
         process.currentDirectoryURL = folder
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: files[0])
+        process.standardOutput = try FileHandle(forWritingTo: outputPath.map { URL(fileURLWithPath: $0) } ?? files[0])
         process.standardError = try FileHandle(forWritingTo: files[1])
         try process.run()
         process.waitUntilExit()

@@ -218,6 +218,24 @@ import WireModel
         }
     }
 
+    @Test(arguments: [true, false]) func aBackupThatFailsLeavesNothingInTheWayOfTheNext(_ wasThere: Bool) async throws {
+        let store = try openStore(data)
+        var device = ScriptedDevice()
+        device.produce(10)
+        try await store.drain(&device)
+        await store.shutDown()
+        if wasThere { try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: true) }
+        let file = try #require(try DataDirectory(path: data).partitions().first.map { DataDirectory(path: data).path(of: $0) })
+        let good = try Data(contentsOf: URL(fileURLWithPath: file))
+        try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: file))
+        await #expect(throws: StoreError.self) { try await takeBackup() }
+        #expect(DataDirectory.exists(backup) == wasThere)
+        try good.write(to: URL(fileURLWithPath: file))
+        try await takeBackup()
+        try restore()
+        try expectWhole(restored)
+    }
+
     @Test func aBackupThatIsNotWholeIsNotRestored() async throws {
         let store = try openStore(data)
         var device = ScriptedDevice()

@@ -47,7 +47,6 @@ struct ExportCommandTests {
         #expect(try await count("--device", "\(data.devices[1])") == 3 * day)
         #expect(try await count("--device", "\(data.devices[1])", "--kind", "beacon") == day)
         #expect(try await count("--organization", "default", "--stream", "event") == 3 * day)
-        #expect(try await count("--organization", "elsewhere") == 0)
         #expect(try await count("--from", "2025-06-16", "--to", "2025-06-17T00:00:00Z", "--stream", "sample") == day)
         #expect(try await count("--from", "2025-06-17", "--device", "\(data.devices[0])") == day)
     }
@@ -60,10 +59,16 @@ struct ExportCommandTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)).count { $0 == UInt8(ascii: "\n") } == 3 * KeptData.recordsPerDay)
         let again = try await data.ws1collector("export", "--output", file)
         #expect(again.status == 1 && again.errors.contains("there already"))
-        for wrong in [["--stream", "x"], ["--kind", "x"], ["--from", "x"], ["--device", "x"]] {
+        for wrong in [
+            ["--stream", "x"], ["--kind", "x"], ["--from", "x"], ["--device", "x"],
+            // Nothing could be found, which is not what was meant.
+            ["--organization", "elsewhere"], ["--device", "00000000-0000-4000-8000-000000000000"],
+            ["--from", "2025-06-17", "--to", "2025-06-16"],
+            ["--kind", "event", "--stream", "sample"], ["--module", "system", "--stream", "event"],
+        ] {
             let run = try await ProgramRun.of(
                 ["export", "--data", data.path] + wrong, program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
-            #expect(run.status == 64 && run.errors.contains(wrong[0]), "\(wrong)")
+            #expect(run.status == 64 && run.errors.contains(wrong[1]) && run.output.isEmpty, "\(wrong) \(run.errors)")
         }
     }
 }

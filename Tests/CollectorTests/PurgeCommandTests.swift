@@ -27,6 +27,7 @@ struct PurgeCommandTests {
         #expect(try StreamName.allCases.map { try data.files($0) } == [3, 3, 3])
         for wrong in [
             [], ["--records"], ["--logs", "--older-than", "soon"], ["--logs", "--stream", "event"], ["--records", "--organization", "x"],
+            ["--logs", "--organization", "elsewhere"],
         ] {
             let refused = try await ProgramRun.of(
                 ["purge", "--yes", "--data", data.path] + wrong, program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))

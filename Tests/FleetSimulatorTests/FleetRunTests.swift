@@ -34,6 +34,24 @@ struct FleetRunTests {
         #expect(report.counts.faults.isEmpty && report.counts.closedEpochs == 0)
     }
 
+    @Test func oneSeedTwiceAtOneCollectorIsTwoFleets() async throws {
+        var plan = Self.plan(devices: 5, seconds: 30, seed: 3)
+        plan.run = 1
+        var again = plan
+        again.run = 2
+        let reports = try await FleetScene.run([plan, again])
+        #expect(reports.allSatisfy { $0.isRight && $0.enrolled == 5 }, "\(reports)")
+    }
+
+    @Test func aCollectorThatIsNotThereIsSaidBeforeAnythingIsMade() async throws {
+        let transport = HTTPFleetTransport(collector: "http://127.0.0.1:1", connections: 1)
+        let fleet = FleetRun(
+            Self.plan(devices: 1, seconds: 1, seed: 1), transport: transport, enrollmentToken: "e", personToken: "p", start: 0)
+        let unready = await #expect(throws: FleetUnready.self) { try await fleet.check() }
+        #expect(unready == .unreachable)
+        await transport.shutdown()
+    }
+
     @Test(arguments: TamperedStore.Tampering.allCases)
     func theOracleSeesOneRecordThatIsNotRight(tampering: TamperedStore.Tampering) async throws {
         var plan = Self.plan(devices: 4, seconds: 40, seed: 5)

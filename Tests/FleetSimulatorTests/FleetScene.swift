@@ -11,6 +11,13 @@ import Testing
 struct FleetScene {
     /// - Parameter tampered: what stands between the server and its store.
     static func run(_ plan: FleetPlan, tampered: (any RecordStore) -> any RecordStore = { $0 }) async throws -> FleetReport {
+        try await run([plan], tampered: tampered)[0]
+    }
+
+    /// One after the other at one collector.
+    static func run(
+        _ plans: [FleetPlan], tampered: (any RecordStore) -> any RecordStore = { $0 }
+    ) async throws -> [FleetReport] {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let clock = SystemStoreClock()
@@ -24,24 +31,35 @@ struct FleetScene {
         settings.connections.firstHeadSeconds = 3600
         settings.connections.idleSeconds = 3600
         settings.connections.bodySeconds = 3600
+        settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         let server = CollectorServer(
             store: tampered(store), registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
             settings: settings,
             logger: logger, clock: { clock.now() })
-        let report = try await server.application().test(.live) { framework in
-            let transport = HTTPFleetTransport(collector: "http://127.0.0.1:\(try #require(framework.port))", connections: plan.concurrency)
-            var fleet = FleetRun(
-                plan, transport: transport, enrollmentToken: tokens.enrollmentToken, personToken: tokens.administratorToken,
-                start: clock.now())
-            let report = try await fleet.run()
-            await transport.shutdown()
-            return report
+        let reports = try await server.application().test(.live) { framework in
+            var reports: [FleetReport] = []
+            for plan in plans {
+                let transport = HTTPFleetTransport(
+                    collector: "http://127.0.0.1:\(try #require(framework.port))", connections: plan.concurrency)
+                func fleet(_ enrollment: String, _ person: String) -> FleetRun {
+                    FleetRun(plan, transport: transport, enrollmentToken: enrollment, personToken: person, start: clock.now())
+                }
+                let unready = await #expect(throws: FleetUnready.self) { try await fleet("wrong", tokens.administratorToken).check() }
+                #expect(unready == .refused(.enrollment, status: 401))
+                let unknown = await #expect(throws: FleetUnready.self) { try await fleet(tokens.enrollmentToken, "wrong").check() }
+                #expect(unknown == .refused(.person, status: 401))
+                var run = fleet(tokens.enrollmentToken, tokens.administratorToken)
+                try await run.check()
+                reports.append(try await run.run())
+                await transport.shutdown()
+            }
+            return reports
         }
         await store.shutDown()
         await archive.shutDown()
         await registry.close()
         #expect(try StoreVerifier(directory: directory).verify().isWhole)
-        return report
+        return reports
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Logging
 import SQLite
 import WireModel
@@ -32,10 +33,20 @@ package struct StoreBackup: Sendable {
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
-    /// Everything is on disk when it returns.
+    /// Everything is on disk when it returns; where it throws, nothing is left of what it made.
     /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are copied; what the disk says.
     package func write() async throws(StoreError) -> Report {
+        let wasThere = DataDirectory.exists(output.path)
         try DataDirectory.makeEmpty(output.path)
+        do throws(StoreError) { return try await copied() } catch {
+            // The next attempt may have the same output. What went wrong is what is said, also where this fails.
+            try? output.removeContent()
+            if !wasThere { rmdir(output.path) }
+            throw error
+        }
+    }
+
+    private func copied() async throws(StoreError) -> Report {
         for _ in 0..<Self.attempts {
             if let report = try await attempt() { return report }
             logger.notice("a record file was removed meanwhile: the backup begins anew")

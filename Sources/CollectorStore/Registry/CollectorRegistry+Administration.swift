@@ -12,13 +12,14 @@ extension CollectorRegistry {
     /// - Throws: `.forbidden` where it has more rights than the actor's own, `.notFound` for an unknown organization.
     package func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
         let now = database.clock.now()
-        guard new.name.utf8.count <= Self.tokenNameBytes, new.maximumUses ?? 1 >= 1,
+        guard new.name.utf8.count <= Self.tokenNameBytes, !new.name.hasControlCharacters, new.maximumUses ?? 1 >= 1,
             (1...Self.maximumTokenSeconds).contains(new.expiresInSeconds ?? 1)
         else {
             throw .store(
                 StoreError(
                     .invalid,
-                    "a token lives for 1 second to 100 years, is used once or more, and its name has at most \(Self.tokenNameBytes) bytes.")
+                    "a token lives for 1 second to 100 years, is used once or more, and its name has at most \(Self.tokenNameBytes) bytes and "
+                        + "no control characters.")
             )
         }
         let (secret, kind): (Secret, TokenRow.Kind) =
