@@ -123,6 +123,23 @@ import WireModel
         }
     }
 
+    /// Such as while the file of its key is away.
+    @Test func oneThatCanBeUsedAgainIsShownAgain() async throws {
+        try await run { collector, transmitter, send in
+            collector.change {
+                $0.isRequired = true
+                $0.isUnusable = { _ in true }
+            }
+            try await send()
+            #expect(try await bench.stored() == [])
+            #expect(transmitter.status.state == .holding && transmitter.status.certificateProblem == "cannot be used")
+            collector.change { $0.isUnusable = { _ in false } }
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await bench.stored() == [1])
+            #expect(transmitter.status.certificateProblem == nil)
+        }
+    }
+
     @Test func afterUnenrollingNoneIsShown() async throws {
         try await run { collector, transmitter, send in
             try await send()

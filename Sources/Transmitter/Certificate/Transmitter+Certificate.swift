@@ -13,7 +13,8 @@ extension Transmitter {
     private var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
 
     /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the collector's to judge.
-    func placeCertificate() {
+    /// - Parameter isRetry: whether it was found to be of no use before.
+    func placeCertificate(isRetry: Bool = false) {
         let chain = enrollment?.certificate ?? ""
         var life: CertificateLife?
         do throws(TransportError) {
@@ -21,7 +22,7 @@ extension Transmitter {
             if life != nil { certificateProblem(nil) }
         } catch {
             certificateProblem(error.message)
-            certificate.wasOfNoUse(now: clock.now().timeSinceBoot)
+            if !isRetry { certificate.wasOfNoUse(now: clock.now().timeSinceBoot) }
         }
         certificate.placed(life, at: collectorTime)
         if life != nil, !certificate.isShown {
@@ -65,6 +66,8 @@ extension Transmitter {
     /// Asks for a certificate with a new credential where one is due.
     /// - Returns: whether the collector was asked.
     func renewCertificateIfDue() async -> Bool {
+        // A key that was put back is found without a restart.
+        if certificate.phase == .none, enrollment?.certificate.isEmpty == false { placeCertificate(isRetry: true) }
         guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot), let request = signingRequest() else {
             return false
         }
