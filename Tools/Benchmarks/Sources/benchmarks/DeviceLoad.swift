@@ -38,12 +38,16 @@ struct DeviceLoad: Sendable {
     }
 
     /// Sends all parts, one after the other, each until it is acknowledged; asked to wait (429, 503) it waits and sends again.
-    /// - Returns: how often it was asked to wait.
-    func send(over connection: HTTPConnection) throws -> Int {
+    /// - Returns: how often it was asked to wait, and the milliseconds of each answer.
+    func send(over connection: HTTPConnection) throws -> (waits: Int, milliseconds: [Double]) {
         var waits = 0
+        var milliseconds: [Double] = []
+        milliseconds.reserveCapacity(parts.count)
         for part in parts {
             while true {
+                let start = ContinuousClock.now
                 let response = try connection.send(part.request)
+                milliseconds.append((ContinuousClock.now - start) / .milliseconds(1))
                 if response.status == 429 || response.status == 503 {
                     waits += 1
                     guard waits < 10_000 else { throw BenchmarkError("the collector answers \(response.status) for ever") }
@@ -68,6 +72,6 @@ struct DeviceLoad: Sendable {
                 break
             }
         }
-        return waits
+        return (waits, milliseconds)
     }
 }

@@ -54,7 +54,7 @@ struct IngestCommand: AsyncParsableCommand {
             return try DeviceLoad(credential: credential, records: perDevice, recordsPerPart: recordsPerPart)
         }
         let failures = Mutex<[String]>([])
-        let waits = Atomic<Int>(0)
+        let answers = Mutex<(waits: Int, milliseconds: [Double])>((0, []))
         let processorBefore = collector.processorSeconds
         let seconds = Stopwatch.seconds {
             let group = DispatchGroup()
@@ -63,7 +63,11 @@ struct IngestCommand: AsyncParsableCommand {
                 // A thread each: they block, as many as there are devices.
                 let thread = Thread {
                     do {
-                        waits.add(try load.send(over: HTTPConnection(port: port)), ordering: .relaxed)
+                        let sent = try load.send(over: HTTPConnection(port: port))
+                        answers.withLock { answers in
+                            answers.waits += sent.waits
+                            answers.milliseconds += sent.milliseconds
+                        }
                     } catch {
                         failures.withLock { $0.append("\(error)") }
                     }
@@ -78,9 +82,11 @@ struct IngestCommand: AsyncParsableCommand {
         let processor = (collector.processorSeconds - processorBefore) / Double(sent) * 1e6
         let raw = loads.reduce(0) { $0 + $1.rawBytes }
         let body = loads.reduce(0) { $0 + $1.bodyBytes }
+        let (waits, milliseconds) = answers.withLock { ($0.waits, $0.milliseconds.sorted()) }
+        let (half, slow) = (milliseconds[milliseconds.count / 2], milliseconds[milliseconds.count * 99 / 100])
         let note =
-            "collector uses \(Report.number(processor)) s of processor time for 1,000,000 records, "
-            + "asked to wait \(waits.load(ordering: .relaxed)) times; \(raw / sent) bytes a record, \(body / sent) compressed"
+            "half of the answers within \(Report.number(half)) ms, 99 of 100 within \(Report.number(slow)) ms; "
+            + "collector uses \(Report.number(processor)) s of processor time for 1,000,000 records, asked to wait \(waits) times; \(raw / sent) bytes a record, \(body / sent) compressed"
         return (Double(sent) / seconds, note)
     }
 }
