@@ -7,7 +7,7 @@ import WireModel
 @Suite("Certificate signing requests")
 struct SigningRequestTests {
     @Test(arguments: [
-        TestSigningRequests.first, TestSigningRequests.p384, TestSigningRequests.ed25519, TestSigningRequests.rsa2048,
+        TestSigningRequests.first, TestSigningRequests.p384, TestSigningRequests.rsa2048,
     ])
     func thoseOfGoodKeysAreTaken(pem: String) throws {
         _ = try SigningRequest(der: TestSigningRequests.der(pem))
@@ -15,6 +15,7 @@ struct SigningRequestTests {
 
     @Test(arguments: [
         (TestSigningRequests.rsa1024, "csr-key"), (TestSigningRequests.p521, "csr-key"), (TestSigningRequests.k256, "csr-key"),
+        (TestSigningRequests.ed25519, "csr-key"),
         (TestSigningRequests.sha1, "csr-signature"),
     ])
     func thoseOfOtherKeysAreRefused(pem: String, code: String) {
@@ -28,7 +29,7 @@ struct SigningRequestTests {
     }
 
     /// Whatever is cut off or changed: it is refused as what it is, and nothing traps.
-    @Test(arguments: [TestSigningRequests.first, TestSigningRequests.rsa2048, TestSigningRequests.ed25519])
+    @Test(arguments: [TestSigningRequests.first, TestSigningRequests.rsa2048])
     func oneThatWasTamperedWithIsRefused(pem: String) throws {
         let whole = TestSigningRequests.der(pem)
         for count in 0..<whole.count {

@@ -40,10 +40,11 @@ struct SigningRequest: Sendable {
 
     private static let otherKey = Problem.signingRequest(
         "csr-key",
-        "Its key is none that is taken: P-256, P-384, Ed25519, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
+        "Its key is none that is taken: P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
 
     private static func isTaken(_ key: Certificate.PublicKey) -> Bool {
         if let rsa = _RSA.Signing.PublicKey(key) { return rsaBits.contains(rsa.keySizeInBits) }
-        return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil || Curve25519.Signing.PublicKey(key) != nil
+        // A certificate with an Ed25519 key can be issued, but not be shown: neither side's TLS signs with one.
+        return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil
     }
 }

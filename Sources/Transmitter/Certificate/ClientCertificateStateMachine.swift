@@ -11,7 +11,7 @@ package struct ClientCertificateStateMachine: Sendable {
         case shown(CertificateLife)
         /// The handshake failed with it, and the next request goes without. -> shown, refused
         case withheld(CertificateLife)
-        /// Without it the collector answers, or it has ended: another is asked for. -> shown
+        /// Without it the collector answers: another is asked for. -> shown
         case refused
     }
 
@@ -31,12 +31,10 @@ package struct ClientCertificateStateMachine: Sendable {
     package init() {}
 
     /// What the enrollment in force has was taken by the transport; `nil`: it has none, or none that can be used.
-    package mutating func placed(_ life: CertificateLife?, at wallTime: Int64) {
-        guard let life else {
-            phase = .none
-            return
-        }
-        phase = wallTime < life.ends ? .shown(life) : .refused
+    ///
+    /// It is shown even where it has ended by the device's clock, which may be wrong: that is the collector's to judge.
+    package mutating func placed(_ life: CertificateLife?) {
+        phase = life.map { .shown($0) } ?? .none
     }
 
     /// Nothing came of asking, now.

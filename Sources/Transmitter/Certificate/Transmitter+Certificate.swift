@@ -24,11 +24,7 @@ extension Transmitter {
             certificateProblem(error.message)
             if !isRetry { certificate.wasOfNoUse(now: clock.now().timeSinceBoot) }
         }
-        certificate.placed(life, at: collectorTime)
-        if life != nil, !certificate.isShown {
-            certificateProblem("the client certificate has ended; another is asked for")
-            withholdCertificate()
-        }
+        certificate.placed(life)
         published.withLock { $0.certificateEnds = life?.ends }
     }
 
