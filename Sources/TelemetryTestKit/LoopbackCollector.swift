@@ -72,6 +72,9 @@ package final class LoopbackCollector: Transport {
     /// It was restored from a backup.
     package func reincarnate() { devices.withLock { $0.incarnation = .random() } }
 
+    /// One credential is not known any more.
+    package func forget(credential: String) { devices.withLock { $0.byCredential[credential] = nil } }
+
     /// No credential is known any more.
     package func forgetCredentials() { devices.withLock { $0.byCredential = [:] } }
 

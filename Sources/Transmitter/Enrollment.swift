@@ -6,8 +6,11 @@ package struct Enrollment: Equatable, Sendable {
     package var deviceID: DeviceID
     /// The device's secret. Never logged.
     package var credential: String
-    /// The secret before the last rotation, kept until the new one was taken once: a collector restored from a backup may know only this one.
+    /// The secret before the last rotation, until the new one was taken once. Where the new one is refused, this one is presented.
     package var formerCredential: String?
+    /// The same after that: the collector does not take it any more, but one that is restored from a backup of before knows only this one. It is
+    /// `formerCredential` again once the collector's incarnation changes.
+    package var spareCredential: String?
     package var organization: String
     package var collectorID: CollectorID
     /// As last heard: a collector restored from a backup has another one.
@@ -18,6 +21,8 @@ package struct Enrollment: Equatable, Sendable {
     package var certificate = ""
     /// The one before the last renewal, kept for as long as `formerCredential`.
     package var formerCertificate = ""
+    /// With `spareCredential`.
+    package var spareCertificate = ""
 
     package init(
         deviceID: DeviceID, credential: String, formerCredential: String? = nil, organization: String, collectorID: CollectorID,

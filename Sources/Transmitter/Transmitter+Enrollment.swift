@@ -166,15 +166,17 @@ extension Transmitter {
         return .goOn
     }
 
-    /// The collector took the credential: the one before it is of no use any more.
+    /// The collector took the credential: the one before it is of no use any more, unless the collector is restored from a backup of before.
     func credentialWorked() {
-        guard var current = enrollment, current.formerCredential != nil else { return }
+        guard var current = enrollment, let former = current.formerCredential else { return }
+        current.spareCredential = former
+        current.spareCertificate = current.formerCertificate
         current.formerCredential = nil
         current.formerCertificate = ""
-        // In memory it is forgotten either way; on disk the former one only waits for the next success.
+        // In memory it is put away either way; on disk the former one only waits for the next success.
         enrollment = current
         do { try enrollments.save(current) } catch {
-            logger.warning("the former credential could not be forgotten", metadata: ["error": "\(error)"])
+            logger.warning("the former credential could not be put away", metadata: ["error": "\(error)"])
         }
     }
 

@@ -88,6 +88,12 @@ extension Transmitter {
             metadata: ["former": "\(former)", "now": "\(source.incarnation)"])
         note(.change(.collectorRestored(former: former, now: source.incarnation)))
         enrollment.incarnationID = source.incarnation
+        if enrollment.formerCredential == nil, let spare = enrollment.spareCredential {
+            enrollment.formerCredential = spare
+            enrollment.formerCertificate = enrollment.spareCertificate
+            enrollment.spareCredential = nil
+            enrollment.spareCertificate = ""
+        }
         self.enrollment = enrollment
         // In memory it is known either way; on disk it only keeps the next start from saying it again.
         do { try enrollments.save(enrollment) } catch {

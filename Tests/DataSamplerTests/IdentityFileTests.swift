@@ -26,8 +26,13 @@ import WireModel
         var certified = enrollment
         certified.certificate = "a chain\nof lines"
         certified.formerCertificate = "another"
+        var spared = other
+        spared.spareCredential = "secret-spare"
+        var sparedCertificate = spared
+        sparedCertificate.spareCertificate = "a third"
         for next in [
-            IdentityFile.Content.enrolled(certified, machineHash: "abc123"), .enrolled(other, machineHash: nil),
+            IdentityFile.Content.enrolled(certified, machineHash: "abc123"), .enrolled(spared, machineHash: nil),
+            .enrolled(sparedCertificate, machineHash: nil), .enrolled(other, machineHash: nil),
             .unenrolled(other.deviceID, tokenDigest: "digest"),
             .unenrolled(other.deviceID, tokenDigest: nil),
         ] {

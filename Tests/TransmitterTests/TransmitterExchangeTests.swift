@@ -263,6 +263,44 @@ import WireModel
         }
     }
 
+    @Test func aCollectorRestoredFromABackupOfBeforeTheRotationIsGivenTheFormerCredential() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
+            let rotated = try #require(enrollments.load()).credential
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.spareCredential == "device-credential")
+            bench.collector.reincarnate()
+            bench.collector.forget(credential: rotated)
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.credential == "device-credential" && enrollments.load()?.spareCredential == nil)
+            #expect(try await bench.stored() == [1, 2, 3])
+            #expect(bench.collector.enrollments == 1)
+        }
+    }
+
+    /// Only a restored one can know it: another refusal is answered with the proof of the credential that worked.
+    @Test func aCollectorThatIsNotRestoredIsNotGivenTheFormerCredentialOnceTheNewOneWorked() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
+            let rotated = try #require(enrollments.load()).credential
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            bench.collector.forget(credential: rotated)
+            bench.collector.forget(credential: "device-credential")
+            try await bench.enqueue(1, to: queue)
+            _ = await transmitter.pass()
+            #expect(bench.collector.enrollments == 2 && enrollments.load()?.credential != "device-credential")
+        }
+    }
+
     @Test func aCollectorThatKnowsOnlyTheFormerCredentialIsGivenThatOne() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in

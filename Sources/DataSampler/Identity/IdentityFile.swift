@@ -7,7 +7,8 @@ import WireModel
 ///
 /// One JSON object of strings and a SHA-256 over them, so that a damaged file is noticed instead of presenting a wrong credential. A damaged
 /// file is never replaced silently: with it would go the proof of the device's id. Version 1 had neither enrollment id, former credential nor
-/// an end of the enrollment, version 2 no client certificate; they are read as they are, and version 3 is written only where there is one.
+/// an end of the enrollment, version 2 neither client certificate nor spare credential; they are read as they are, and version 3 is written only
+/// where there is one of these.
 struct IdentityFile: Sendable {
     enum Content: Equatable, Sendable {
         /// - machineHash: of the machine that enrolled; `nil` where it had no machine id.
@@ -34,13 +35,15 @@ struct IdentityFile: Sendable {
         /// PEM, with the credential that it came with: never one without the other.
         var certificate: String?
         var formerCertificate: String?
+        var spare: String?
+        var spareCertificate: String?
         var digest = ""
 
         var expectedDigest: String {
             var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
             // An absent one and an empty one are not the same.
             if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
-            if version > 2 { fields += [certificate, formerCertificate].map { $0.map { "=\($0)" } ?? "" } }
+            if version > 2 { fields += [certificate, formerCertificate, spare, spareCertificate].map { $0.map { "=\($0)" } ?? "" } }
             // Lengths in front keep two different sets of fields from reading the same.
             let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
             return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
@@ -79,6 +82,8 @@ struct IdentityFile: Sendable {
             collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment)
         enrolled.certificate = form.certificate ?? ""
         enrolled.formerCertificate = form.formerCertificate ?? ""
+        enrolled.spareCredential = form.spare
+        enrolled.spareCertificate = form.spareCertificate ?? ""
         return .enrolled(enrolled, machineHash: form.machine)
     }
 
@@ -87,11 +92,14 @@ struct IdentityFile: Sendable {
         var form: Form
         switch content {
         case .enrolled(let enrollment, let machineHash):
-            let hasCertificate = !enrollment.certificate.isEmpty || !enrollment.formerCertificate.isEmpty
-            form = Form(version: hasCertificate ? Form.currentVersion : 2, device: "\(enrollment.deviceID)")
-            if hasCertificate {
+            let certificates = [enrollment.certificate, enrollment.formerCertificate, enrollment.spareCertificate]
+            let isOfNow = enrollment.spareCredential != nil || certificates.contains { !$0.isEmpty }
+            form = Form(version: isOfNow ? Form.currentVersion : 2, device: "\(enrollment.deviceID)")
+            if isOfNow {
                 form.certificate = enrollment.certificate
                 form.formerCertificate = enrollment.formerCertificate
+                form.spare = enrollment.spareCredential
+                form.spareCertificate = enrollment.spareCertificate
             }
             form.credential = enrollment.credential
             form.former = enrollment.formerCredential
