@@ -263,15 +263,23 @@ import WireModel
         }
     }
 
-    @Test func aCollectorRestoredFromABackupOfBeforeTheRotationIsGivenTheFormerCredential() async throws {
+    private func afterARotationThatWorked(
+        _ body: (RecordQueue, Transmitter, InMemoryEnrollmentStore) async throws -> Void
+    ) async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
             guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
-            let rotated = try #require(enrollments.load()).credential
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
+            try await body(queue, transmitter, enrollments)
+        }
+    }
+
+    @Test func aCollectorRestoredFromABackupOfBeforeTheRotationIsGivenTheFormerCredential() async throws {
+        try await afterARotationThatWorked { queue, transmitter, enrollments in
+            let rotated = try #require(enrollments.load()).credential
             #expect(enrollments.load()?.spareCredential == "device-credential")
             bench.collector.reincarnate()
             bench.collector.forget(credential: rotated)
@@ -285,14 +293,8 @@ import WireModel
 
     /// Only a restored one can know it: another refusal is answered with the proof of the credential that worked.
     @Test func aCollectorThatIsNotRestoredIsNotGivenTheFormerCredentialOnceTheNewOneWorked() async throws {
-        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
-        try await bench.run(enrollments: enrollments) { queue, transmitter in
-            try await bench.enqueue(1, to: queue)
-            #expect(await transmitter.pass() == .finished)
-            guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
+        try await afterARotationThatWorked { queue, transmitter, enrollments in
             let rotated = try #require(enrollments.load()).credential
-            try await bench.enqueue(1, to: queue)
-            #expect(await transmitter.pass() == .finished)
             bench.collector.forget(credential: rotated)
             bench.collector.forget(credential: "device-credential")
             try await bench.enqueue(1, to: queue)

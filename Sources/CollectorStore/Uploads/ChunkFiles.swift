@@ -66,13 +66,10 @@ struct ChunkFiles: Sendable {
                     found.strangers.append(text)
                     continue
                 }
-                let isOver = if file.isPartial { true } else { try fate(file.upload, file.number) == .over }
-                if !isOver {
-                    if try fate(file.upload, file.number) == .unknown { found.unknown.append(text) }
-                } else if unlink(path(text)) == 0 {
-                    found.removed += 1
-                } else {
-                    found.strangers.append(text)
+                switch file.isPartial ? .over : try fate(file.upload, file.number) {
+                case .awaited: break
+                case .unknown: found.unknown.append(text)
+                case .over: if unlink(path(text)) == 0 { found.removed += 1 } else { found.strangers.append(text) }
                 }
             }
         }

@@ -65,7 +65,7 @@ package struct StoreVerifier {
     /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong; quick, where `verify`
     /// reads everything.
     func harmedFiles() throws(StoreError) -> [Partition: String] {
-        let listing = try listing()
+        let listing = try listing(withBaseline: false)
         var harmed: [Partition: String] = [:]
         for entry in listing.missing { harmed[entry.partition] = "is not there, and retention has not removed it" }
         for partition in listing.partitions {
@@ -113,7 +113,8 @@ package struct StoreVerifier {
     }
 
     /// The baseline and the files it does not stand for, at one moment of `collector.sqlite`.
-    private func listing() throws(StoreError) -> Listing {
+    /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not want.
+    private func listing(withBaseline: Bool = true) throws(StoreError) -> Listing {
         guard DataDirectory.exists(directory.path) else { throw StoreError(.notFound, "there is no data directory \(directory.path).") }
         // With records and no registry there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()
@@ -125,7 +126,9 @@ package struct StoreVerifier {
             defer { connection.rollback() }
             let baseline = Baseline(connection)
             removed = Set(try baseline.removedPartitions())
-            for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
+            if withBaseline {
+                for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
+            }
             for entry in try baseline.recordFiles() where !removed.contains(entry.partition) {
                 listing.slices[entry.partition] = entry.slices
                 listing.missing.append(entry)
