@@ -18,7 +18,7 @@ package struct QueueError: Error, Sendable, CustomStringConvertible {
         /// The file was written by a newer version.
         case newerVersion = "newer-version"
         case io
-        /// An epoch ended less than an hour ago; the message says how long to wait.
+        /// Too many epochs have ended in a short time; the message says how long to wait.
         case tooSoon = "too-soon"
         /// The queue was closed.
         case closed

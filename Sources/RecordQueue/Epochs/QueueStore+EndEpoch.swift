@@ -5,20 +5,18 @@ import WireModel
 
 /// Ending the current epoch.
 extension QueueStore {
-    /// One new epoch an hour where histories part: a collector that always says so must not make the device start over and over.
-    static let leastTimeBetweenPartings: Int64 = 3600 * 1_000_000
-
     /// Ends the epoch and begins another, in one small transaction whatever waits.
-    /// - Throws: `.tooSoon` for `.restored` less than an hour, on the queue clock, after the last one.
+    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent (`PartingBudget`).
     func endEpoch(_ end: EpochEnd) throws {
         guard end != .salvaged else { throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file") }
-        if end == .restored, let last = state.restoredTime {
-            let left = Self.leastTimeBetweenPartings - (queueClock.time - last)
-            guard left <= 0 else {
+        if end == .restored {
+            let left = PartingBudget.wait(wholeAt: state.partingBudgetWholeAt, now: queueClock.time)
+            guard left == 0 else {
                 throw QueueError(
                     .tooSoon,
-                    "the last epoch was ended less than an hour ago because histories had parted; the next may end in "
-                        + "\((left + 999_999) / 1_000_000) s. Look why they part so often: two devices with one identity do.")
+                    "\(PartingBudget.epochs) epochs have ended in a short time because histories had parted; the next may end in "
+                        + "\((left + 999_999) / 1_000_000) s, and what waits is kept until then. Look why they part so often: two devices "
+                        + "with one identity do.")
             }
         }
         let former = state.epoch
@@ -183,7 +181,9 @@ extension QueueState {
         ordinal += 1
         streams = StreamLedgers()
         parting = nil
-        if end == .restored { restoredTime = clock.time }
+        if end == .restored {
+            partingBudgetWholeAt = PartingBudget.spend(wholeAt: partingBudgetWholeAt, now: clock.time)
+        }
         if !end.keepsRecords {
             for stream in StreamName.allCases { over.streams[stream].forfeit(end.reason) }
             forfeitApart(end)

@@ -7,7 +7,7 @@ extension RecordQueue {
     /// One transaction, whatever waits; on disk when this returns. What is to be erased is erased before it returns, too; a crash in between
     /// leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of what was in it, free pages included, but for
     /// numbers and links until the close is settled; where this throws after the epoch has changed, `finishWipe` is what is left to do.
-    /// - Throws: `.tooSoon` for `.restored` less than an hour after the last one; `.invalid` for `.salvaged`.
+    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent; `.invalid` for `.salvaged`.
     package func endEpoch(_ end: EpochEnd) async throws(QueueError) {
         try await run(committingFirst: true) { try $0.endEpoch(end) }
         if end == .wiped { try await finishWipe() } else { try await advanceEnded() }

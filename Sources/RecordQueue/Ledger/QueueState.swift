@@ -10,8 +10,8 @@ struct QueueState: Equatable, Sendable {
     var binding: QueueBinding?
     /// When a record was last set aside, on the queue clock.
     var quarantineTime: Int64?
-    /// When an epoch was last ended because histories had parted, on the queue clock.
-    var restoredTime: Int64?
+    /// When as many epochs may end because histories have parted as ever may (`PartingBudget`), on the queue clock.
+    var partingBudgetWholeAt: Int64?
     /// Of the current epoch.
     var streams = StreamLedgers()
     /// Ascending; the settled ones at the end of their use, bounded.

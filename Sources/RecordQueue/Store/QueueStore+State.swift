@@ -35,7 +35,8 @@ extension QueueStore {
             state.binding = QueueBinding(collector: collector, organization: meta.string(8), device: device)
         }
         state.quarantineTime = meta.optionalInt64(10)
-        state.restoredTime = meta.optionalInt64(11)
+        // Before the budget, this was when the last epoch had ended: a time that is over, and a whole budget.
+        state.partingBudgetWholeAt = meta.optionalInt64(11)
         for row in epochs.dropLast() {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
@@ -90,7 +91,7 @@ extension QueueStore {
         try statement.bind(
             state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.parting?.reason.rawValue,
             state.parting?.stream.rawValue, state.parting?.wallTime, state.binding?.collector.data, state.binding?.organization,
-            state.binding?.device.data, state.quarantineTime, state.restoredTime)
+            state.binding?.device.data, state.quarantineTime, state.partingBudgetWholeAt)
         try statement.run()
     }
 

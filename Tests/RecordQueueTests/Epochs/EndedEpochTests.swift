@@ -121,12 +121,16 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("One parting an hour by the queue clock, whatever the wall clock says; the others are not limited")
+    @Test(
+        "Six partings in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited"
+    )
     func tooSoon() async throws {
         let fixture = try QueueFixture()
-        let queue = try fixture.open()
-        try await queue.endEpoch(.restored)
+        var queue = try fixture.open()
+        for _ in 1...PartingBudget.epochs { try await queue.endEpoch(.restored) }
         fixture.clock.setWallClock(by: .seconds(1_000_000))
+        await queue.close()
+        queue = try fixture.open()
         let error = await #expect(throws: QueueError.self) { try await queue.endEpoch(.restored) }
         #expect(error?.code == .tooSoon && error?.message.contains("3600 s") == true)
         for end in [EpochEnd.wiped, .clone, .unenrolled, .reboundDrop, .reboundSend] { try await queue.endEpoch(end) }
