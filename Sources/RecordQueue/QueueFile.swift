@@ -42,6 +42,22 @@ import WireModel
 /// rarely, and a renamed table is O(1). *Against the chain in every row:* one or two bytes. It makes a row found on any page of a damaged
 /// file say where it belongs, also a stale one of an epoch that was settled long ago, which otherwise could be queued anew and doubled.
 ///
+/// **The story of a record that is set aside.** One that alone was refused while others passed leaves its stream as any
+/// dropped record does: its number is in a gap with the reason `quarantined`, and counts so in both sides' balance for
+/// good. The record itself moves to `quarantine`, in the same transaction. It may be at the collector all the same:
+/// whoever refused it may have passed it on. So it is `open` until the collector's mark passes its number. The mark's
+/// counts then say whether the collector dropped that number (`not-stored`), or had the record (it leaves the
+/// quarantine), or something in between that does not say which (`uncertain`: also after an image was brought back).
+///
+/// `retry` queues what is `not-stored` anew. One transaction deletes it here and inserts it at the end of its stream,
+/// so that a kill leaves it in one place. It is a new production under a new number, as with records that are moved to
+/// another epoch: `produced` counts numbers, not records. The old number stays `dropped: quarantined`, because marks
+/// only grow: the collector has told the device that count, the device has taken it over, and neither could take it
+/// back without the other. So the balance closes at any commit, and says what happened: a number was passed over, and
+/// later one more record was stored. *Against counting it as waiting until it is sent again:* the record would have to
+/// be part of `produced` without a number, and of the collector's totals, for as long as nobody acts; and letting the
+/// oldest go, where there are too many, would be another drop of what was dropped already.
+///
 /// **Promises, and why they hold.**
 /// - *kill -9*: a commit is one WAL transaction: all of it or nothing. A durable call returns after the commit; an ordinary one is lost
 ///   if the process dies within the loss window. Numbers come from the ledger of the same transaction, so none is given twice.
@@ -66,6 +82,8 @@ import WireModel
 /// **What an image of the disk that is brought back may still count wrongly**, because nothing on either side could tell:
 /// - *Records that waited for consent* in the image, and were released on both branches of the history: without a number in the image, they are
 ///   other records to the collector, and stored twice.
+/// - *A record set aside* in the image, and sent again on the branch that is gone, is sent again here as well if a
+///   person asks for it before the histories are found to part. Afterwards it is uncertain, and `retry` leaves it.
 /// - *An image taken while a close is outstanding* (an earlier restore, wipe or hand-over is not settled yet): what it is to move, the other
 ///   branch may have moved and sent in an epoch that this one knows nothing of. It is stored twice.
 /// - *A gap* hides the links of what was dropped in it. Where the collector's mark lies in one, and no other link shows that histories have
@@ -79,7 +97,7 @@ enum QueueFile {
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
     /// `user_version`; a greater one is refused.
-    static let schemaVersion: Int32 = 2
+    static let schemaVersion: Int32 = 3
     /// A greater one is no version but damage.
     static let greatestVersion: Int32 = 9999
 
@@ -149,6 +167,9 @@ enum QueueFile {
         "chain INTEGER NOT NULL DEFAULT \(ChainCode(ordinal: 1, stream: stream).rawValue)"
     }
 
+    /// Version 2 got it by ALTER TABLE: nobody knows any more of which epoch its rows were.
+    static let fateColumn = "fate INTEGER NOT NULL DEFAULT \(QuarantineFate.uncertain.rawValue)"
+
     /// None is WITHOUT ROWID: salvage recognises their rows on leaf pages by their columns.
     private static let fixedTables: [String: String] = [
         "ledger":
@@ -169,7 +190,7 @@ enum QueueFile {
             """
         CREATE TABLE quarantine (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
         reason INTEGER NOT NULL, wall_time INTEGER NOT NULL, queue_time INTEGER NOT NULL, size INTEGER NOT NULL, \
-        key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL)
+        key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL, \(fateColumn))
         """,
         "epoch":
             """

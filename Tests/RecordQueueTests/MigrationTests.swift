@@ -6,7 +6,7 @@ import WireModel
 
 @testable import RecordQueue
 
-@Suite("Files of version 1")
+@Suite("Files of earlier versions")
 struct MigrationTests {
     /// The schema as version 1 made it.
     private static func schema() -> [String] {
@@ -95,6 +95,32 @@ struct MigrationTests {
         #expect(balance.closes && balance.stored == 38 && balance.dropped == ["byte-cap": 3, "buffer-full": 4])
         try await queue.endEpoch(.restored)
         #expect(try await collector.closeAll(queue) >= 1)
+        await queue.close()
+    }
+
+    @Test("Of version 2 what is set aside is kept; whether the collector has it is not known any more")
+    func version2() async throws {
+        let fixture = try QueueFixture()
+        var queue = try fixture.open()
+        for _ in 1...3 { try queue.enqueue(fixture.record(.event)) }
+        try await queue.flush()
+        _ = try await queue.drop(oldest: 1, of: .event, reason: .quarantined, keepAside: true)
+        await queue.close()
+        let connection = try Connection(path: fixture.database)
+        let columns = "id, stream, number, reason, wall_time, queue_time, size, key_id, link, body"
+        for sql in [
+            "ALTER TABLE quarantine RENAME TO newer", Self.schema()[6],
+            "INSERT INTO quarantine SELECT \(columns) FROM newer",
+            "DROP TABLE newer",
+        ] { try connection.execute(sql) }
+        try connection.setUserVersion(2)
+        try connection.close()
+        queue = try fixture.open()
+        #expect(try await queue.status().ended.isEmpty, "nothing was salvaged")
+        #expect(try await queue.verify().isWhole)
+        #expect(try await queue.inspect().quarantine.map(\.fate) == ["uncertain"])
+        #expect(try await queue.retry().records.map(\.outcome) == [.uncertain])
+        #expect(try await queue.retry(includingUncertain: true).records.map(\.newNumber) == [4])
         await queue.close()
     }
 

@@ -9,7 +9,9 @@ struct QueueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue", abstract: "Looks into the queue on disk, and mends it.",
         subcommands: [
-            QueueInspectCommand.self, QueueVerifyCommand.self, QueueRepairCommand.self, QueueExportCommand.self, QueueRebindCommand.self,
+            QueueInspectCommand.self, QueueVerifyCommand.self, QueueRepairCommand.self, QueueExportCommand.self,
+            QueueRetryCommand.self,
+            QueueRebindCommand.self,
         ])
 }
 
@@ -115,6 +117,53 @@ struct QueueExportCommand: AsyncParsableCommand {
     }
 }
 
+struct QueueRetryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry", abstract: "Sends records again that were set aside because they alone were refused.",
+        discussion: """
+            Each gets a new number at the end of its stream; the old one stays counted as quarantined. Only records that the collector does not \
+            have are sent; `queue inspect` shows what is known of each. Ends with 75 where the collector has not said yet whether it has one, and \
+            with 1 where nobody can tell any more.
+            """)
+
+    @Argument(help: "The numbers behind # in `queue inspect`; none: all that are set aside.")
+    var ids: [Int64] = []
+
+    @Flag(help: "Also records that the collector may have. It may then store them twice.")
+    var uncertain = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        var request = WireControlRequest()
+        request.queue.verb = .retry
+        request.queue.setAside = ids
+        request.queue.uncertain = uncertain
+        let (ids, uncertain) = (Set(ids), uncertain)
+        let answer = try await DeviceAccess(options, creates: false).perform(request) {
+            sampler throws(DataSamplerError) in
+            try .json(try await sampler.queueTools.retry(ids, includingUncertain: uncertain))
+        }
+        let retry = try StatusCommand.decode(QueueRetry.self, answer.json)
+        StandardStreams.output(json ? answer.json : Data(QueueText.of(retry).utf8))
+        if let unknown = retry.unknown.first {
+            throw AgentError(
+                .failed, "no record #\(unknown) is set aside: `ws1agent queue inspect` shows those that are")
+        }
+        if retry.records.contains(where: { $0.outcome == .uncertain || $0.outcome == .unreadable }) {
+            throw AgentError(
+                .failed,
+                "not all were queued again; what is uncertain goes with --uncertain, and may then be stored twice")
+        }
+        if retry.records.contains(where: { $0.outcome == .open }) {
+            throw AgentError(.tryAgain, "not all were queued again yet: try again once their stream has been sent")
+        }
+    }
+}
+
 struct QueueRebindCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
@@ -170,11 +219,39 @@ enum QueueText {
             lines.append("ended        \(ended.epoch): \(ended.end.rawValue), \(state)\(ended.cause.map { " (\($0))" } ?? "")")
         }
         for record in queue.quarantine {
-            lines.append("set aside    \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes")
+            let fate = record.fate.map { ", \(words(ofFate: $0))" } ?? ""
+            lines.append(
+                "set aside    #\(record.id) \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes\(fate)"
+            )
         }
         for file in queue.files { lines.append("file         \(file.name), \(file.bytes) bytes") }
         for file in queue.corruptFiles { lines.append("kept aside   \(file)") }
         return lines.joined(separator: "\n")
+    }
+
+    static func of(_ retry: QueueRetry) -> String {
+        guard !retry.records.isEmpty else {
+            return retry.unknown.isEmpty ? "nothing is set aside" : "nothing was queued again"
+        }
+        return retry.records.map { record in
+            let what =
+                switch record.outcome {
+                case .queued: "queued again as \(record.stream) \(record.newNumber ?? 0)"
+                case .open: "stays: \(words(ofFate: "\(QuarantineFate.open)"))"
+                case .uncertain: "stays: \(words(ofFate: "\(QuarantineFate.uncertain)"))"
+                case .unreadable: "stays: its row is damaged"
+                }
+            return "#\(record.id) \(record.stream) \(record.number) \(what)"
+        }.joined(separator: "\n")
+    }
+
+    private static func words(ofFate fate: String) -> String {
+        switch fate {
+        case "\(QuarantineFate.open)": "the collector has not said yet whether it has it"
+        case "\(QuarantineFate.notStored)": "not at the collector, `queue retry` sends it again"
+        case "\(QuarantineFate.uncertain)": "the collector may have it, nobody can tell any more"
+        default: fate
+        }
     }
 
     private static func padded(_ title: String) -> String { title + String(repeating: " ", count: max(1, 13 - title.count)) }

@@ -80,7 +80,12 @@ struct StatusText {
             )
         }
         for reason in status.holding { line("holding", reason) }
-        if status.quarantined > 0 { line("set aside", "\(status.quarantined) records that alone were refused") }
+        if status.quarantined > 0 {
+            line(
+                "set aside",
+                "\(status.quarantined) records that alone were refused: `ws1agent queue inspect` shows them, `queue retry` sends them again"
+            )
+        }
         if let failure = status.queueFailure { line("queue", "the last write failed: \(failure)") }
         line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
         text = lines.joined(separator: "\n")

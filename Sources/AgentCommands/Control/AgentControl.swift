@@ -43,6 +43,10 @@ struct AgentControl: Sendable {
         case .inspect: return try .json(try await tools.inspect())
         case .verify: return try .json(try await tools.verify())
         case .export: return try await export(tools, after: control.cursor.isEmpty ? nil : control.cursor)
+        case .retry:
+            let retry = try await tools.retry(Set(control.setAside), includingUncertain: control.uncertain)
+            try sampler.transmitNow()
+            return try .json(retry)
         case .rebindSend: try await tools.rebind(sending: true)
         case .rebindDrop: try await tools.rebind(sending: false)
         case .unspecified, .UNRECOGNIZED: return Self.unknown

@@ -1,5 +1,6 @@
 import Logging
 import RecordQueue
+import Transmitter
 
 /// Looking into the queue, and saying whom it is for: for `ws1agent queue`, through a running agent or over a directory that none holds.
 package struct QueueTools: Sendable {
@@ -24,6 +25,17 @@ package struct QueueTools: Sendable {
         do { return try await queue.export(after: cursor, limit: limit) } catch { throw DataSamplerError(error) }
     }
 
+    /// Queues records anew that were set aside. Throws `queue`, `queueFull`, `notRunning`.
+    ///
+    /// - Parameters:
+    ///   - ids: as `inspect` gives them; empty: all.
+    ///   - includingUncertain: also those that the collector may have.
+    package func retry(_ ids: Set<Int64>, includingUncertain: Bool) async throws(DataSamplerError) -> QueueRetry {
+        do { return try await queue.retry(ids, includingUncertain: includingUncertain) } catch {
+            throw DataSamplerError(error)
+        }
+    }
+
     /// Frees the queue from whom it was bound to; the collector that is asked next binds it.
     ///
     /// - Parameter sending: whether what waits is queued anew for the next one, or dropped and counted as rebound.
@@ -38,6 +50,9 @@ package struct QueueTools: Sendable {
 }
 
 extension DataSampler {
+    /// What was queued by somebody else than this sampler goes now. Throws `notRunning`.
+    package func transmitNow() throws(DataSamplerError) { try running().parts.transmitter.transmitNow() }
+
     /// Throws `notRunning`.
     package func queueTools() throws(DataSamplerError) -> QueueTools { QueueTools(queue: try running().core.queue) }
 }

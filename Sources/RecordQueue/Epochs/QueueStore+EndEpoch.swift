@@ -29,7 +29,7 @@ extension QueueStore {
                 try connection.execute("ALTER TABLE \(stream) RENAME TO \(Shelf.ended(ordinal, stream).table)")
                 try connection.execute(QueueFile.records(stream.description, stream))
             }
-            if end == .wiped { try connection.execute("DELETE FROM quarantine") }
+            try endQuarantine(end)
         }
         writeMarker()
         logger.notice(

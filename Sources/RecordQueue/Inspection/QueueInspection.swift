@@ -44,6 +44,9 @@ package struct QueueInspection: Codable, Equatable, Sendable {
         package var bytes: Int
         /// The device's wall clock when it was made, microseconds since 1970.
         package var wallTime: Int64
+        /// Whether the collector has it: `open`, `not-stored` or `uncertain`; `nil` from an agent of before it was
+        /// known.
+        package var fate: String?
     }
 
     package var directory: String

@@ -31,13 +31,15 @@ extension QueueStore {
     }
 
     private func quarantined() throws -> [QueueInspection.Quarantined] {
-        let rows = try connection.prepare("SELECT id, stream, number, reason, size, wall_time FROM quarantine ORDER BY id")
+        let rows = try connection.prepare(
+            "SELECT id, stream, number, reason, size, wall_time, fate FROM quarantine ORDER BY id")
         var found: [QueueInspection.Quarantined] = []
         while try rows.step() {
             found.append(
                 QueueInspection.Quarantined(
                     id: rows.int64(0), stream: StreamName(rawValue: rows.int(1))?.description ?? "", number: try rows.uint64(2),
-                    reason: DropReason(rawValue: rows.int(3)).description, bytes: rows.int(4), wallTime: rows.int64(5)))
+                    reason: DropReason(rawValue: rows.int(3)).description, bytes: rows.int(4), wallTime: rows.int64(5),
+                    fate: (QuarantineFate(rawValue: rows.int(6)) ?? .uncertain).description))
         }
         return found
     }

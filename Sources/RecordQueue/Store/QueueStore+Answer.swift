@@ -23,6 +23,9 @@ extension QueueStore {
             let size = try bytes(through: answer.mark.number, of: .current(stream))
             checkpointBefore(removing: size)
             try change(deferring: configuration.lossWindow > .zero ? size : nil) { next in
+                if let verdict = next[stream].verdictOnQuarantine(answer.mark) {
+                    try decideQuarantine(stream, verdict, through: answer.mark.number)
+                }
                 let count = try delete(through: answer.mark.number, of: .current(stream))
                 next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
             }

@@ -160,7 +160,7 @@ extension QueueStore {
         }
     }
 
-    private func keptFree(_ pages: Int) -> QueueError {
+    func keptFree(_ pages: Int) -> QueueError {
         QueueError(
             .diskFull,
             "\(path) may not grow by \(pages * QueueFile.pageBytes) bytes: \(configuration.keepFreeBytes) bytes and "

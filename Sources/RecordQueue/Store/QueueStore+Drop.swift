@@ -17,8 +17,10 @@ extension QueueStore {
         guard count > 0, let prefix = try prefix(of: shelf, records: count, bytes: bytes) else { return nil }
         func run(keepingAside: Bool) throws -> Gap {
             try change { next in
-                if keepingAside { try setAside(through: prefix.last, of: shelf, reason: reason, in: &next) }
+                let aside = keepingAside ? try quarantineRows(through: prefix.last, of: shelf) : []
                 let removed = RemovedRows(count: try delete(through: prefix.last, of: shelf), bytes: prefix.bytes)
+                // After they are deleted: on a full disk they find room in the pages they leave.
+                if keepingAside { try setAside(aside, of: shelf.stream, reason: reason, in: &next) }
                 if next.isChained(shelf) {
                     return next[shelf].drop(through: prefix.last, link: prefix.link, removed: removed, reason: reason)
                 }
@@ -31,8 +33,8 @@ extension QueueStore {
         do {
             return try run(keepingAside: true)
         } catch {
-            guard QueueError(error).code == .diskFull else { throw error }
-            // Dropping goes on without room for a copy.
+            // Dropping goes on without room for a copy; what is to be set aside waits in its stream.
+            guard QueueError(error).code == .diskFull, reason != .quarantined else { throw error }
             return try run(keepingAside: false)
         }
     }
@@ -115,25 +117,5 @@ extension QueueStore {
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
         return prefix
-    }
-
-    /// Copies the records about to be dropped, and lets the oldest copies go where there are too many.
-    private func setAside(through number: UInt64, of shelf: Shelf, reason: DropReason, in next: inout QueueState) throws {
-        let copy = try connection.cached(
-            """
-            INSERT INTO quarantine (stream, number, reason, wall_time, queue_time, size, key_id, link, body)
-            SELECT ?, number, ?, wall_time, queue_time, size, key_id, link, body FROM \(shelf.table)
-            WHERE number <= ? ORDER BY number DESC LIMIT ?
-            """)
-        try copy.bind(shelf.stream.rawValue, reason.rawValue, number, configuration.quarantineRecords)
-        try copy.run()
-        let trim = try connection.cached(
-            """
-            DELETE FROM quarantine WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER newest AS position,
-            sum(size) OVER newest AS bytes FROM quarantine WINDOW newest AS (ORDER BY id DESC)) WHERE position > ? OR bytes > ?)
-            """)
-        try trim.bind(configuration.quarantineRecords, configuration.quarantineBytes)
-        try trim.run()
-        next.quarantineTime = next.clock.time
     }
 }

@@ -1,7 +1,8 @@
 import SQLite
 import WireModel
 
-/// From version 1, which had one epoch and counted its rows when asked.
+/// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
+/// of records set aside.
 ///
 /// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are
 /// copied. Only the rows are counted, once.
@@ -16,6 +17,7 @@ extension QueueStore {
             for stream in StreamName.allCases {
                 try connection.execute("ALTER TABLE \(stream) ADD COLUMN \(QueueFile.chainColumn(stream))")
             }
+            try addFates()
             for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)") }
             for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key }) where try tables()[name] == nil {
                 try connection.execute(sql)
@@ -24,6 +26,18 @@ extension QueueStore {
             for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("DROP TABLE former_\(table)") }
             try connection.setUserVersion(QueueFile.schemaVersion)
         }
+    }
+
+    func migrateFromVersion2() throws {
+        guard try tables()["quarantine"] != nil else { throw corrupt("table quarantine is missing") }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            try addFates()
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    private func addFates() throws {
+        try connection.execute("ALTER TABLE quarantine ADD COLUMN \(QueueFile.fateColumn)")
     }
 
     private func copyFromVersion1() throws {

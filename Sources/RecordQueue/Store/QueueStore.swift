@@ -51,6 +51,7 @@ final class QueueStore {
         let version = try connection.userVersion
         if version == 0 { try create(state) }
         if version == 1 { try migrateFromVersion1() }
+        if version == 2 { try migrateFromVersion2() }
         try checkSchema(ended: try endedOrdinals())
         state = try load()
         if version != 0 { try allocate() }

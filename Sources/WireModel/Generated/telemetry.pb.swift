@@ -4610,6 +4610,12 @@ package nonisolated struct WireControlQueue: Sendable {
   /// export: this one only; unspecified: all
   package var stream: WireStream = .unspecified
 
+  /// retry: these, by the ids that `inspect` shows; none: all
+  package var setAside: [Int64] = []
+
+  /// retry: also those that the collector may have; they may then be stored twice
+  package var uncertain: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum Verb: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -4626,6 +4632,9 @@ package nonisolated struct WireControlQueue: Sendable {
 
     /// what waits is dropped first
     case rebindDrop // = 5
+
+    /// queues records anew that were set aside
+    case retry // = 6
     case UNRECOGNIZED(Int)
 
     package init() {
@@ -4640,6 +4649,7 @@ package nonisolated struct WireControlQueue: Sendable {
       case 3: self = .export
       case 4: self = .rebindSend
       case 5: self = .rebindDrop
+      case 6: self = .retry
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -4652,6 +4662,7 @@ package nonisolated struct WireControlQueue: Sendable {
       case .export: return 3
       case .rebindSend: return 4
       case .rebindDrop: return 5
+      case .retry: return 6
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -4664,6 +4675,7 @@ package nonisolated struct WireControlQueue: Sendable {
       .export,
       .rebindSend,
       .rebindDrop,
+      .retry,
     ]
 
   }
@@ -10419,7 +10431,7 @@ nonisolated extension WireControlBalance: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlQueue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlQueue"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verb\0\u{1}cursor\0\u{1}stream\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verb\0\u{1}cursor\0\u{1}stream\0\u{3}set_aside\0\u{1}uncertain\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10430,6 +10442,8 @@ nonisolated extension WireControlQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 1: try { try decoder.decodeSingularEnumField(value: &self.verb) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.cursor) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.stream) }()
+      case 4: try { try decoder.decodeRepeatedInt64Field(value: &self.setAside) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.uncertain) }()
       default: break
       }
     }
@@ -10445,6 +10459,12 @@ nonisolated extension WireControlQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.stream != .unspecified {
       try visitor.visitSingularEnumField(value: self.stream, fieldNumber: 3)
     }
+    if !self.setAside.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.setAside, fieldNumber: 4)
+    }
+    if self.uncertain != false {
+      try visitor.visitSingularBoolField(value: self.uncertain, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10452,13 +10472,15 @@ nonisolated extension WireControlQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.verb != rhs.verb {return false}
     if lhs.cursor != rhs.cursor {return false}
     if lhs.stream != rhs.stream {return false}
+    if lhs.setAside != rhs.setAside {return false}
+    if lhs.uncertain != rhs.uncertain {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
 nonisolated extension WireControlQueue.Verb: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0VERB_UNSPECIFIED\0\u{1}VERB_INSPECT\0\u{1}VERB_VERIFY\0\u{1}VERB_EXPORT\0\u{1}VERB_REBIND_SEND\0\u{1}VERB_REBIND_DROP\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0VERB_UNSPECIFIED\0\u{1}VERB_INSPECT\0\u{1}VERB_VERIFY\0\u{1}VERB_EXPORT\0\u{1}VERB_REBIND_SEND\0\u{1}VERB_REBIND_DROP\0\u{1}VERB_RETRY\0")
 }
 
 nonisolated extension WireControlUnenroll: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
