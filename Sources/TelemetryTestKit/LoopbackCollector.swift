@@ -15,6 +15,8 @@ package final class LoopbackCollector: Transport {
         case answerLost
         /// Something else answers, and nothing arrives.
         case answered(TransportResponse)
+        /// Arrives; something else answers in the collector's place.
+        case answeredInstead(TransportResponse)
     }
 
     package typealias Faults = @Sendable (TransportRequest, WireBatchRequest?) -> Fault?
@@ -85,11 +87,14 @@ package final class LoopbackCollector: Transport {
         switch fault {
         case .requestLost?: throw TransportError(.connectionClosed, "lost on the way")
         case .answered(let response)?: return response
-        case .answerLost?, nil: break
+        case .answerLost?, .answeredInstead?, nil: break
         }
         let answer = await answer(request, body: body, batch: batch)
-        if case .answerLost? = fault { throw TransportError(.timedOut, "the answer was lost on the way") }
-        return answer
+        switch fault {
+        case .answerLost?: throw TransportError(.timedOut, "the answer was lost on the way")
+        case .answeredInstead(let response)?: return response
+        default: return answer
+        }
     }
 
     private func answer(_ request: TransportRequest, body: Data, batch: WireBatchRequest?) async -> TransportResponse {

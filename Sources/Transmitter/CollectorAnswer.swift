@@ -13,7 +13,7 @@ package enum CollectorAnswer: Equatable, Sendable {
     case notFound(String)
     /// 409: what was asked contradicts what the collector knows.
     case conflict(String)
-    /// A part, or the whole body, is over a limit: send less.
+    /// 413, whoever says it: a part, or the whole body, is over a limit: send less.
     case tooLarge(String)
     /// The request's form was refused: find the record that is to blame.
     case refused(String)
@@ -54,8 +54,12 @@ package enum CollectorAnswer: Equatable, Sendable {
         let retryAfter = response.retryAfter
         guard let version = response.headers[WireNames.versionHeader.lowercased()], let source = response.source else {
             switch status {
-            case 413: return .tooLarge("a proxy answered 413")
-            case 429, 503: return .retry(after: retryAfter, "a proxy answered \(status)")
+            case 413:
+                return .tooLarge("something between this device and the collector, such as a proxy, answered HTTP 413")
+            case 429, 503:
+                return .retry(
+                    after: retryAfter,
+                    "something between this device and the collector, such as a proxy, answered HTTP \(status)")
             default:
                 return .unreachable(
                     "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server answers at this address")
@@ -66,7 +70,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         }
         if let expected, source.collector != expected { return .otherCollector(source.collector) }
         let problem = response.problem
-        let said = problem.map { "HTTP \(status) \($0.code): \($0.detail ?? $0.title)" } ?? "HTTP \(status)"
+        let said =
+            "the collector answered HTTP \(status)" + (problem.map { " \($0.code): \($0.detail ?? $0.title)" } ?? "")
         switch status {
         case 200: return .success(response.body, etag: response.headers["etag"])
         case 204: return .empty

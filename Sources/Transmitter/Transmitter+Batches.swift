@@ -15,7 +15,9 @@ extension Transmitter {
         request.parts = parts.map(\.wire)
         request.profileRevision = settings.profileRevision
         request.expectedBeaconSeconds = UInt32(clamping: settings.expectedBeaconSeconds)
-        let sent = parts.map { TransmitterStateMachine.Sent(stream: $0.stream, records: $0.records.count) }
+        let sent = parts.map {
+            TransmitterStateMachine.Sent(stream: $0.stream, records: $0.records.count, last: $0.last)
+        }
         let began = clock.now()
         let answer = await send(
             .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
@@ -86,7 +88,11 @@ extension Transmitter {
                 verdicts[part.stream] = .parted("histories parted (\(parting.rawValue)) in stream \(part.stream) of epoch \(part.epoch)")
             case .old, .insideGap:
                 switch answered.outcome {
-                case .damaged, .tooLarge: verdicts[part.stream] = .refused("\(answered.outcome): \(answered.detail)")
+                case .damaged:
+                    verdicts[part.stream] = .refused("the collector says that the part is damaged: \(answered.detail)")
+                case .tooLarge:
+                    verdicts[part.stream] = .refused(
+                        "the collector says that the part is too large: \(answered.detail)")
                 case .unavailable: verdicts[part.stream] = .unavailable("the collector could not store it now: \(answered.detail)")
                 case .stored, .already, .identityConflict, .closed, .unknown: verdicts[part.stream] = .unchanged
                 }

@@ -169,7 +169,6 @@ package actor Transmitter {
     /// Sends until nothing is due, or until something is in the way.
     /// - Parameter isUrgent: all streams go; otherwise samples only where the schedule says so.
     package func pass(isUrgent: Bool = true) async -> PassResult {
-        machine.passBegan()
         closes.passBegan()
         let takesSamples = timer.passBegan(isUrgent: isUrgent)
         let streams = takesSamples ? Set(StreamName.allCases) : [.status, .event]
@@ -235,8 +234,10 @@ package actor Transmitter {
         case .goOn: return .goOn
         case .enrollAgain: return try await perform(await enrollAgain())
         case .setAside(let stream, let why):
-            logger.warning("a record alone was refused and is set aside", metadata: ["stream": "\(stream)", "reason": "\(why)"])
-            _ = try await queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true)
+            let gap = try await queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true)
+            logger.warning(
+                "a record alone was refused while others passed, and is set aside; `ws1agent queue retry` sends it again",
+                metadata: ["stream": "\(stream)", "number": "\(gap?.last ?? 0)", "reason": "\(why)"])
             return .goOn
         case .retry(let duration, let why):
             failed(why, .backingOff)
@@ -295,10 +296,14 @@ package actor Transmitter {
 extension Transmitter {
     private func announceBlocked() {
         let blocked = machine.blocked
-        guard !blocked.isEmpty || !announcedBlocked.isEmpty else { return }
-        for (stream, why) in blocked where !announcedBlocked.contains(stream) { note(.change(.blocked(stream, why: why))) }
-        announcedBlocked = Set(blocked.keys)
-        published.withLock { $0.blocked = Dictionary(uniqueKeysWithValues: blocked.map { ("\($0.key)", $0.value) }) }
+        let shown = Dictionary(uniqueKeysWithValues: blocked.map { ("\($0.key)", $0.value) })
+        published.withLock { if $0.blocked != shown { $0.blocked = shown } }
+        // One refusal is anybody's.
+        let lasting = blocked.filter { $0.value.refusals > 1 }
+        for (stream, blocked) in lasting where !announcedBlocked.contains(stream) {
+            note(.change(.blocked(stream, why: blocked.why)))
+        }
+        announcedBlocked = Set(lasting.keys)
     }
 
     func failed(_ why: String, _ state: TransmitterStatus.State) {

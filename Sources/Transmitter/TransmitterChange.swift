@@ -27,7 +27,8 @@ package enum TransmitterChange: Equatable, Sendable {
     case epochSettled(EpochID)
     /// The collector was restored from a backup: it has another incarnation, the device's enrollment stays what it was.
     case collectorRestored(former: IncarnationID, now: IncarnationID)
-    /// A stream's front draws server errors on its own. Where nothing else waits, recording a status record would tell a bad record from an
+    /// A stream's front is refused, or draws server errors, on its own. Where nothing else waits, recording a status
+    /// record would tell a bad record from an
     /// outage of the collector. Said once until the stream moves.
     case blocked(StreamName, why: String)
 }

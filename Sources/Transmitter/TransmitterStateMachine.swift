@@ -4,19 +4,26 @@ import WireModel
 /// boot, counting suspend.
 ///
 /// Per stream it keeps how much may go into the next part. `open` -> (413, refused, 5xx) -> `narrowed`, halved each time until one record is
-/// left; a success doubles it back -> `open`. A refused record that stands alone is set aside at once, one that alone draws 5xx after ten
-/// minutes while other streams pass; neither more than once an hour. Refused or failed with several parts in one request, the streams go one
-/// by one (`isolating`) until each has had its own answer. A stream that fails alone is `suspected`: it waits by a backoff of its own, and goes
-/// alone, so that the others flow on. Where nothing passes at all it is an outage: one backoff for everything, and nothing is set aside.
+/// left; a success doubles it back -> `open`. Refused or failed with several parts in one request, the streams go one
+/// by one (`isolating`) until each has had its own answer. A stream that fails alone, or of which one record alone is
+/// refused, is `suspected`: it waits by a backoff of its own, and goes alone, so that the others flow on. Its one
+/// record is set aside after ten minutes in which other streams pass, at most one an hour, whoever answered and with
+/// whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is set aside.
+///
+/// A collector that wants to refuse one record for good has its own way: it counts the record as rejected and moves its
+/// mark past it, which the chain confirms. So a part outcome `too-large` or `damaged` is no stronger word than a 413.
 package struct TransmitterStateMachine: Sendable {
     /// A part as it was sent.
     package struct Sent: Equatable, Sendable {
         package var stream: StreamName
         package var records: Int
+        /// The last number: of the record, where there is one.
+        package var last: UInt64
 
-        package init(stream: StreamName, records: Int) {
+        package init(stream: StreamName, records: Int, last: UInt64 = 0) {
             self.stream = stream
             self.records = records
+            self.last = last
         }
     }
 
@@ -24,7 +31,7 @@ package struct TransmitterStateMachine: Sendable {
     package enum PartVerdict: Equatable, Sendable {
         /// The queue removed something, or the collector already had it all.
         case progressed
-        /// Too large or damaged: send less of this stream.
+        /// Too large or damaged: send less of this stream; the one record that is left waits, and may be set aside.
         case refused(String)
         /// The collector could not decide on it now: a 5xx of this part alone.
         case unavailable(String)
@@ -64,20 +71,17 @@ package struct TransmitterStateMachine: Sendable {
     private struct Limit {
         var bytes: Int
         var records = Int.max
-        /// Its first record is refused and may not be set aside yet.
-        var held = false
     }
 
-    /// A stream that drew 5xx alone.
+    /// A stream that drew 5xx alone, or of which one record was refused.
     private struct Suspicion {
         var failures = 0
         /// It is not tried before.
         var notBefore: UInt64 = 0
-        /// Since when its first record has been failing with nothing else in the request.
-        var aloneSince: UInt64?
-        var aloneFailures = 0
-        /// Another stream moved since the last failure: the collector works.
-        var othersPassed = false
+        /// Against its first record: how often that was refused with nothing else of its stream in the request.
+        var evidence = RefusalEvidence()
+        /// The number of that record. Another one may take its place: a cap drops records at the front.
+        var suspect: UInt64 = 0
         var why = ""
     }
 
@@ -86,10 +90,6 @@ package struct TransmitterStateMachine: Sendable {
     package static let lookAgain = Duration.seconds(300)
     /// The same after the collector said that it does not want this device.
     package static let lookAgainForbidden = Duration.seconds(3600)
-    /// A record draws 5xx alone for so long before it is set aside.
-    package static let poisonPeriod: UInt64 = 600 * 1_000_000
-    /// ... and so many times.
-    package static let poisonFailures = 3
 
     private let partBytes: Int
     private let policy: RetryPolicy
@@ -108,7 +108,7 @@ package struct TransmitterStateMachine: Sendable {
 
     /// What the next request may hold.
     package func plan(at now: UInt64) -> TransmitPlan {
-        let eligible = StreamName.allCases.filter { limits[$0]?.held == false && (suspicions[$0]?.notBefore ?? 0) <= now }
+        let eligible = StreamName.allCases.filter { (suspicions[$0]?.notBefore ?? 0) <= now }
         let alone = eligible.filter { suspicions[$0] != nil || toIsolate.contains($0) }
         return TransmitPlan(alone: alone, together: eligible.filter { !alone.contains($0) }) { stream in
             let limit = limits[stream] ?? Limit(bytes: partBytes)
@@ -123,21 +123,18 @@ package struct TransmitterStateMachine: Sendable {
     }
 
     /// Whether the stream's records may be there still after a pass that found nothing more to send.
-    package func holdsBack(_ stream: StreamName) -> Bool { suspicions[stream] != nil || limits[stream]?.held == true }
+    package func holdsBack(_ stream: StreamName) -> Bool { suspicions[stream] != nil }
 
-    /// Streams whose first record fails alone, again and again: something else that passes would tell a bad record from an outage.
-    package var blocked: [StreamName: String] {
-        suspicions.filter { $0.value.aloneFailures > 1 }.mapValues(\.why)
+    /// Streams whose first record is not taken alone. Where that was so more than once, something else that passes
+    /// would tell a bad record from an outage.
+    package var blocked: [StreamName: TransmitterStatus.Blocked] {
+        suspicions.filter { $0.value.evidence.refusals > 0 }
+            .mapValues { TransmitterStatus.Blocked(why: $0.why, refusals: $0.evidence.refusals) }
     }
 
     /// Nothing is due in these streams of the plan, so that there is nothing to isolate in them.
     package mutating func foundNothing(in streams: [StreamName]) {
         toIsolate.removeAll { streams.contains($0) }
-    }
-
-    /// A new pass began: streams held because their first record may not be set aside yet are tried again.
-    package mutating func passBegan() {
-        for stream in limits.keys { limits[stream]?.held = false }
     }
 
     /// A new epoch began, or the queue was emptied: what was known of the records at the front is of no use any more.
@@ -157,7 +154,8 @@ package struct TransmitterStateMachine: Sendable {
     package mutating func settled(_ sent: [Sent], _ verdict: Verdict, maySetAside: Bool, now: UInt64, roll: Double) -> Action {
         switch verdict {
         case .decided(let parts): return decided(sent, parts, maySetAside: maySetAside, now: now, roll: roll)
-        case .tooLarge(let why), .refused(let why): return refusedWhole(sent, why, maySetAside: maySetAside, roll: roll)
+        case .tooLarge(let why), .refused(let why):
+            return refusedWhole(sent, why, maySetAside: maySetAside, now: now, roll: roll)
         case .retry(let after, let why): return backOff(after, why, roll: roll)
         case .failed(let after, let why): return failedWhole(sent, after, why, maySetAside: maySetAside, now: now, roll: roll)
         case .credentialRefused(let why):
@@ -190,23 +188,23 @@ extension TransmitterStateMachine {
     ) -> Action {
         for part in sent where parts[part.stream] == .progressed { progressed(part.stream, now: now) }
         var moved = sent.contains { parts[$0.stream] == .progressed }
-        var setAside: Action?
-        var unavailable: [(part: Sent, why: String)] = []
+        var failing: [(part: Sent, why: String)] = []
         for part in sent {
             switch parts[part.stream] ?? .unchanged {
             case .progressed, .unchanged: break
-            case .refused(let why):
+            case .refused where part.records > 1:
                 moved = true
-                if narrow(part, maySetAside: maySetAside) == .setAside { setAside = setAside ?? .setAside(part.stream, why) }
-            case .unavailable(let why): unavailable.append((part, why))
+                halve(part)
+            case .refused(let why), .unavailable(let why): failing.append((part, why))
             case .parted: moved = true
             }
         }
-        if let setAside { return setAside }
-        if !moved, let first = unavailable.first {
-            return failedWhole(unavailable.map(\.part), nil, first.why, maySetAside: maySetAside, now: now, roll: roll)
+        if !moved, let first = failing.first {
+            return failedWhole(failing.map(\.part), nil, first.why, maySetAside: maySetAside, now: now, roll: roll)
         }
-        for (part, why) in unavailable where suspect(part, nil, why, maySetAside: maySetAside && setAside == nil, now: now, roll: roll) {
+        var setAside: Action?
+        for (part, why) in failing
+        where suspect(part, nil, why, maySetAside: maySetAside && setAside == nil, now: now, roll: roll) {
             setAside = .setAside(part.stream, why)
         }
         if let setAside { return setAside }
@@ -226,18 +224,26 @@ extension TransmitterStateMachine {
         failures = 0
         enrolledAgain = false
         suspicions[stream] = nil
-        for other in suspicions.keys { suspicions[other]?.othersPassed = true }
+        for other in suspicions.keys { suspicions[other]?.evidence.otherPassed() }
         toIsolate.removeAll { $0 == stream }
         widen(stream)
     }
 
-    private mutating func refusedWhole(_ sent: [Sent], _ why: String, maySetAside: Bool, roll: Double) -> Action {
+    /// The form of the request was refused, or its size. With more than one record it is cut down at once; one record
+    /// alone is suspected as one that draws 5xx is.
+    private mutating func refusedWhole(_ sent: [Sent], _ why: String, maySetAside: Bool, now: UInt64, roll: Double)
+        -> Action
+    {
         guard let only = sent.first else { return backOff(nil, why, roll: roll) }
         guard sent.count == 1 else {
             toIsolate = sent.map(\.stream)
             return .goOn
         }
-        return narrow(only, maySetAside: maySetAside) == .setAside ? .setAside(only.stream, why) : .goOn
+        guard only.records <= 1 else {
+            halve(only)
+            return .goOn
+        }
+        return failedWhole(sent, nil, why, maySetAside: maySetAside, now: now, roll: roll)
     }
 
     /// 5xx, which may be anybody's fault: the collector's, or that of one record among those sent.
@@ -259,49 +265,25 @@ extension TransmitterStateMachine {
         _ part: Sent, _ after: Duration?, _ why: String, maySetAside: Bool, now: UInt64, roll: Double
     ) -> Bool {
         var suspicion = suspicions[part.stream] ?? Suspicion()
-        let othersPassed = suspicion.othersPassed
-        suspicion.othersPassed = false
         suspicion.failures += 1
         suspicion.why = why
+        if part.records != 1 || part.last != suspicion.suspect { suspicion.evidence = RefusalEvidence() }
+        suspicion.suspect = part.last
         if part.records == 1 {
-            let since = suspicion.aloneSince ?? now
-            suspicion.aloneSince = since
-            suspicion.aloneFailures += 1
-            if maySetAside, othersPassed, suspicion.aloneFailures >= Self.poisonFailures, now >= since, now - since >= Self.poisonPeriod {
+            suspicion.evidence.refused(at: now)
+            if maySetAside, suspicion.evidence.isProven {
                 suspicions[part.stream] = nil
                 return true
             }
-        } else {
-            suspicion.aloneSince = nil
-            suspicion.aloneFailures = 0
+        } else if part.records > 1, suspicion.failures > 1 {
             // One failure is anybody's; from the second on it is worth looking for the record.
-            if part.records > 1, suspicion.failures > 1 { halve(part) }
+            halve(part)
         }
         // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
-        let delay = policy.delay(failures: suspicion.failures, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: after)
+        let delay = policy.delay(failures: suspicion.failures, roll: Self.upperHalf(roll), retryAfter: after)
         suspicion.notBefore = now &+ delay.wholeMicroseconds
         suspicions[part.stream] = suspicion
         return false
-    }
-
-    private enum Narrowing {
-        /// Half as much next time.
-        case halved
-        /// One record is left and may go.
-        case setAside
-        /// One record is left, or only gaps; the stream waits for the next pass, the others go on.
-        case held
-    }
-
-    private mutating func narrow(_ part: Sent, maySetAside: Bool) -> Narrowing {
-        if part.records > 1 {
-            halve(part)
-            return .halved
-        }
-        if part.records == 1, maySetAside { return .setAside }
-        limits[part.stream]?.held = true
-        toIsolate.removeAll { $0 == part.stream }
-        return .held
     }
 
     private mutating func halve(_ part: Sent) {
@@ -322,6 +304,8 @@ extension TransmitterStateMachine {
         failures += 1
         return .retry(after: policy.delay(failures: failures, roll: roll, retryAfter: after), why)
     }
+
+    private static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
 
     private func hold(_ why: String) -> Action {
         .hold(why, lookAgain: Self.lookAgain)

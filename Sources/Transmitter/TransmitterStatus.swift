@@ -36,8 +36,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var newestProfileRevision: UInt64 = 0
     /// Why streams may not be sent now, by stream; empty while all may.
     package var gates: [String: String] = [:]
-    /// Streams whose first record alone draws server errors, and which.
-    package var blocked: [String: String] = [:]
+    /// Streams that wait because their first record alone is not taken.
+    package var blocked: [String: Blocked] = [:]
     /// The collector's clock minus the device's, microseconds, give or take half a round trip; `nil` before the first answer. Noted, never a
     /// reason to refuse anything.
     package var clockOffset: Int64?
@@ -51,3 +51,16 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
 
     package init() {}
 }
+    /// A record that alone is refused, and holds up its stream.
+    package struct Blocked: Codable, Equatable, Sendable {
+        /// What was answered last, and by whom.
+        package var why: String
+        /// In a row.
+        package var refusals: Int
+
+        package init(why: String, refusals: Int) {
+            self.why = why
+            self.refusals = refusals
+        }
+    }
+

@@ -30,6 +30,14 @@ import WireModel
             nextOutage = hasOutages ? UInt64.random(in: 1...7200, using: &random) * 1_000_000 : .max
         }
 
+        /// Whoever is to blame says so as it likes.
+        private mutating func refusal() -> TransmitterStateMachine.Verdict {
+            let verdicts: [TransmitterStateMachine.Verdict] = [
+                .failed(after: nil, "500"), .tooLarge("413"), .refused("422"),
+            ]
+            return verdicts.randomElement(using: &random) ?? .refused("400")
+        }
+
         mutating func roll() -> Double { Double.random(in: 0..<1, using: &random) }
 
         mutating func produce(_ stream: StreamName, poisoned: Bool = false) {
@@ -50,7 +58,6 @@ import WireModel
         /// One request, where there is one to make.
         /// - Returns: how long to wait; `nil`: go on at once.
         mutating func step() -> UInt64? {
-            machine.passBegan()
             for request in machine.plan(at: now).requests {
                 let parts = request.compactMap { planned -> (StreamName, [Int])? in
                     let records = (waiting[planned.stream] ?? []).prefix(min(planned.maximumRecords, 500))
@@ -83,7 +90,8 @@ import WireModel
             }
             let maySetAside = aside.last.map { now - $0.at >= 3_600_000_000 } ?? true
             let action = machine.settled(
-                parts.map { .init(stream: $0.0, records: $0.1.count) }, fails ? .failed(after: nil, "500") : .decided(verdicts),
+                parts.map { .init(stream: $0.0, records: $0.1.count, last: UInt64($0.1.last ?? 0)) },
+                fails ? refusal() : .decided(verdicts),
                 maySetAside: maySetAside, now: now, roll: roll())
             switch action {
             case .goOn: return nil

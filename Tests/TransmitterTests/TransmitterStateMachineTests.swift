@@ -44,7 +44,7 @@ import WireModel
         #expect(action == .retry(after: .seconds(1), "the answer changed nothing"))
     }
 
-    @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichIsSetAsideOnceAnHour() {
+    @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichWaits() {
         var machine = Machine(partBytes: 1 << 20)
         let whole = machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
         #expect(whole == .goOn)
@@ -59,12 +59,11 @@ import WireModel
             #expect(limit(machine, .sample)?.maximumRecords == records)
         }
         let alone = machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
-        #expect(alone == .setAside(.sample, "413"))
-        let tooSoon = machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: false, now: 0, roll: 1)
-        #expect(tooSoon == .goOn)
-        #expect(streams(machine) == [[.status, .event]], "within the hour the stream waits, and the others go on")
-        machine.passBegan()
-        #expect(limit(machine, .sample)?.maximumRecords == 1)
+        #expect(alone == .goOn)
+        #expect(streams(machine) == [[.status, .event]], "the stream waits, and the others go on")
+        #expect(machine.blocked == [.sample: .init(why: "413", refusals: 1)])
+        #expect(machine.nextProbe(after: 0)?.at == 1_000_000)
+        #expect(machine.plan(at: 1_000_000).parts.first { $0.stream == .sample }?.maximumRecords == 1)
     }
 
     @Test func successWidensBackToTheFullPart() {
@@ -92,12 +91,13 @@ import WireModel
         let action = machine.settled([sent(.event, 0)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(limit(machine, .event) == nil)
-        machine.passBegan()
         for minute in 0..<60 {
             let now = UInt64(minute) * 60_000_000
             _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 1)
-            let failed = machine.settled([sent(.event, 0)], .failed(after: nil, "500"), maySetAside: true, now: now, roll: 1)
-            #expect(failed == .goOn)
+            for verdict in Self.refusals {
+                let failed = machine.settled([sent(.event, 0)], verdict, maySetAside: true, now: now, roll: 1)
+                #expect(failed == .goOn)
+            }
         }
     }
 
@@ -181,19 +181,66 @@ import WireModel
         #expect(streams(machine, at: now) == [[.status, .event, .sample]])
     }
 
-    @Test func aRecordThatAloneDraws5xxForTenMinutesWhileOthersPassIsSetAside() {
+    /// Every way to say no to one record.
+    private static let refusals: [Machine.Verdict] = [
+        .failed(after: nil, "no"), .tooLarge("no"), .refused("no"), .decided([.event: .refused("no")]),
+        .decided([.event: .unavailable("no")]),
+    ]
+
+    @Test(arguments: refusals)
+    func aRecordThatAloneIsRefusedForTenMinutesWhileOthersPassIsSetAside(verdict: Machine.Verdict) {
         var machine = Machine()
         var now: UInt64 = 0
         var aside: UInt64?
         while now < 3_600_000_000, aside == nil {
             _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 0.5)
             if streams(machine, at: now).contains([.event]) || machine.nextProbe(after: 0) == nil {
-                let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), maySetAside: true, now: now, roll: 0.5)
-                if action == .setAside(.event, "500") { aside = now }
+                let action = machine.settled([sent(.event, 1)], verdict, maySetAside: true, now: now, roll: 0.5)
+                if action == .setAside(.event, "no") { aside = now }
             }
             now += 10_000_000
         }
-        #expect(aside.map { $0 >= Machine.poisonPeriod && $0 < 2 * Machine.poisonPeriod } == true, "after \(aside ?? 0) microseconds")
+        let needed = RefusalEvidence.neededMicroseconds
+        #expect(aside.map { $0 >= needed && $0 < 2 * needed } == true, "after \(aside ?? 0) microseconds")
+    }
+
+    @Test(arguments: refusals)
+    func aDayOfRefusalsInWhichNothingPassesSetsNothingAsideAndItsRequestsStayFew(verdict: Machine.Verdict) {
+        var machine = Machine()
+        var now: UInt64 = 0
+        var requests = 0
+        while now < 24 * 3600 * 1_000_000 {
+            guard let request = machine.plan(at: now).requests.first else {
+                now = max(now + 1, machine.nextProbe(after: now)?.at ?? now)
+                continue
+            }
+            requests += 1
+            let parts = request.map { sent($0.stream, min($0.maximumRecords, 100)) }
+            var answer = verdict
+            if case .decided(let one) = verdict, let refusal = one[.event] {
+                answer = .decided(Dictionary(uniqueKeysWithValues: parts.map { ($0.stream, refusal) }))
+            }
+            switch machine.settled(parts, answer, maySetAside: true, now: now, roll: 0.5) {
+            case .retry(let after, _): now += UInt64(after.components.seconds) * 1_000_000 + 1
+            case .goOn: break
+            case let other: Issue.record("\(other)"); return
+            }
+        }
+        // Three streams, each once in five minutes at most, three quarters of that on average.
+        #expect(requests < 3 * 24 * 16 + 100, "\(requests) requests")
+    }
+
+    @Test func whatIsKnownOfOneRecordIsNotHeldAgainstTheOneThatTakesItsPlace() {
+        var machine = Machine()
+        for minute in 0..<600 {
+            let now = UInt64(minute) * 60_000_000
+            _ = machine.settled(
+                [sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 1)
+            // A cap drops records at the front, so that another one is first every five minutes.
+            let front = Machine.Sent(stream: .event, records: 1, last: UInt64(minute / 5) + 1)
+            let action = machine.settled([front], .tooLarge("413"), maySetAside: true, now: now, roll: 1)
+            #expect(action == .goOn)
+        }
     }
 
     @Test func withinTheHourItWaitsAndTheOthersGoOn() {
@@ -205,7 +252,7 @@ import WireModel
             #expect(action == .goOn)
             #expect(!streams(machine, at: now).flatMap { $0 }.contains(.event))
         }
-        #expect(machine.blocked == [.event: "500"])
+        #expect(machine.blocked == [.event: .init(why: "500", refusals: 59)])
     }
 
     @Test func theTimeACollectorAsksForHoldsForAllStreams() {

@@ -105,29 +105,107 @@ import WireModel
         }
     }
 
-    @Test func aPoisonRecordIsFoundSetAsideAndCountedAndTheRestGoesOn() async throws {
+    /// What a middlebox answers: bare, and with the headers of the collector that it stands before.
+    private func lies(_ collector: LoopbackCollector) -> [TransportResponse] {
+        let forged = TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
+        return [
+            TransportResponse(status: 413), TransportResponse(status: 413, headers: forged),
+            TransportResponse(status: 400, headers: forged),
+            TransportResponse(status: 422, headers: forged), TransportResponse(status: 500, headers: forged),
+        ]
+    }
+
+    @Test(arguments: 0..<5) func aRecordThatAloneIsRefusedIsSetAsideAfterTenMinutesWhileOthersPass(_ index: Int)
+        async throws
+    {
         let poison = Data(repeating: 57, count: 10)
+        let lie = lies(bench.collector)[index]
         try await withTransmitter(faults: { _, batch in
             let poisoned = batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } } ?? false
-            return poisoned ? .answered(TransportResponse(status: 413)) : nil
+            return poisoned ? .answered(lie) : nil
         }) { queue, collector, store, transmitter in
             try await enqueue(100, to: queue)
-            #expect(await transmitter.pass() == .finished)
+            var (statusRecords, wasSeen) = (0, false)
+            var minutes = 0
+            while try await queue.balance()[.event]?.waiting != 0, minutes < 120 {
+                try await enqueue(1, .status, to: queue)
+                statusRecords += 1
+                // Passes as the loop makes them: on demand, and when what it waits for is due.
+                for _ in 0..<20 { _ = await transmitter.pass() }
+                if let blocked = transmitter.status.blocked["event"] {
+                    wasSeen = true
+                    #expect(blocked.why.contains("HTTP \(lie.status)") && blocked.refusals > 0)
+                    #expect(blocked.why.contains(lie.headers.isEmpty ? "something between" : "the collector answered"))
+                }
+                if minutes < 10 { #expect(try await queue.balance()[.event]?.dropped.isEmpty == true) }
+                clock.advance(by: .seconds(60))
+                minutes += 1
+            }
+            #expect(wasSeen && minutes >= 10 && minutes < 60, "\(minutes) minutes")
             #expect(try await stored(store, collector) == (1...100).filter { $0 != 58 })
+            #expect(
+                try await stored(store, collector, .status).count >= statusRecords - 1, "status flowed all the while")
             let balance = try #require(try await queue.balance()[.event])
-            #expect(balance.closes && balance.stored == 99 && balance.dropped == ["quarantined": 1])
+            #expect(balance.closes && balance.dropped == ["quarantined": 1])
+            #expect(transmitter.status.blocked.isEmpty)
+            // What refused it is gone.
+            collector.setFaults { _, _ in nil }
+            #expect(try await queue.retry().records.map(\.newNumber) == [101])
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await bench.bodies().count == 100)
+            #expect(try await queue.balance()[.event]?.closes == true)
         }
     }
 
-    @Test func anOutageOf413DoesNotEmptyTheQueue() async throws {
-        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(TransportResponse(status: 413)) }) {
-            queue, _, _, transmitter in
-            try await enqueue(100, to: queue)
-            for _ in 0..<30 { _ = await transmitter.pass() }
-            #expect(try await queue.balance()[.event]?.dropped == ["quarantined": 1])
-            clock.advance(by: .seconds(3_601))
-            for _ in 0..<30 { _ = await transmitter.pass() }
-            #expect(try await queue.balance()[.event]?.dropped == ["quarantined": 2], "at most one record an hour")
+    @Test(arguments: 0..<5) func whatAnswersAnythingToEverythingForADaySetsNothingAside(_ index: Int) async throws {
+        let lie = lies(bench.collector)[index]
+        try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(lie) }) {
+            queue, collector, store, transmitter in
+            for stream in StreamName.allCases { try await enqueue(50, stream, to: queue) }
+            var now = Duration.zero
+            while now < .seconds(86_400) {
+                var pause = Duration.seconds(300)
+                switch await transmitter.pass() {
+                case .paused(let duration), .waiting(let duration): pause = max(duration, .milliseconds(1))
+                case .finished: break
+                }
+                clock.advance(by: pause)
+                now += pause
+            }
+            for (stream, balance) in try await queue.balance() {
+                #expect(balance.waiting == 50 && balance.dropped.isEmpty, "\(stream): \(balance)")
+            }
+            collector.setFaults { _, _ in nil }
+            clock.advance(by: .seconds(301))
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await stored(store, collector) == Array(1...50), "and it goes on at once")
+        }
+    }
+
+    @Test func aRecordThatWasStoredBehindALieIsNotSetAsideForGood() async throws {
+        let lie = lies(bench.collector)[0]
+        let isLying = Mutex(true)
+        try await withTransmitter(faults: { _, batch in
+            let holdsEvents = batch?.parts.contains { $0.stream == .event } ?? false
+            return holdsEvents && isLying.withLock { $0 } ? .answeredInstead(lie) : nil
+        }) { queue, collector, store, transmitter in
+            try await enqueue(1, to: queue)
+            var minutes = 0
+            while try await queue.status().quarantinedRecords == 0, minutes < 120 {
+                try await enqueue(1, .status, to: queue)
+                _ = await transmitter.pass()
+                clock.advance(by: .seconds(60))
+                minutes += 1
+            }
+            #expect(minutes >= 10 && minutes < 60, "\(minutes) minutes")
+            #expect(try await queue.retry().records.map(\.outcome) == [.open])
+            isLying.withLock { $0 = false }
+            clock.advance(by: .seconds(301))
+            #expect(await transmitter.pass() == .finished)
+            #expect(try await queue.status().quarantinedRecords == 0)
+            #expect(try await stored(store, collector) == [1])
+            let balance = try #require(try await queue.balance()[.event])
+            #expect(balance.closes && balance.stored == 1 && balance.dropped.isEmpty)
         }
     }
 
@@ -276,32 +354,6 @@ import WireModel
             #expect(seen.count > 8)
             #expect(seen.firstIndex { $0.contains(.status) } == 3, "\(seen)")
             #expect(seen[3] == [.status, .sample])
-        }
-    }
-
-    @Test func aRecordThatAloneDraws500IsSetAsideAfterTenMinutesWhileOthersPass() async throws {
-        let poison = Data(repeating: 57, count: 10)
-        let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
-        try await withTransmitter(faults: { _, batch in
-            let poisoned = batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } } ?? false
-            return poisoned ? .answered(TransportResponse(status: 500, headers: headers)) : nil
-        }) { queue, collector, store, transmitter in
-            try await enqueue(100, to: queue)
-            var statusRecords = 0
-            var minutes = 0
-            while try await queue.balance()[.event]?.waiting != 0, minutes < 120 {
-                try await enqueue(1, .status, to: queue)
-                statusRecords += 1
-                // Passes as the loop makes them: on demand, and when what it waits for is due.
-                for _ in 0..<20 { _ = await transmitter.pass() }
-                clock.advance(by: .seconds(60))
-                minutes += 1
-            }
-            #expect(minutes >= 10 && minutes < 60, "\(minutes) minutes")
-            #expect(try await stored(store, collector) == (1...100).filter { $0 != 58 })
-            #expect(try await stored(store, collector, .status).count >= statusRecords - 1, "status flowed all the while")
-            let balance = try #require(try await queue.balance()[.event])
-            #expect(balance.closes && balance.dropped == ["quarantined": 1])
         }
     }
 

@@ -30,7 +30,7 @@ extension SamplerCore {
             },
             beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
             freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure)
-        status.holding = holding(status)
+        status.holding = holding(status) + (transmitter.map(Self.blocked) ?? [])
         return status
     }
 
@@ -76,6 +76,13 @@ extension SamplerCore {
     private static func stream(_ name: StreamName, _ stream: QueueStatus.Stream) -> DataSamplerStatus.Stream {
         DataSamplerStatus.Stream(
             name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes, due: stream.due,
+    private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
+        transmitter.blocked.sorted { $0.key < $1.key }.map { stream, blocked in
+            "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, last because \(blocked.why). It is "
+                + "tried again, and set aside if that goes on for ten minutes in which other streams pass"
+        }
+    }
+
             oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
             consentPending: stream.consentPending, apart: stream.apart,
             dropped: Dictionary(uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
