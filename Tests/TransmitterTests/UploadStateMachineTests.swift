@@ -84,7 +84,7 @@ import WireModel
     @Test func aCollectorThatKeepsMissingWhatItStoredIsNotFedWithoutEnd() throws {
         var machine = machine(Self.upload(1, chunks: 1))
         try answer(&machine, .announce, Self.status([1]))
-        for _ in 1...UploadStateMachine.maximumRefusals {
+        for _ in 1...UploadStateMachine.maximumIncompletes {
             try answer(&machine, .chunk(1), .empty)
             try answer(&machine, .complete, Self.status([1]))
         }
@@ -141,11 +141,35 @@ import WireModel
     }
 
     @Test(arguments: [CollectorAnswer.conflict("another manifest"), .refused("too many chunks"), .empty])
-    func aManifestTheCollectorWillNotTakeEndsThisUploadAlone(_ given: CollectorAnswer) throws {
+    func aManifestThatIsRefusedForTenMinutesWhileRecordsPassEndsThisUploadAlone(_ given: CollectorAnswer) throws {
         var machine = machine(Self.upload(1), Self.upload(2))
+        let (id, other) = (Data(repeating: 1, count: 16), Data(repeating: 2, count: 16))
         try answer(&machine, .announce, given)
-        #expect(machine[Data(repeating: 1, count: 16)]?.phase == .failed)
-        #expect(machine.next(now: 0) == .init(upload: Data(repeating: 2, count: 16), request: .announce))
+        #expect(machine[id]?.phase == .announcing)
+        #expect(machine.next(now: 0) == .init(upload: other, request: .announce), "the other one does not wait")
+        machine.cancel(other)
+        var acknowledged: UInt64 = 0
+        while machine[id]?.phase.isFinal == false {
+            acknowledged += 1
+            let now = try #require(machine.dueAt)
+            #expect(now < 3600 * 1_000_000)
+            machine.answered(
+                .init(upload: id, request: .announce), given, acknowledged: acknowledged, now: now, roll: 1)
+            if machine[id]?.phase == .failed { #expect(now >= 600 * 1_000_000) }
+        }
+        #expect(machine[id]?.phase == .failed)
+    }
+
+    @Test(arguments: [CollectorAnswer.conflict("another manifest"), .refused("400")])
+    func aRefusalWhileNothingElsePassesEndsNoUpload(_ given: CollectorAnswer) throws {
+        var machine = machine(Self.upload(1))
+        var requests = 0
+        while let now = machine.dueAt, now < 86_400 * 1_000_000 {
+            try answer(&machine, .announce, given, now: now)
+            requests += 1
+        }
+        #expect(machine.uploads.map(\.phase) == [.announcing])
+        #expect(requests < 24 * 12 + 20, "\(requests) requests in a day")
     }
 
     @Test func anUploadTheCollectorForgotIsAnnouncedAnew() throws {
@@ -164,13 +188,18 @@ import WireModel
         var machine = machine(Self.upload(1))
         let id = Data(repeating: 1, count: 16)
         var now: Int64 = 0
-        for refusal in 1...UploadStateMachine.maximumRefusals {
+        var acknowledged: UInt64 = 0
+        while let due = machine.dueAt {
+            now = due
+            acknowledged += 1
+            #expect(machine[id]?.phase == .announcing && now < 3600 * 1_000_000)
             // Announcing it again tells whether the chunk is still wanted; it does not forgive the refusals.
             try answer(&machine, .announce, Self.status([2]), now: now)
-            try answer(&machine, .chunk(2), .refused("damaged"), now: now)
-            #expect(machine[id]?.phase == (refusal == UploadStateMachine.maximumRefusals ? .failed : .announcing))
-            now = machine.notBefore
+            machine.answered(
+                .init(upload: id, request: .chunk(2)), .refused("damaged"), acknowledged: acknowledged, now: now,
+                roll: 1)
         }
+        #expect(machine[id]?.phase == .failed && now >= 600 * 1_000_000)
     }
 
     @Test func aChunkThatIsGoneIsToldAndNotAskedForAgain() throws {

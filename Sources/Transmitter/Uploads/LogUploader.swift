@@ -93,7 +93,8 @@ package actor LogUploader {
             let before = machine
             if machine.expire(now: time) { await tellDifferences(from: before) }
             guard let step = machine.next(now: time) else {
-                return machine.isIdle ? Self.greatestPause : min(.microseconds(max(1000, machine.notBefore - time)), Self.greatestPause)
+                return machine.dueAt.map { min(.microseconds(max(1000, $0 - time)), Self.greatestPause) }
+                    ?? Self.greatestPause
             }
             if case .closed(let reason) = await transmitter.logGate() {
                 let before = machine
@@ -137,7 +138,8 @@ package actor LogUploader {
         }
         // Given up with the program: it says nothing about the collector.
         guard !Task.isCancelled else { return }
-        machine.answered(step, answer, now: now(), roll: roll())
+        let acknowledged = transmitter.status.acknowledged.values.reduce(0, +)
+        machine.answered(step, answer, acknowledged: acknowledged, now: now(), roll: roll())
         await tell(upload)
     }
 

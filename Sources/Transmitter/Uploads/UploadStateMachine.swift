@@ -4,8 +4,9 @@ import WireModel
 /// Decides which upload goes on and what an answer means for it. Pure: uploads, answers, times and rolls go in; what to ask next comes out.
 ///
 /// Crashes go before other logs, older before newer. One request at a time, so that records, which go between any two, never wait for more than
-/// one chunk. What the collector cannot do now holds all uploads back by one backoff; what it will never take ends the upload, and nothing else.
-/// Times are microseconds of the queue clock.
+/// one chunk. What the collector cannot do now holds all uploads back by one backoff. An upload that is refused waits
+/// by a backoff of its own, and the others go on. It ends after ten minutes of refusals in which the device's records
+/// pass: an answer alone does not say whose it is (`RefusalEvidence`). Times are microseconds of the queue clock.
 package struct UploadStateMachine: Sendable {
     package enum Request: Equatable, Sendable {
         case announce
@@ -29,18 +30,27 @@ package struct UploadStateMachine: Sendable {
     package static let maximumEnded = 32
     /// An upload that has not ended by then fails: the collector forgets it too.
     package static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
-    /// So often the collector may refuse the same request in a row.
-    package static let maximumRefusals = 3
+    /// So often the collector may miss at an upload's end what it has stored.
+    package static let maximumIncompletes = 3
 
     package private(set) var uploads: [LogUpload]
     private let policy: RetryPolicy
+    private var recordsAcknowledged: UInt64 = 0
     private var failures = 0
-    /// In a row, of one upload's requests.
-    private var refusals: [Data: Int] = [:]
+    /// Uploads of which a request was refused.
+    private var refusals: [Data: Refusals] = [:]
     /// How often something was missing at an upload's end.
     private var incompletes: [Data: Int] = [:]
     /// No request before.
     package private(set) var notBefore: Int64 = 0
+
+    private struct Refusals {
+        var evidence = RefusalEvidence()
+        /// The device's records that had been acknowledged at the last one.
+        var acknowledged: UInt64 = 0
+        /// The upload is not tried before.
+        var notBefore: Int64 = 0
+    }
 
     /// - Parameter uploads: as kept by an earlier run; each is announced anew, since only the collector knows what it has.
     package init(_ uploads: [LogUpload] = [], policy: RetryPolicy = RetryPolicy()) {
@@ -71,7 +81,7 @@ package struct UploadStateMachine: Sendable {
 
     /// What to ask next; `nil`: nothing, or not before `notBefore`.
     package func next(now: Int64) -> Step? {
-        guard now >= notBefore, let upload = foremost else { return nil }
+        guard now >= notBefore, let upload = foremost(now) else { return nil }
         switch upload.phase {
         case .sending:
             guard let number = upload.missing.first else { return Step(upload: upload.id, request: .complete) }
@@ -81,12 +91,17 @@ package struct UploadStateMachine: Sendable {
         }
     }
 
-    private var foremost: LogUpload? {
-        let open = uploads.filter { !$0.phase.isFinal }
+    private func foremost(_ now: Int64) -> LogUpload? {
+        let open = uploads.filter { !$0.phase.isFinal && refusals[$0.id]?.notBefore ?? 0 <= now }
         return open.first(where: \.isCrash) ?? open.first
     }
 
-    package var isIdle: Bool { foremost == nil }
+    package var isIdle: Bool { uploads.allSatisfy(\.phase.isFinal) }
+
+    /// When there is something to ask; `nil`: never.
+    package var dueAt: Int64? {
+        uploads.filter { !$0.phase.isFinal }.map { max(notBefore, refusals[$0.id]?.notBefore ?? 0) }.min()
+    }
 
     /// Ends what is too old.
     /// - Returns: whether there was such.
@@ -119,8 +134,14 @@ package struct UploadStateMachine: Sendable {
         backOff(after: nil, now: now, roll: roll)
     }
 
-    /// - Parameter answer: to the step's request.
-    package mutating func answered(_ step: Step, _ answer: CollectorAnswer, now: Int64, roll: Double) {
+    /// - Parameters:
+    ///   - answer: to the step's request.
+    ///   - acknowledged: records of this device that the collector has acknowledged so far; that grows only if it is
+    ///     reached.
+    package mutating func answered(
+        _ step: Step, _ answer: CollectorAnswer, acknowledged: UInt64 = 0, now: Int64, roll: Double
+    ) {
+        recordsAcknowledged = acknowledged
         switch answer {
         case .success(let body, _):
             guard let status = try? WireUploadStatus.decode(body), status.uploadID.isEmpty || status.uploadID == step.upload else {
@@ -177,7 +198,7 @@ package struct UploadStateMachine: Sendable {
             // A collector that loses what it has just stored is not fed without end.
             let count = (incompletes[step.upload] ?? 0) + 1
             incompletes[step.upload] = count
-            guard count < Self.maximumRefusals else {
+            guard count < Self.maximumIncompletes else {
                 return end(step.upload, .failed, "the collector keeps missing chunks that it has stored")
             }
             change(step.upload) { upload in
@@ -188,12 +209,19 @@ package struct UploadStateMachine: Sendable {
     }
 
     private mutating func refused(_ step: Step, _ why: String, now: Int64, roll: Double) {
-        let count = (refusals[step.upload] ?? 0) + 1
-        refusals[step.upload] = count
-        // What is announced never changes, and so does the answer; a chunk may have been damaged on its way.
-        guard step.request != .announce, count < Self.maximumRefusals else { return end(step.upload, .failed, why) }
-        putOff(step.upload, why, after: nil, now: now, roll: roll)
-        change(step.upload) { $0.phase = .announcing }
+        var refused = refusals[step.upload] ?? Refusals()
+        if recordsAcknowledged > refused.acknowledged { refused.evidence.otherPassed() }
+        refused.acknowledged = recordsAcknowledged
+        refused.evidence.refused(at: UInt64(clamping: now))
+        guard !refused.evidence.isProven else { return end(step.upload, .failed, why) }
+        let delay = policy.delay(
+            failures: refused.evidence.refusals, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: nil)
+        refused.notBefore = now + Int64(clamping: delay.wholeMicroseconds)
+        refusals[step.upload] = refused
+        change(step.upload) { upload in
+            upload.detail = why
+            upload.phase = .announcing
+        }
     }
 
     private mutating func putOff(_ id: Data, _ why: String, after: Duration?, now: Int64, roll: Double) {
