@@ -1,8 +1,9 @@
+import Transmitter
 import WireModel
 
 extension DataSampler {
     /// Sends the device's status now. Returns once the beacon is on synced disk; it goes to the collector at once where that can be reached,
-    /// and as soon as it can be otherwise.
+    /// and as soon as it can be otherwise. A collector that has refused this device is asked again at once.
     ///
     /// One beacon is made at a time: a call that comes meanwhile shares its outcome, unless something the beacon tells has changed since.
     ///
@@ -24,6 +25,10 @@ extension DataSampler {
 
     /// - Returns: the beacon's number in the status stream.
     package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
-        try await (try running()).parts.loop.sendBeacon(.demand)
+        let parts = try running().parts
+        let number = try await parts.loop.sendBeacon(.demand)
+        // Somebody asks now, perhaps because what sending was on hold for is over.
+        parts.transmitter.tryNow()
+        return number
     }
 }

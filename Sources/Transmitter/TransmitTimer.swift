@@ -12,11 +12,13 @@ final class TransmitTimer: Sendable {
         /// When the loop means to wake, microseconds since boot; `nil` while it works, or may not be woken.
         var wakeAt: UInt64?
         var isUrgent = true
+        var isHolding = false
     }
 
     private let clock: any RecordClock
     private let sleeper: any Clock<Duration>
     private let wake = WakeSignal()
+    private let holdEnd = WakeSignal()
     private let state: Mutex<State>
 
     init(settings: TransmitterSettings, clock: any RecordClock, sleeper: any Clock<Duration>) {
@@ -63,6 +65,22 @@ final class TransmitTimer: Sendable {
 
     /// The pass that took samples was cut short, or could not send all.
     func passWasCut() { state.withLock { $0.schedule.passWasCut() } }
+
+    /// Returns after the duration, whoever asks for a pass meanwhile; or, where it is a hold, at `endHold`.
+    func pause(for duration: Duration, isHold: Bool) async {
+        guard isHold else {
+            try? await sleeper.sleep(for: duration)
+            return
+        }
+        state.withLock { $0.isHolding = true }
+        await holdEnd.wait(for: duration, clock: sleeper)
+        state.withLock { $0.isHolding = false }
+    }
+
+    /// What the loop waits for may be there. Harmless where it is not on hold.
+    func endHold() {
+        if state.withLock({ $0.isHolding }) { holdEnd.signal() }
+    }
 
     /// Returns when a pass is due by the schedule, when something urgent comes, or when the duration is over.
     /// - Parameter willWait: is told how long each wait may be.

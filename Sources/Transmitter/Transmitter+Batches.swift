@@ -40,7 +40,6 @@ extension Transmitter {
                 return (.retry(after: nil, "the answer cannot be read: \(error.message)"), .zero)
             }
             let verdicts = try await apply(answer, to: parts)
-            isForbidden = false
             credentialWorked()
             noteTime(answer.serverTime, askedAt: began)
             note(revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime, under: enrollment)

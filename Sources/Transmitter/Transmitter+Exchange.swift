@@ -38,23 +38,35 @@ extension Transmitter {
         do {
             let response = try await transport.send(request)
             let answer = CollectorAnswer.classify(response, expected: expected)
+            let isOurs = response.source.map { expected == nil || $0.collector == expected } ?? false
+            published.withLock { $0.reached = isOurs }
             if case .unreachable(let why) = answer {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
                 unreachable(why)
-            } else if let source = response.source, expected == nil || source.collector == expected {
+            } else if isOurs, let source = response.source {
                 gate.attempted(conditionsNow, reached: true, now: clock.now().timeSinceBoot)
                 reached(source)
                 certificate.answered()
-                if answer.isSuccess { published.withLock { $0.lastSuccess = clock.now().wallTime } }
+                if answer.isSuccess { succeeded() }
             }
             return answer
         } catch {
             gate.attempted(conditionsNow, reached: false, now: clock.now().timeSinceBoot)
             if error.code == .tls { handshakeFailed() }
             // A request that this program gave up says nothing about the way to the collector.
-            if error.code != .cancelled { unreachable(error.message) }
+            if error.code != .cancelled {
+                published.withLock { $0.reached = false }
+                unreachable(error.message)
+            }
             return .unreachable(error.message)
         }
+    }
+
+    /// The collector did what was asked. Where sending is on hold, whatever it waited for may be over.
+    private func succeeded() {
+        published.withLock { $0.lastSuccess = clock.now().wallTime }
+        isForbidden = false
+        timer.endHold()
     }
 
     /// Says once that the collector does not want this device.

@@ -41,7 +41,7 @@ package actor Transmitter {
     private let sleeper: any Clock<Duration>
     private let conditions: any ConditionsSource
     let delegate: (any TransmitterDelegate)?
-    private let timer: TransmitTimer
+    let timer: TransmitTimer
     let turnstile = Turnstile()
 
     private(set) var settings: TransmitterSettings
@@ -109,6 +109,14 @@ package actor Transmitter {
 
     /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have intervals of their own. Cheap,
     /// safe from any thread; wakes nobody but where the module's interval ends before the next pass.
+    /// A person asks for an attempt now: as `transmitNow`, and one that is on hold - the collector refuses this device,
+    /// say - is made at once. A backoff is kept: nobody answers sooner for being asked by a person. Safe from any
+    /// thread, never blocks.
+    nonisolated package func tryNow() {
+        timer.transmitNow()
+        timer.endHold()
+    }
+
     nonisolated package func recorded(module: String) { timer.recorded(module: module) }
 
     /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at once.
@@ -129,7 +137,7 @@ package actor Transmitter {
             case .waiting(let duration): await timer.wait(atMost: duration, willWait: publishNext)
             case .paused(let duration):
                 publishNext(duration)
-                try? await sleeper.sleep(for: duration)
+                await timer.pause(for: duration, isHold: status.state == .holding)
             }
         }
         published.withLock { $0.state = .stopped }

@@ -88,8 +88,15 @@ package struct TransmitterStateMachine: Sendable {
     package static let leastPartBytes = 4 * 1024
     /// How long what cannot mend itself waits before it is tried again: an administrator may have acted.
     package static let lookAgain = Duration.seconds(300)
-    /// The same after the collector said that it does not want this device.
-    package static let lookAgainForbidden = Duration.seconds(3600)
+    /// The same after the collector said that it does not want this device: 30 to 60 s at first, 450 to 900 s in the
+    /// end. A reinstated device is back within a quarter of an hour; a thousand revoked ones make less than two small
+    /// requests a second between them.
+    package static let forbiddenPolicy: RetryPolicy = {
+        var policy = RetryPolicy()
+        policy.base = .seconds(60)
+        policy.cap = .seconds(900)
+        return policy
+    }()
 
     private let partBytes: Int
     private let policy: RetryPolicy
@@ -97,6 +104,8 @@ package struct TransmitterStateMachine: Sendable {
     private var suspicions: [StreamName: Suspicion] = [:]
     private var toIsolate: [StreamName] = []
     private var enrolledAgain = false
+    /// 403 in a row.
+    private var forbiddenInRow = 0
     /// In a row, without any progress in between.
     package private(set) var failures = 0
 
@@ -152,6 +161,7 @@ package struct TransmitterStateMachine: Sendable {
     ///   - maySetAside: whether the hour since the last record set aside is over.
     ///   - roll: random, 0 up to 1.
     package mutating func settled(_ sent: [Sent], _ verdict: Verdict, maySetAside: Bool, now: UInt64, roll: Double) -> Action {
+        if case .forbidden = verdict { forbiddenInRow += 1 } else { forbiddenInRow = 0 }
         switch verdict {
         case .decided(let parts): return decided(sent, parts, maySetAside: maySetAside, now: now, roll: roll)
         case .tooLarge(let why), .refused(let why):
@@ -162,7 +172,11 @@ package struct TransmitterStateMachine: Sendable {
             guard !enrolledAgain else { return hold("enrolled again, and refused again: \(why)") }
             enrolledAgain = true
             return .enrollAgain
-        case .forbidden(let why): return .hold("the collector refuses this device: \(why)", lookAgain: Self.lookAgainForbidden)
+        case .forbidden(let why):
+            return .hold(
+                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an administrator can reinstate "
+                    + "it there. It is tried again by itself, and at once by `ws1agent beacon`",
+                lookAgain: Self.forbiddenPolicy.delay(failures: forbiddenInRow, roll: Self.upperHalf(roll), retryAfter: nil))
         case .incompatible(let why): return hold(why)
         case .otherCollector(let why): return hold(why)
         }

@@ -21,6 +21,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var device: String?
     package var organization: String?
     package var lastSuccess: Int64?
+    /// Whether the last attempt reached the collector, whatever that said; `nil`: there was none yet.
+    package var reached: Bool?
     package var lastFailure: Int64?
     package var lastFailureReason: String?
     /// Since when nobody, or somebody else, answers; `nil` while the collector is reached.
@@ -49,8 +51,6 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     /// What is the matter with it; `nil`: nothing.
     package var certificateProblem: String?
 
-    package init() {}
-}
     /// A record that alone is refused, and holds up its stream.
     package struct Blocked: Codable, Equatable, Sendable {
         /// What was answered last, and by whom.
@@ -64,3 +64,5 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
         }
     }
 
+    package init() {}
+}

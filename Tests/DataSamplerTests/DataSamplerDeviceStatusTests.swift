@@ -30,7 +30,9 @@ import WireModel
     private let compromised = SharedFlag()
 
     private func run(
-        _ directory: String, _ transport: any Transport, modules: DataSamplerModules = [], _ body: (DataSampler) async throws -> Void
+        _ directory: String, _ transport: any Transport, modules: DataSamplerModules = [],
+        sleeper: (any Clock<Duration>)? = nil,
+        _ body: (DataSampler) async throws -> Void
     ) async throws {
         var configuration = DataSamplerConfiguration(
             directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
@@ -49,6 +51,7 @@ import WireModel
         // What this machine is busy with puts nothing off.
         environment.conditions = { _, _ in UnknownConditions() }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
+        if let sleeper { environment.sleeper = sleeper }
         let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.start()
         try await body(sampler)
@@ -63,6 +66,40 @@ import WireModel
 
     private func beacons(_ collector: LoopbackCollector) async throws -> [WireBeacon] {
         try await bodies(collector, .status).map { try WireBeacon.decode($0) }
+    }
+
+    @Test func `A device that was revoked says so and what to do, and is back at once where a person sends its beacon`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        try await run(directory.path, collector) { _ in }
+        let problem = Problem(
+            status: 403, code: Problem.Code.revoked, title: "Revoked",
+            detail: "This device's enrollment was revoked by an administrator.",
+            scope: .device)
+        let headers = TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
+        let revoked = TransportResponse(
+            status: 403, headers: headers.merging(["content-type": WireNames.problem]) { $1 },
+            body: try JSONEncoder().encode(problem))
+        collector.setFaults { _, _ in .answered(revoked) }
+        // Its waits never end by themselves.
+        try await run(directory.path, collector, sleeper: ManualSleeper()) { sampler in
+            try await sampler.sendBeacon()
+            while try await sampler.status().collector.state != "holding" { await Task.yield() }
+            let status = try await sampler.status()
+            #expect(status.collector.reachable == true, "a refusal is an answer")
+            #expect(
+                status.holding.contains { $0.contains("HTTP 403 revoked") && $0.contains("reinstate") },
+                "\(status.holding)")
+            collector.setFaults { _, _ in nil }
+            try await sampler.sendBeacon()
+            while let stream = try await sampler.status().streams.first(where: { $0.name == "status" }),
+                stream.acknowledged < stream.lastNumber
+            { await Task.yield() }
+            #expect(try await sampler.status().collector.reachable == true)
+            #expect(try await beacons(collector).count >= 2)
+        }
     }
 
     @Test func `A push token stays in every beacon until one is acknowledged, over a restart, and then in none`() async throws {

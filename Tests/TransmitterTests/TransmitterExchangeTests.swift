@@ -114,6 +114,10 @@ import WireModel
             #expect(bench.collector.enrollments == 1)
             let told = bench.delegate.changes.filter { if case .forbidden = $0 { true } else { false } }
             #expect(told.count == 1)
+            #expect(
+                transmitter.status.reason?.contains("HTTP 403") == true
+                    && transmitter.status.reason?.contains("reinstate") == true)
+            #expect(transmitter.status.unreachableSince == nil && transmitter.status.reached == true)
         }
     }
 

@@ -186,4 +186,78 @@ import WireModel
             #expect(try await bench.stored(.sample) == [1])
         }
     }
+
+    // MARK: Holds
+
+    /// The collector refuses the device: the loop rests.
+    private func holding(_ body: (Transmitter) async throws -> Void) async throws {
+        let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+        try await running { queue, transmitter in
+            bench.collector.setFaults { _, batch in
+                batch == nil ? nil : .answered(TransportResponse(status: 403, headers: headers))
+            }
+            try await bench.enqueue(1, .status, to: queue)
+            let sleeps = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(transmitter.status.state == .holding)
+            #expect(bench.sleeper.nextWake == .seconds(60))
+            try await body(transmitter)
+        }
+    }
+
+    private func expectFlow(_ transmitter: Transmitter) async throws {
+        #expect(transmitter.status.state == .idle)
+        #expect(try await bench.stored(.status) == [1])
+    }
+
+    @Test func aDeviceThatIsReinstatedIsBackAtOnceWhereAPersonAsks() async throws {
+        try await holding { transmitter in
+            let (sleeps, requests) = (bench.sleeper.sleeps, transmitter.status.requests)
+            transmitter.transmitNow()
+            #expect(
+                bench.sleeper.sleeps == sleeps && transmitter.status.requests == requests,
+                "a record that is queued cuts no hold short")
+            bench.collector.setFaults { _, _ in nil }
+            transmitter.tryNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            try await expectFlow(transmitter)
+        }
+    }
+
+    @Test func aDeviceThatIsReinstatedIsBackWithTheNextRequestThatIsAnswered() async throws {
+        try await holding { transmitter in
+            bench.collector.setFaults { _, _ in nil }
+            let sleeps = bench.sleeper.sleeps
+            await transmitter.askForNews()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            try await expectFlow(transmitter)
+        }
+    }
+
+    @Test func aDeviceThatIsReinstatedIsBackWithinAQuarterOfAnHourByItself() async throws {
+        try await holding { transmitter in
+            for seconds in [60, 120, 240, 480, 900] {
+                await pass(.seconds(seconds))
+                #expect(transmitter.status.state == .holding)
+            }
+            bench.collector.setFaults { _, _ in nil }
+            await pass(.seconds(900))
+            try await expectFlow(transmitter)
+        }
+    }
+
+    @Test func aBackoffIsKeptWhoeverAsks() async throws {
+        try await running { queue, transmitter in
+            bench.collector.setFaults { _, batch in batch == nil ? nil : .requestLost }
+            try await bench.enqueue(1, .status, to: queue)
+            let sleeps = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            #expect(transmitter.status.state == .backingOff)
+            let requests = transmitter.status.requests
+            transmitter.tryNow()
+            #expect(bench.sleeper.nextWake == .seconds(1) && transmitter.status.requests == requests)
+        }
+    }
 }

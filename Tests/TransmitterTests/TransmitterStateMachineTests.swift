@@ -132,6 +132,21 @@ import WireModel
         }
     }
 
+    @Test func aRefusedDeviceAsksAgainSoonAndThenEveryQuarterOfAnHour() {
+        var machine = Machine()
+        func wait(roll: Double) -> Duration {
+            guard
+                case .hold(_, let wait) = machine.settled(
+                    [sent(.event, 1)], .forbidden("no"), maySetAside: true, now: 0, roll: roll)
+            else { return .zero }
+            return wait
+        }
+        #expect([60, 120, 240, 480, 900, 900].map { Duration.seconds($0) } == (0..<6).map { _ in wait(roll: 1) })
+        #expect(wait(roll: 0) == .seconds(450), "and never all at once")
+        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        #expect(wait(roll: 1) == .seconds(60))
+    }
+
     @Test func partedHistoriesGoOnAtOnceSinceTheEpochEndsBeforeTheNextBatch() {
         var machine = Machine()
         let alone = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, now: 0, roll: 1)

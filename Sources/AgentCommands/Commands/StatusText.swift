@@ -41,7 +41,7 @@ struct StatusText {
             let reachable =
                 switch collector.reachable {
                 case true?: "reachable"
-                case false?: "not reachable: \(collector.lastFailureReason ?? "unknown")"
+                case false?: "not reachable: \(collector.reason ?? collector.lastFailureReason ?? "unknown")"
                 case nil: "not asked yet"
                 }
             line("collector", "\(collector.url ?? "unknown"), \(reachable)")

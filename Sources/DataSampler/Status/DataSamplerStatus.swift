@@ -6,7 +6,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Collector: Codable, Equatable, Sendable {
         /// Its address; `nil` where nobody has said it.
         public var url: String?
-        /// Whether the last attempt reached it; `nil`: there was none yet.
+        /// Whether the last attempt reached it, whatever it answered; `nil`: there was none yet.
         public var reachable: Bool?
         /// `starting`, `idle`, `sending`, `backing-off`, `holding`, `stopped`.
         public var state: String

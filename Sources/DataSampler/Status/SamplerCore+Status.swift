@@ -59,15 +59,10 @@ extension SamplerCore {
     private func collector(_ transmitter: TransmitterStatus?) -> DataSamplerStatus.Collector {
         let url = configuration.collectorURL.isEmpty ? nil : configuration.collectorURL
         guard let transmitter else { return .init(url: url, state: "stopped", requests: 0, sentBytes: 0, gates: [:]) }
-        let reachable: Bool? =
-            switch (transmitter.lastSuccess, transmitter.lastFailure) {
-            case (nil, nil): nil
-            case (_?, nil): true
-            case (nil, _?): false
-            case (let success?, let failure?): success >= failure
-            }
         return .init(
-            url: url, reachable: reachable, state: transmitter.state.rawValue, reason: transmitter.reason,
+            url: url, reachable: transmitter.unreachableSince == nil ? transmitter.reached : false,
+            state: transmitter.state.rawValue,
+            reason: transmitter.reason,
             lastSuccess: transmitter.lastSuccess, lastFailure: transmitter.lastFailure, lastFailureReason: transmitter.lastFailureReason,
             unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt, requests: transmitter.requests,
             sentBytes: transmitter.sentBytes, gates: transmitter.gates, clockOffset: transmitter.clockOffset)
@@ -76,16 +71,16 @@ extension SamplerCore {
     private static func stream(_ name: StreamName, _ stream: QueueStatus.Stream) -> DataSamplerStatus.Stream {
         DataSamplerStatus.Stream(
             name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes, due: stream.due,
+            oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
+            consentPending: stream.consentPending, apart: stream.apart,
+            dropped: Dictionary(uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
+    }
+
     private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
         transmitter.blocked.sorted { $0.key < $1.key }.map { stream, blocked in
             "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, last because \(blocked.why). It is "
                 + "tried again, and set aside if that goes on for ten minutes in which other streams pass"
         }
-    }
-
-            oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
-            consentPending: stream.consentPending, apart: stream.apart,
-            dropped: Dictionary(uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
     }
 
     private func holding(_ status: DataSamplerStatus) -> [String] {
