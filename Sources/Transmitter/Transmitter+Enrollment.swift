@@ -29,23 +29,27 @@ extension Transmitter {
     }
 
     /// The credential is refused: back to the one before the last rotation where there is one, else enrolls again as the same device.
+    ///
+    /// The refused one is kept until the other is taken: a 401 does not prove who said it, and a credential that is
+    /// gone cannot prove any more which device this is. Where both are refused, the newer one is the proof.
     func enrollAgain() async -> TransmitterStateMachine.Action {
-        guard var former = enrollment else { return await enrollIfNeeded() }
-        if let credential = former.formerCredential {
-            former.credential = credential
-            former.formerCredential = nil
-            former.certificate = former.formerCertificate
-            former.formerCertificate = ""
-            do { try enrollments.save(former) } catch {
+        guard var current = enrollment else { return await enrollIfNeeded() }
+        if let former = current.formerCredential {
+            (current.credential, current.formerCredential) = (former, current.credential)
+            (current.certificate, current.formerCertificate) = (current.formerCertificate, current.certificate)
+            do { try enrollments.save(current) } catch {
                 return machine.enrollmentFailed(after: nil, "the identity cannot be kept: \(error)", roll: roll())
             }
-            enrollment = former
+            enrollment = current
             placeCertificate()
-            machine.credentialChanged()
-            return .goOn
+            hasFallenBack.toggle()
+            if hasFallenBack {
+                machine.credentialChanged()
+                return .goOn
+            }
         }
         if let granted { return await keep(granted) }
-        return await enroll(as: .again(former), clonedFrom: nil)
+        return await enroll(as: .again(current), clonedFrom: nil)
     }
 
     private func enroll(as role: EnrollmentRole, clonedFrom: DeviceID?) async -> TransmitterStateMachine.Action {
@@ -169,12 +173,14 @@ extension Transmitter {
     /// The collector took the credential: the one before it is of no use any more, unless the collector is restored from a backup of before.
     func credentialWorked() {
         guard var current = enrollment, let former = current.formerCredential else { return }
-        current.spareCredential = former
-        current.spareCertificate = current.formerCertificate
+        // Where the former one is in use again, the newer was refused: it is of no use to anybody.
+        current.spareCredential = hasFallenBack ? nil : former
+        current.spareCertificate = hasFallenBack ? "" : current.formerCertificate
         current.formerCredential = nil
         current.formerCertificate = ""
         // In memory it is put away either way; on disk the former one only waits for the next success.
         enrollment = current
+        hasFallenBack = false
         do { try enrollments.save(current) } catch {
             logger.warning("the former credential could not be put away", metadata: ["error": "\(error)"])
         }

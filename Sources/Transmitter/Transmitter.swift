@@ -60,6 +60,8 @@ package actor Transmitter {
     var unreachableSince: RecordStamp?
     var wasReached = false
     var isForbidden = false
+    /// The credential before the last rotation is tried: the newer one was refused.
+    var hasFallenBack = false
     /// The queue may have noticed that histories parted, now or in a former run.
     var mayBeParted = true
     var closes = CloseRounds()
@@ -107,8 +109,6 @@ package actor Transmitter {
     /// backoff. Safe from any thread, never blocks.
     nonisolated package func transmitNow() { timer.transmitNow() }
 
-    /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have intervals of their own. Cheap,
-    /// safe from any thread; wakes nobody but where the module's interval ends before the next pass.
     /// A person asks for an attempt now: as `transmitNow`, and one that is on hold - the collector refuses this device,
     /// say - is made at once. A backoff is kept: nobody answers sooner for being asked by a person. Safe from any
     /// thread, never blocks.
@@ -117,6 +117,8 @@ package actor Transmitter {
         timer.endHold()
     }
 
+    /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have intervals of their own. Cheap,
+    /// safe from any thread; wakes nobody but where the module's interval ends before the next pass.
     nonisolated package func recorded(module: String) { timer.recorded(module: module) }
 
     /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at once.

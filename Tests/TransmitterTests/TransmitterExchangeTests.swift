@@ -327,6 +327,25 @@ import WireModel
         }
     }
 
+    @Test func aLieThatTheCredentialIsUnknownDoesNotCostTheDeviceItsIdentity() async throws {
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            guard case .success = await transmitter.rotateCredential() else { Issue.record("not rotated"); return }
+            let rotated = try #require(enrollments.load())
+            // The new one has arrived at the collector, so that the former one is of no use there; and then something
+            // says 401 once.
+            bench.collector.forget(credential: "device-credential")
+            answer(WireNames.batchesPath, [TransportResponse(status: 401, headers: headers)])
+            try await bench.enqueue(1, to: queue)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.deviceID == rotated.deviceID, "the newest credential proves who it is")
+            #expect(try await bench.stored() == [1, 2])
+            #expect(try await queue.balance()[.event]?.waiting == 0)
+        }
+    }
+
     @Test func unenrolledTheDeviceIsToldOffAndDoesNotComeBackByItself() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
