@@ -164,7 +164,7 @@ let package = Package(
         tests("FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         .testTarget(
             name: "ExactlyOnceTests",
-            dependencies: ["WireModel", "RecordQueue", "CollectorStore", "TelemetryTestKit", logging],
+            dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", logging],
             swiftSettings: settings),
         .testTarget(
             name: "EndToEndTests",

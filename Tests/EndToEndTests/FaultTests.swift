@@ -10,6 +10,9 @@ struct FaultTests {
         let behaviour: FaultyProxy.Behaviour
         /// What `ws1agent status` must say while it lasts.
         let cause: String
+        var isReachable = false
+        /// Requests that have to meet it.
+        var requests = 2
     }
 
     private static let faults = [
@@ -20,6 +23,12 @@ struct FaultTests {
         Fault(
             name: "captive-portal", behaviour: .answer(.ok, headers: ["content-type": "text/html"], body: "<html>Please sign in</html>"),
             cause: "captive portal"),
+        // So many that each record has been refused alone.
+        Fault(
+            name: "413", behaviour: .answer(.payloadTooLarge), cause: "such as a proxy, answered HTTP 413", requests: 8),
+        Fault(
+            name: "forged-400", behaviour: .forge(.badRequest), cause: "the collector answered HTTP 400",
+            isReachable: true, requests: 8),
     ]
 
     @Test func nothingIsLostOrDoubledByWhatStandsBetween() async throws {
@@ -38,11 +47,12 @@ struct FaultTests {
                 for fault in Self.faults {
                     proxy.behave(fault.behaviour)
                     try await produce(fault.name, 3)
-                    try await proxy.faultsMet(2)
+                    try await proxy.faultsMet(fault.requests)
                     let status = try await Program.agent.run(["status", "--data", deployment.agentData])
                     #expect(status.succeeded, "\(status)")
                     #expect(
-                        status.output.contains(fault.cause) && status.output.contains("not reachable"),
+                        status.output.contains(fault.cause)
+                            && status.output.contains("not reachable") != fault.isReachable,
                         "under \(fault.name) status does not name \(fault.cause): \(status)")
                     proxy.behave(.forward)
                     try await deployment.waitUntilSent()

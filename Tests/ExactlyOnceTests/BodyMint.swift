@@ -11,9 +11,15 @@ struct BodyMint {
     ) -> (identity: UInt64, record: NewRecord) {
         let identity = next
         next += 1
+        return (identity, Self.record(identity, stream, stamp: stamp, using: &random))
+    }
+
+    static func record(_ identity: UInt64, _ stream: StreamName, stamp: RecordStamp, using random: inout SplitMix64)
+        -> NewRecord
+    {
         var body = withUnsafeBytes(of: identity.bigEndian) { Data($0) }
         body.append(Data(repeating: UInt8(truncatingIfNeeded: identity), count: Int.random(in: 0...200, using: &random)))
-        return (identity, NewRecord(stream: stream, kind: .event, stamp: stamp, body: body))
+        return NewRecord(stream: stream, kind: .event, stamp: stamp, body: body)
     }
 
     static func identity(of record: Data, _ header: RecordHeader) -> UInt64 {

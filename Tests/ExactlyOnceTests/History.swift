@@ -10,13 +10,17 @@ enum BrokenDeviceRule: String, CaseIterable, Sendable {
     case acknowledgesOnSend
     /// Takes any answer for "stored to the end".
     case believesEveryAnswer
+    /// Sends a record that it has set aside again without having heard that the collector lacks it.
+    case sendsAgainWhatMayHaveArrived
 }
 
 /// One random history of one device: produce, drop, send, lose, duplicate, delay, reorder, damage, crash on both sides - against a real queue and
 /// a store, with a small model of what must come out.
 ///
 /// The model: per stream the identities in the order they were handed to the queue (so the n-th is number n), how many of them are certainly
-/// committed, and which numbers were dropped. At the end every number is stored once with its own bytes, or was dropped and is counted.
+/// committed, and which numbers were dropped. At the end every number is stored once with its own bytes, or was dropped
+/// and is counted. What was set aside is sent again under another number: its identity is stored once, or it is still
+/// set aside.
 final class History {
     private struct StreamModel {
         var identities: [UInt64] = []
@@ -62,7 +66,9 @@ final class History {
         case ..<0.30: for _ in 0..<Int.random(in: 1...5, using: &random) { try produce(stream) }
         case ..<0.36: try await produceDurably(stream)
         case ..<0.39: try await flush()
-        case ..<0.45: try await drop(stream)
+        case ..<0.43: try await drop(stream)
+        case ..<0.44: try await setAside(stream)
+        case ..<0.45: try await sendAgain()
         case ..<0.66: try await send(stream)
         case ..<0.85: try await deliver()
         case ..<0.955: try await answer()
@@ -102,9 +108,38 @@ final class History {
     private func drop(_ stream: StreamName) async throws {
         let reason = [DropReason.byteCap, .ageCap].randomElement(using: &random) ?? .byteCap
         let gap = try await device.queue.drop(
-            oldest: Int.random(in: 1...6, using: &random), of: stream, reason: reason, keepAside: random.chance(0.2))
+            oldest: Int.random(in: 1...6, using: &random), of: stream, reason: reason, keepAside: false)
         guard let gap else { return }
         for number in gap.first...gap.last where model[stream]?.dropped[number] == nil { model[stream]?.dropped[number] = gap.reason }
+    }
+
+    private func setAside(_ stream: StreamName) async throws {
+        guard let gap = try await device.queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true) else {
+            return
+        }
+        model[stream]?.dropped[gap.last] = .quarantined
+        guard brokenRule == .sendsAgainWhatMayHaveArrived, let identity = model[stream]?.identities[Int(gap.last) - 1]
+        else { return }
+        try device.queue.enqueue(BodyMint.record(identity, stream, stamp: clock.now(), using: &random))
+        model[stream]?.identities.append(identity)
+    }
+
+    private func sendAgain() async throws {
+        try await flush()
+        guard brokenRule != .sendsAgainWhatMayHaveArrived else { return }
+        for record in try await device.queue.retry().records where record.outcome == .queued {
+            guard let stream = StreamName.allCases.first(where: { $0.description == record.stream }),
+                let identity = model[stream]?.identities[Int(record.number) - 1]
+            else { throw Violation("a record of stream \(record.stream) was set aside that was never made") }
+            guard model[stream]?.dropped[record.number] == .quarantined else {
+                throw Violation("\(stream) \(record.number) was not set aside")
+            }
+            model[stream]?.identities.append(identity)
+            model[stream]?.certain += 1
+            guard record.newNumber == model[stream].map({ UInt64($0.identities.count) }) else {
+                throw Violation("\(stream) \(record.number) is sent again under an odd number: \(record)")
+            }
+        }
     }
 
     private func send(_ stream: StreamName) async throws {
@@ -174,9 +209,17 @@ final class History {
 
     // MARK: The end
 
-    /// Sends until nothing waits, over a network that works; late ghosts arrive in between.
+    /// Sends until nothing waits, over a network that works; late ghosts arrive in between. What was set aside is sent
+    /// again.
     private func settle() async throws {
         try await flush()
+        try await sendAll()
+        try await sendAgain()
+        try await sendAll()
+        for ghost in network.parts { _ = try await collector.append(ghost) }
+    }
+
+    private func sendAll() async throws {
         for stream in StreamName.allCases {
             var rounds = 0
             while let part = try await device.queue.nextPart(
@@ -188,15 +231,16 @@ final class History {
                 if random.chance(0.2), let ghost = network.ghost() { _ = try await collector.append(ghost) }
             }
         }
-        for ghost in network.parts { _ = try await collector.append(ghost) }
     }
 
     private func judge() async throws {
         let collected = try await collector.balances(beside: device.queue)
+        let aside = try await self.device.queue.inspect().quarantine
         let device = try await device.queue.balance()
         for stream in StreamName.allCases {
             guard let model = model[stream] else { continue }
             let stored = try await stored(stream)
+            try judge(stream, model, stored: stored, aside: aside.filter { $0.stream == stream.description })
             for number in stride(from: UInt64(1), through: UInt64(model.identities.count), by: 1) {
                 switch (stored[number], model.dropped[number]) {
                 case (let identity?, _):
@@ -220,6 +264,29 @@ final class History {
             for case (let side, let sum?) in [("device", own), ("collector", collected[stream])] where sum != expected {
                 throw Violation("\(side) \(stream): \(sum), but \(expected) is true")
             }
+        }
+    }
+
+    /// Nothing is doubled by being sent again, and nothing that was set aside is gone.
+    private func judge(
+        _ stream: StreamName, _ model: StreamModel, stored: [UInt64: UInt64], aside: [QueueInspection.Quarantined]
+    ) throws {
+        guard Set(stored.values).count == stored.count else {
+            throw Violation("\(stream): a record is stored under two numbers")
+        }
+        let identities = Set(stored.values)
+        // Once sent again, a cap may have dropped it as any other record.
+        let capped = Set(model.dropped.filter { $0.value != .quarantined }.map { model.identities[Int($0.key) - 1] })
+        let kept = Set(aside.map { model.identities[Int($0.number) - 1] })
+        for (number, reason) in model.dropped where reason == .quarantined {
+            let identity = model.identities[Int(number) - 1]
+            guard identities.contains(identity) || capped.contains(identity) || kept.contains(identity) else {
+                throw Violation("\(stream) \(number) was set aside, and is neither there any more nor stored")
+            }
+        }
+        for record in aside where record.fate != "uncertain" {
+            throw Violation(
+                "\(stream) \(record.number) is still set aside (\(record.fate ?? "?")) although all was sent")
         }
     }
 

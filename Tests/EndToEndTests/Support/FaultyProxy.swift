@@ -17,6 +17,8 @@ final class FaultyProxy: Sendable {
         case loseAnswer
         /// Somebody in between answers; nothing reaches the collector.
         case answer(HTTPResponseStatus, headers: [String: String] = [:], body: String = "")
+        /// The collector gets the request and answers; its answer's headers reach the device under another status.
+        case forge(HTTPResponseStatus)
         /// Bodies above `bytes` are answered 413 as by a proxy in between; smaller ones pass.
         case refuseBodies(above: Int)
     }
@@ -156,6 +158,10 @@ final class FaultyProxy: Sendable {
         case .answer(let status, let headers, let text):
             noteFault()
             return Answer(status: status, headers: HTTPHeaders(headers.map { ($0.key, $0.value) }), body: ByteBuffer(string: text))
+        case .forge(let status):
+            let answer = await forward(head, body)
+            noteFault()
+            return answer.map { Answer(status: status, headers: $0.headers, body: ByteBuffer()) }
         case .refuseBodies(let limit):
             if body.readableBytes <= limit { return await forward(head, body) }
             noteFault()
