@@ -1,3 +1,7 @@
+import HTTPTypes
+import HummingbirdTesting
+import NIOCore
+import Synchronization
 import Testing
 import WireModel
 
@@ -41,5 +45,32 @@ struct RetrySlotsTests {
         #expect((0..<1000).allSatisfy { rate.admit(quiet, at: 1_000_000 + Int64($0) * 100_000) == nil })
         // A clock that was set back by a day.
         #expect(rate.admit(quiet, at: -86_400_000_000).map { $0 <= 200_000 } ?? true)
+    }
+
+    @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(seconds: Int64) {
+        let rate = RequestRate(perSecond: 10)
+        let device = DeviceID(high: 1, low: 1)
+        #expect(rate.admit(device, at: 0) == nil)
+        var now = -seconds * 1_000_000
+        var waited: Int64 = 0
+        while let wait = rate.admit(device, at: now), waited < 1_000_000_000 {
+            now += wait
+            waited += wait
+        }
+        #expect(waited <= 2_000_000)
+    }
+
+    /// The collector's clock is set back while a device sends.
+    @Test(arguments: [70, 3600, 86_400] as [Int64]) func aClockThatStepsBackRefusesNoDevice(seconds: Int64) async throws {
+        let clock = Mutex(Harness.now)
+        let harness = Harness(clock: { clock.withLock { $0 } }, archive: EmptyLogArchive()) { $0.deviceRequestsPerSecond = 1 }
+        let device = try await harness.enrolledDevice()
+        try await harness.route { client in
+            let before = try await client.send(.get, WireNames.commandsPath, bearer: device.credential)
+            #expect(before.status == .ok)
+            clock.withLock { $0 -= seconds * 1_000_000 }
+            let after = try await client.send(.get, WireNames.commandsPath, bearer: device.credential)
+            #expect(after.status == .ok, "\(String(buffer: after.body))")
+        }
     }
 }

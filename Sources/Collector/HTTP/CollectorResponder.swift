@@ -104,7 +104,7 @@ package struct CollectorResponder: HTTPResponder {
         let route = routes[number]
         let now = clock()
         let sender = try await authenticate(request, context, for: route.access, at: now)
-        if case .device(let device) = sender, let wait = rate.admit(device.id, at: now) {
+        if case .device(let device) = sender, let wait = rate.admit(device.id, at: Uptime.microseconds()) {
             throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
         }
         for (name, value) in parameters where value.hasControlCharacters {

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import WireModel
 
@@ -58,7 +57,7 @@ package final class IngestBudget: Sendable {
     /// Runs `operation` with a place in the budget; gives place and bytes back when it ends, however it ends.
     /// - Parameter share: whose body it is.
     func withPlace<Result>(for share: Share, _ operation: (inout Place) async throws -> Result) async throws -> Result {
-        let now = Self.now()
+        let now = Uptime.microseconds()
         try used.withLock { used throws(Full) in
             guard hasPlace(for: share, used) else { throw .collector(wait: used.slots.next(at: now, roll: .random(in: 0...1))) }
             switch share {
@@ -84,7 +83,7 @@ package final class IngestBudget: Sendable {
                 case .people: used.peoples -= 1
                 }
                 used.bytes -= bytes
-                used.slots.served(at: Self.now())
+                used.slots.served(at: Uptime.microseconds())
             }
         }
         return try await operation(&place)
@@ -100,11 +99,9 @@ package final class IngestBudget: Sendable {
 
     /// When somebody who is refused for load shall come back, microseconds from now: nobody else is sent to the same moment.
     func retrySlot() -> Int64 {
-        let now = Self.now()
+        let now = Uptime.microseconds()
         return used.withLock { $0.slots.next(at: now, roll: .random(in: 0...1)) }
     }
-
-    private static func now() -> Int64 { Int64(clamping: DispatchTime.now().uptimeNanoseconds / 1000) }
 
     /// With how long to wait, microseconds.
     enum Full: Error {

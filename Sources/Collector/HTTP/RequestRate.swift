@@ -1,5 +1,13 @@
+import Dispatch
 import Synchronization
 import WireModel
+
+/// Time for rates and waits. Nobody can set it: the time of day can step back, and whoever was admitted before the step would then have to
+/// wait as long as the step.
+enum Uptime {
+    /// Since the machine started, suspension not counted.
+    static func microseconds() -> Int64 { Int64(clamping: DispatchTime.now().uptimeNanoseconds / 1000) }
+}
 
 /// How often a device may ask: so many requests a second on average, and twice as many at once. A program that has gone wild is held off before
 /// anything of its request is read; a device that drains its backlog, one request after the other, is not meant.
@@ -21,7 +29,7 @@ final class RequestRate: Sendable {
         tolerance = 2_000_000
     }
 
-    /// Takes a request into account.
+    /// Takes a request into account. - Parameter now: `Uptime`.
     /// - Returns: `nil`, or how long it has to wait, microseconds; it does not count then.
     func admit(_ device: DeviceID, at now: Int64) -> Int64? {
         due.withLock { due in
@@ -30,8 +38,9 @@ final class RequestRate: Sendable {
                 // All of them busy: the newcomer is let in unremembered.
                 if due.count >= Self.remembered { return nil }
             }
-            // A clock that was set back does not hold a device off for ever.
+            // No pace leads further ahead than this. Should time go back all the same, the wait is two seconds and not as long as the step.
             let expected = min(max(due[device] ?? now, now), now + tolerance + spacing)
+            due[device] = expected
             guard expected - now <= tolerance else { return expected - now - tolerance }
             due[device] = expected + spacing
             return nil

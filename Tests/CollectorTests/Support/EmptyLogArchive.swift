@@ -4,6 +4,9 @@ import WireModel
 
 /// No logs, for tests of everything else. What is done with logs is tested over the archive on disk.
 struct EmptyLogArchive: LogArchive {
+    /// What is read where lines are asked for.
+    var lines: @Sendable () -> any LogContent = { EmptyLogContent() }
+
     func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
     func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
 
@@ -16,7 +19,7 @@ struct EmptyLogArchive: LogArchive {
     ) async throws(UploadError) -> UploadStanding { throw .unknownUpload }
 
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage { ChunkPage(chunks: [], next: nil) }
-    func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent { EmptyLogContent() }
+    func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent { lines() }
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
         LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
     }
@@ -33,6 +36,6 @@ struct EmptyLogArchive: LogArchive {
 }
 
 /// No line.
-private struct EmptyLogContent: LogContent {
+struct EmptyLogContent: LogContent {
     func next() async throws(StoreError) -> Data? { nil }
 }

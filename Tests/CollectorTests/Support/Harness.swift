@@ -21,6 +21,10 @@ struct Harness: Sendable {
     static let now: Int64 = 1_750_000_000_000_000
 
     init(_ adjust: (inout CollectorServer.Settings) -> Void = { _ in }) {
+        self.init(clock: { Self.now }, archive: EmptyLogArchive(), adjust)
+    }
+
+    init(clock: @escaping @Sendable () -> Int64, archive: any LogArchive, _ adjust: (inout CollectorServer.Settings) -> Void) {
         var settings = CollectorServer.Settings(port: 0)
         // No client's time is up unless the test is about that, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -33,9 +37,7 @@ struct Harness: Sendable {
         logger.logLevel = .critical
         server = CollectorServer(
             store: store, registry: registry, profiles: library, commands: library, administration: NoAdministration(),
-            archive: EmptyLogArchive(), settings: settings,
-            logger: logger,
-            clock: { Self.now })
+            archive: archive, settings: settings, logger: logger, clock: clock)
     }
 
     /// Runs against the responder alone, without a socket.
