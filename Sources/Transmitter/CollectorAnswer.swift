@@ -106,8 +106,11 @@ extension TransportResponse {
         return .seconds(min(seconds, 86_400))
     }
 
+    /// More than any problem of a collector has, bytes. Whoever answers in its place could otherwise have this program read for minutes.
+    private static let problemBytes = 16 * 1024
+
     package var problem: Problem? {
-        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true else { return nil }
+        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true, body.count <= Self.problemBytes else { return nil }
         return try? JSONDecoder().decode(Problem.self, from: body)
     }
 }

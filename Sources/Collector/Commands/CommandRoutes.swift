@@ -7,7 +7,7 @@ import WireModel
 
 /// What people ask of devices: viewers see it, operators ask for anything but a wipe, administrators for that too.
 struct CommandRoutes: Sendable {
-    static let bodyBytes = 64 * 1024
+    static let bodyBytes = 32 * 1024
     static let keyBytes = 1...255
     /// Of one request for logs; a device needs one.
     static let maximumUploads = 100

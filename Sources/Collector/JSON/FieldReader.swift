@@ -11,15 +11,16 @@ struct FieldReader {
 
     /// - Throws: `Problem` `malformed` where the body is not a JSON object.
     init(body: Data) throws(Problem) {
-        let value: JSONValue
-        do { value = try JSONDecoder().decode(JSONValue.self, from: body) } catch {
-            throw .malformed("The body of \(body.count) bytes is not JSON.")
-        }
-        do throws(JSONParser.Fault) { _ = try JSONValue(parsing: body) } catch {
-            throw .malformed(
-                error.repeatedName.map { "The body has `\($0.escapingControlCharacters)` twice in one object." }
-                    ?? "The body of \(body.count) bytes is not JSON in UTF-8, or nested too deeply.")
-        }
+        try self.init(Self.parse(body))
+    }
+
+    /// - Throws: `Problem` `malformed` where the body is not JSON, or over a limit of the parser.
+    static func parse(_ body: Data) throws(Problem) -> JSONValue {
+        do throws(JSONParser.Fault) { return try JSONValue(parsing: body, limits: .request) } catch { throw .malformed(error, in: body) }
+    }
+
+    /// - Throws: `Problem` `malformed` where the value is not an object.
+    init(_ value: JSONValue) throws(Problem) {
         guard case .object(let fields) = value else { throw .malformed("The body is not a JSON object.") }
         self.init(path: "", fields: fields)
     }
@@ -132,6 +133,25 @@ struct FieldReader {
 }
 
 extension Problem {
+    /// A body that is no JSON, or too much of it.
+    static func malformed(_ fault: JSONParser.Fault, in body: Data) -> Problem {
+        let size = "The body of \(body.count) bytes"
+        return switch fault.reason {
+        case .notJSON where fault.place >= body.count: .malformed("\(size) is not JSON: it breaks off.")
+        case .notJSON: .malformed("\(size) is not JSON: byte \(fault.place + 1) is not what JSON has there.")
+        case .notUTF8: .malformed("\(size) is not JSON in UTF-8: the text at byte \(fault.place + 1) is not UTF-8.")
+        case .tooDeep(let limit):
+            .malformed(
+                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) objects and lists inside each other are taken.")
+        case .tooManyValues(let limit): .malformed("\(size) has more than \(limit) values; nothing that is asked here needs as many.")
+        case .nameTooLong(let limit): .malformed("The name at byte \(fault.place + 1) of the body has more than \(limit) bytes.")
+        case .numberTooLong(let limit): .malformed("The number at byte \(fault.place + 1) of the body has more than \(limit) characters.")
+        case .tooManyCombiningCharacters(let limit):
+            .malformed("The text at byte \(fault.place + 1) of the body has more than \(limit) combining characters in a row.")
+        case .repeatedName(let name): .malformed("The body has `\(name.escapingControlCharacters)` twice in one object.")
+        }
+    }
+
     /// A value that cannot be. - Parameter name: its place in the body.
     static func invalidField(_ name: String, _ detail: String) -> Problem {
         var problem = Problem(status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)

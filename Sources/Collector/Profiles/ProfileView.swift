@@ -43,7 +43,7 @@ extension ProfileDocument {
         var options = JSONEncodingOptions()
         options.alwaysPrintInt64sAsNumbers = true
         let bytes: Data = try shown.jsonUTF8Bytes(options: options)
-        guard case .object(var fields) = try JSONValue(parsing: bytes) else { return .object([:]) }
+        guard case .object(var fields) = try JSONValue(parsing: bytes, limits: .own) else { return .object([:]) }
         if case .object(var sampling) = fields["sampling"] {
             // protobuf leaves an empty list out, and here it says "none".
             if profile.sampling.modulesGiven, sampling["modules"] == nil { sampling["modules"] = .array([]) }

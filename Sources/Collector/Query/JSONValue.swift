@@ -1,7 +1,9 @@
 import Foundation
 
-/// Any JSON, for what has no fixed shape: bodies of records as telemetry.proto describes them.
-enum JSONValue: Equatable, Sendable, Codable {
+/// Any JSON, for what has no fixed shape: bodies of records as telemetry.proto describes them, and bodies of requests.
+///
+/// Not `Decodable`: `JSONParser` alone reads it, in a time that grows with the bytes.
+enum JSONValue: Equatable, Sendable, Encodable {
     case null
     case boolean(Bool)
     case integer(Int64)
@@ -10,27 +12,6 @@ enum JSONValue: Equatable, Sendable, Codable {
     case text(String)
     case array([JSONValue])
     case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .boolean(value)
-        } else if let value = try? container.decode(Int64.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(UInt64.self) {
-            self = .unsigned(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .real(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .text(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
-    }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()

@@ -30,7 +30,7 @@ enum MessageView {
         var options = JSONEncodingOptions()
         options.alwaysPrintInt64sAsNumbers = true
         let bytes: Data = try message.jsonUTF8Bytes(options: options)
-        return refine(try JSONValue(parsing: bytes))
+        return refine(try JSONValue(parsing: bytes, limits: .own))
     }
 
     private static func refine(_ value: JSONValue, field: String = "") -> JSONValue {
