@@ -117,8 +117,8 @@ let package = Package(
         target(
             "Collector",
             [
-                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioSSL,
-                nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, swiftASN1, crypto,
+                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioPosix,
+                nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
         // Beside the collector, not in it: only the command brings the two together.

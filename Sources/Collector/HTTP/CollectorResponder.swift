@@ -16,6 +16,9 @@ package struct CollectorResponder: HTTPResponder {
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let rate: RequestRate
+    /// Requests of people that are worked on.
+    private let shares: RequestShares
+    private let people: PeopleExecutor
     /// In the order of the routes.
     private let requests: [RequestMetrics]
     /// Of requests that are no route's.
@@ -25,12 +28,14 @@ package struct CollectorResponder: HTTPResponder {
 
     init(
         routes: [Route], registry: any DeviceRegistry, certificates: DeviceCertificates, identity: CollectorIdentity,
-        metrics: CollectorMetrics, rate: RequestRate, clock: @escaping @Sendable () -> Int64
+        metrics: CollectorMetrics, rate: RequestRate, shares: RequestShares, people: PeopleExecutor, clock: @escaping @Sendable () -> Int64
     ) {
         self.certificates = certificates
         table = RouteTable(routes)
         self.metrics = metrics
         self.rate = rate
+        self.shares = shares
+        self.people = people
         requests = routes.map { metrics.requests(of: $0.path, $0.method) }
         strays = metrics.requests(of: "none", .get)
         self.registry = registry
@@ -52,7 +57,7 @@ package struct CollectorResponder: HTTPResponder {
         var response: Response
         var refusal: Problem?
         do {
-            response = try await finish.finish(try await answer(request, found, context), to: request)
+            response = try await answer(request, found, context)
         } catch let problem as Problem {
             refusal = problem
             response = problem.response
@@ -110,7 +115,13 @@ package struct CollectorResponder: HTTPResponder {
         for (name, value) in parameters where value.hasControlCharacters {
             throw Problem.invalidParameter(name, "has control characters.")
         }
-        return try await route.handle(Exchange(request: request, parameters: parameters, sender: sender, now: now))
+        let exchange = Exchange(request: request, parameters: parameters, sender: sender, now: now)
+        guard case .person = sender else { return try await finish.finish(try await route.handle(exchange), to: request) }
+        let place = try exchange.takePlace(in: shares, for: "requests")
+        defer { place.giveBack() }
+        return try await withTaskExecutorPreference(people) {
+            people.finishing(try await finish.finish(try await route.handle(exchange), to: request))
+        }
     }
 
     private func authenticate(

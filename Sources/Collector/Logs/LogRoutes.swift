@@ -12,7 +12,7 @@ struct LogRoutes: Sendable {
 
     let archive: any LogArchive
     let registry: any DeviceRegistry
-    let streams: StreamLimit
+    let streams: RequestShares
     let logger: Logger
 
     var routes: [Route] {
@@ -71,9 +71,7 @@ struct LogRoutes: Sendable {
         case "device": form.namesDevices = true
         case .some(let text): throw Problem.invalidParameter("label", "is \(text); expected device.")
         }
-        guard let place = streams.take() else {
-            throw Problem.busy("As many logs are being read as the collector reads at a time (\(streams.limit)).")
-        }
+        let place = try exchange.takePlace(in: streams, for: "answers with logs")
         let lines = try await archive.content(logs, as: form)
         // What cannot be read is said while it still can be.
         let first = try await lines.next()

@@ -25,6 +25,11 @@ package struct CollectorServer: Sendable {
         package var deviceRequestsPerSecond = 1000
         /// Answers that stream logs at a time; each holds up to about 40 MiB.
         package var logStreams: Int
+        /// Requests of people and scripts that are worked on at a time, and how many of them may be of one token.
+        package var peopleRequests = 64
+        package var requestsPerToken = 16
+        /// Where they are worked on.
+        package var people = PeopleExecutor.shared
         /// Questions that go over the fleet's records, answered at a time.
         package var fleetScans: Int
 
@@ -67,7 +72,7 @@ package struct CollectorServer: Sendable {
         let reader = BodyReader(
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget,
             metrics: telemetry.metrics)
-        let scans = StreamLimit(settings.fleetScans)
+        let scans = RequestShares(settings.fleetScans)
         let routes =
             EnrollmentRoutes(registry: registry, certificates: certificates, reader: reader, logger: logger).routes
             + IngestRoutes(
@@ -81,7 +86,7 @@ package struct CollectorServer: Sendable {
             + RetentionRoutes(administration: administration, reader: reader, logger: logger).routes
             + AuditRoutes(administration: administration).routes
             + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
-            + LogRoutes(archive: archive, registry: registry, streams: StreamLimit(settings.logStreams), logger: logger).routes
+            + LogRoutes(archive: archive, registry: registry, streams: RequestShares(settings.logStreams), logger: logger).routes
             + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes
             + QueryRoutes(store: store, registry: registry).routes + SeriesRoutes(store: store, registry: registry).routes
             + EventRoutes(store: store, registry: registry, scans: scans).routes
@@ -93,7 +98,8 @@ package struct CollectorServer: Sendable {
             ).routes
         responder = CollectorResponder(
             routes: routes, registry: registry, certificates: certificates, identity: identity, metrics: telemetry.metrics,
-            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond), clock: clock)
+            rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
+            shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken), people: settings.people, clock: clock)
     }
 
     /// The server as a service: run it in a `ServiceGroup`, which also ends it.

@@ -24,10 +24,12 @@ final class InMemoryRegistry: DeviceRegistry {
         var state = State()
         for organization in ["default", "other"] {
             for role in PersonRole.allCases {
-                state.people["\(role)-\(organization)"] = Person(name: "\(role)", role: role, organization: organization)
+                let token = "\(role)-\(organization)"
+                state.people[token] = Person(name: "\(role)", role: role, organization: organization, tokenID: token)
             }
         }
-        state.people["administrator-all"] = Person(name: "administrator", role: .administrator, organization: nil)
+        state.people["administrator-all"] = Person(
+            name: "administrator", role: .administrator, organization: nil, tokenID: "administrator-all")
         self.state = Mutex(state)
     }
 

@@ -6,7 +6,7 @@ import WireModel
 struct EventRoutes: Sendable {
     let store: any RecordStore
     let registry: any DeviceRegistry
-    let scans: StreamLimit
+    let scans: RequestShares
 
     /// Numbers in one answer.
     private static let maximumValues = 1_100_000
@@ -44,9 +44,7 @@ struct EventRoutes: Sendable {
             grouping = found
         }
         let records = try await records(query, RecordTimes(from: window.from, to: window.to), exchange)
-        guard let place = scans.take() else {
-            throw Problem.busy("As many questions over the fleet are being answered as the collector answers at a time (\(scans.limit)).")
-        }
+        let place = try exchange.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }
         var summary = EventSummary(window: window, by: grouping)
         do {

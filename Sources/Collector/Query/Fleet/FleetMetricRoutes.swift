@@ -6,7 +6,7 @@ import WireModel
 struct FleetMetricRoutes: Sendable {
     let store: any RecordStore
     let registry: any DeviceRegistry
-    let scans: StreamLimit
+    let scans: RequestShares
 
     /// Devices looked at for one page, and at a time.
     private static let pageDevices = 5000
@@ -49,9 +49,7 @@ struct FleetMetricRoutes: Sendable {
         let query = try QueryParameters(exchange.request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
         let latest = try LatestValues(query, store: store)
         let devices = try await registry.deviceIDs(organization: exchange.person.organization, withTest: try query.flag("test"))
-        guard let place = scans.take() else {
-            throw Problem.busy("As many questions over the fleet are being answered as the collector answers at a time (\(scans.limit)).")
-        }
+        let place = try exchange.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }
         var rest = devices[...]
         var values: [[String: String]: [Double]] = [:]
