@@ -93,6 +93,132 @@ struct ProfileRoutesTests {
         }
     }
 
+    private static let mergePatch: HTTPFields = [.contentType: WireNames.mergePatch]
+
+    /// `[["/logging/level", "\"error\""], ...]`
+    private static func reset(_ response: TestResponse) throws -> [String] {
+        try response.json.objects("reset").map { change in
+            #expect(change["from"] != nil && change["to"] == nil)
+            return try #require(change.text("path"))
+        }
+    }
+
+    @Test func aPatchChangesWhatItNamesAndLeavesTheRest() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let admin = try await harness.person(.administrator)
+            func send(_ method: HTTPRequest.Method, _ headers: HTTPFields, _ text: String, _ path: String = Self.path) async throws
+                -> TestResponse
+            {
+                try await client.send(method, path, bearer: admin, headers: headers, body: Data(text.utf8))
+            }
+            let whole = """
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error", "scrubValues": ["a"]},
+                 "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120, "customPayload": "raw"}
+                """
+            #expect(try await send(.put, Self.json, whole).status == .ok)
+            let patch = #"{"logging": {"level": "verbose", "scrubValues": null}, "privacy": {"mac": null}, "beaconSeconds": 300}"#
+            let patched = try await send(.patch, Self.mergePatch, patch)
+            #expect(patched.status == .ok && patched.headers[.eTag] == "\"3\"", "\(String(buffer: patched.body))")
+            #expect(try Self.reset(patched) == ["/logging/scrubValues", "/privacy/mac"])
+            let row = try #require(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil))
+            let profile = row.profile
+            #expect(row.revision == 3 && row.author == "administrator")
+            #expect(profile.sampling.modules == ["system"] && profile.sampling.modulesGiven && profile.sampling.sampleSeconds == 30)
+            #expect(profile.logging.level == .verbose && profile.logging.scrubValues.isEmpty && profile.privacy == ["ssid": .hash])
+            #expect(profile.beaconSeconds == 300 && profile.customPayload == "raw")
+            let audit = try await harness.registry.audit(AuditQuery(organization: "default"), below: nil, limit: 10)
+            #expect(audit.rows.first?.entry.action == .profilePut && audit.rows.first?.entry.detail["revision"] == "3")
+
+            // With a precondition.
+            var headers = Self.mergePatch
+            headers[.ifMatch] = "\"2\""
+            let late = try await send(.patch, headers, #"{"beaconSeconds": 60}"#)
+            #expect(try late.status == .preconditionFailed && late.problem.code == "precondition-failed")
+            headers[.ifMatch] = "\"3\""
+            #expect(try await send(.patch, headers, #"{"beaconSeconds": 60}"#).headers[.eTag] == "\"4\"")
+
+            // An application without a profile gets one with what is named.
+            let own = try await send(
+                .patch, Self.mergePatch, #"{"logging": {"level": "verbose", "enabled": null}}"#, Self.path + "/com.example.shop")
+            #expect(try own.status == .ok && Self.reset(own).isEmpty)
+            let scope = ProfileScope(organization: "default", application: "com.example.shop")
+            #expect(try await harness.registry.profile(scope, revision: nil)?.profile.hasBeaconSeconds == false)
+        }
+    }
+
+    @Test func aPatchIsCheckedAsAPutIs() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let admin = try await harness.person(.administrator)
+            for (patch, field) in [
+                (#"{"beaconSeconds": 59}"#, "beaconSeconds"), (#"{"logging": {"level": "loud"}}"#, "logging.level"),
+                (#"{"loging": null}"#, "loging"), (#"{"sampling": {"modulez": null}}"#, "sampling.modulez"),
+                (#"{"revision": 7}"#, "revision"),
+            ] {
+                let refused = try await client.send(
+                    .patch, Self.path, bearer: admin, headers: Self.mergePatch, body: Data(patch.utf8))
+                #expect(refused.status.code == 422, "\(patch)")
+                #expect(try refused.problem.code == "invalid-field" && refused.problem.field == field, "\(patch)")
+            }
+            for document in ["[]", "null", "7"] {
+                let refused = try await client.send(.patch, Self.path, bearer: admin, headers: Self.mergePatch, body: Data(document.utf8))
+                #expect(try refused.status == .badRequest && refused.problem.code == "malformed", "\(document)")
+            }
+            let otherType = try await client.send(.patch, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
+            #expect(try otherType.status == .unsupportedMediaType && otherType.problem.code == "unsupported-media-type")
+            let acceptPatch = try #require(HTTPField.Name("Accept-Patch"))
+            #expect(otherType.headers[acceptPatch] == "application/merge-patch+json")
+            let put = try await client.send(.put, Self.path, bearer: admin, headers: Self.mergePatch, body: Data("{}".utf8))
+            #expect(put.status == .unsupportedMediaType)
+            let wrong = try await client.send(.delete, Self.path, bearer: admin)
+            #expect(wrong.headers[.allow] == "GET, HEAD, PUT, PATCH")
+            #expect(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+        }
+    }
+
+    /// Two who change different parts at the same time: neither takes back what the other did.
+    @Test func patchesAtTheSameTimeAllHold() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let admin = try await harness.person(.administrator)
+            let names = ["ssid", "mac", "position", "bssid"]
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for name in names {
+                    group.addTask {
+                        let patched = try await client.send(
+                            .patch, Self.path, bearer: admin, headers: Self.mergePatch,
+                            body: Data(#"{"privacy": {"\#(name)": "drop"}}"#.utf8))
+                        #expect(patched.status == .ok, "\(String(buffer: patched.body))")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let row = try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)
+            #expect(row?.revision == 5 && Set(row?.profile.privacy.keys.map { $0 } ?? []) == Set(names))
+        }
+    }
+
+    @Test func aPutSaysWhichSettingsItTookBackToTheirDefaults() async throws {
+        let harness = try RegistryHarness()
+        try await harness.route { client in
+            let admin = try await harness.person(.administrator)
+            let whole = """
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error"}, "beaconSeconds": 120}
+                """
+            #expect(try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8)).status == .ok)
+            let put = try await client.send(
+                .put, Self.path, bearer: admin, headers: Self.json, body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 60}"#.utf8))
+            #expect(try Self.reset(put) == ["/logging/level", "/sampling/sampleSeconds"])
+            #expect(try put.json.objects("reset").first?.text("from") == "error")
+            let again = try await client.send(
+                .put, Self.path, bearer: admin, headers: Self.json, body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 90}"#.utf8))
+            #expect(try again.json["reset"] != nil && Self.reset(again).isEmpty)
+            // Who reads it is told nothing of that.
+            #expect(try await client.json(Self.path, bearer: admin)["reset"] == nil)
+        }
+    }
+
     @Test func whatIsShownCanBePutAgain() async throws {
         let harness = try RegistryHarness()
         try await harness.route { client in

@@ -111,6 +111,7 @@ extension CommandPosition {
 
 extension HTTPField.Name {
     static let idempotencyKey = known("Idempotency-Key")
+    static let acceptPatch = known("Accept-Patch")
 }
 
 extension Problem {

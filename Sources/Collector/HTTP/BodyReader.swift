@@ -37,6 +37,8 @@ struct BodyReader: Sendable {
         case small(Int)
         /// People's JSON.
         case json(Int)
+        /// What people's JSON changes in a document (RFC 7396).
+        case mergePatch(Int)
         /// Gzip that stays as it is.
         case gzip(Int)
 
@@ -44,6 +46,7 @@ struct BodyReader: Sendable {
             switch self {
             case .batch, .small: WireNames.protobuf
             case .json: WireNames.json
+            case .mergePatch: WireNames.mergePatch
             case .gzip: WireNames.gzip
             }
         }
@@ -56,7 +59,7 @@ struct BodyReader: Sendable {
         let limit =
             switch kind {
             case .batch: batchLimit
-            case .small(let bytes), .json(let bytes), .gzip(let bytes): Limit.small(bytes)
+            case .small(let bytes), .json(let bytes), .mergePatch(let bytes), .gzip(let bytes): Limit.small(bytes)
             }
         try Self.checkMediaType(request, kind.mediaType)
         let encoding = try Self.encoding(of: request)

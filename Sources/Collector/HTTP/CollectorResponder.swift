@@ -61,6 +61,7 @@ package struct CollectorResponder: HTTPResponder {
         } catch let problem as Problem {
             refusal = problem
             response = problem.response
+            if problem.status == 415, request.method == .patch { response.headers[.acceptPatch] = WireNames.mergePatch }
             if problem.status == 405 { response.headers[.allow] = table.allowed(at: request.uri.path).joined(separator: ", ") }
         } catch let error as StoreError {
             log(error, of: request, context)

@@ -5,8 +5,10 @@ import WireModel
 /// API (`"level": "information"`); protobuf's own names for those are taken too. `modules` that is there, even empty, is decided.
 enum ProfileDocument {
     /// - Throws: `Problem` `invalid-field` for what is not known, not of its type, or not the sender's to set. Ranges are `WireProfile.validate`'s.
-    static func read(_ body: Data) throws(Problem) -> WireProfile {
-        var fields = try FieldReader(body: body)
+    static func read(_ body: Data) throws(Problem) -> WireProfile { try read(FieldReader(body: body)) }
+
+    static func read(_ document: FieldReader) throws(Problem) -> WireProfile {
+        var fields = document
         for name in ["revision", "organization", "application", "privacyKey"] where fields.names.contains(name) {
             throw .invalidField(
                 name,

@@ -5,7 +5,8 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them.
+/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them: whole with `PUT`, in part with
+/// `PATCH`.
 struct ProfileRoutes: Sendable {
     /// The custom payload is the largest part of a profile; escaped it may grow.
     static let bodyBytes = 1024 * 1024
@@ -18,8 +19,10 @@ struct ProfileRoutes: Sendable {
         [
             Route(.get, "/api/v1/profiles/{organization}", .person(.viewer), handle: get),
             Route(.put, "/api/v1/profiles/{organization}", .person(.administrator), handle: put),
+            Route(.patch, "/api/v1/profiles/{organization}", .person(.administrator), handle: patch),
             Route(.get, "/api/v1/profiles/{organization}/{app}", .person(.viewer), handle: get),
             Route(.put, "/api/v1/profiles/{organization}/{app}", .person(.administrator), handle: put),
+            Route(.patch, "/api/v1/profiles/{organization}/{app}", .person(.administrator), handle: patch),
             Route(.get, "/api/v1/profile-revisions/{organization}", .person(.viewer), handle: revisions),
         ]
     }
@@ -56,16 +59,57 @@ struct ProfileRoutes: Sendable {
             } catch {
                 throw Problem.ofProfile(error)
             }
-            logger.notice(
-                "profile changed",
-                metadata: [
-                    "organization": "\(scope.organization)", "application": "\(scope.application)", "profile.revision": "\(row.revision)",
-                    "person": "\(person.name)",
-                ])
-            var response = try ProfileView(row).response()
-            response.headers[.eTag] = RevisionTag(row.revision).text
-            return response
+            return try await changed(row, by: person)
         }
+    }
+
+    /// How often a patch is laid over the newest profile again, because another one was put meanwhile.
+    private static let patchAttempts = 8
+
+    /// Changes what it names, and leaves the rest as it is (RFC 7396). A scope without a profile gets one with what is named.
+    private func patch(_ exchange: Exchange) async throws -> Response {
+        let scope = try scope(exchange)
+        _ = try QueryParameters(exchange.request, known: [])
+        let person = try exchange.person
+        return try await reader.read(exchange, limit: .mergePatch(Self.bodyBytes)) { body in
+            let patch = try FieldReader.parse(body)
+            // A misspelt name beside `null` would be nothing after the merge.
+            _ = try ProfileDocument.read(FieldReader(patch))
+            let expected = try await profiles.expectedRevision(exchange, scope)
+            var attempt = 1
+            while true {
+                let newest = try await profiles.profile(scope, revision: nil)
+                let own = try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:])
+                let profile = try ProfileDocument.read(FieldReader(own.merging(patch)))
+                let row: ProfileRow
+                do throws(ProfileError) {
+                    row = try await profiles.putProfile(
+                        profile, scope, expected: expected ?? newest?.revision ?? 0, by: AuditActor(person))
+                } catch {
+                    guard case .notNewest = error, expected == nil, attempt < Self.patchAttempts else { throw Problem.ofProfile(error) }
+                    attempt += 1
+                    continue
+                }
+                return try await changed(row, by: person)
+            }
+        }
+    }
+
+    private func changed(_ row: ProfileRow, by person: Person) async throws -> Response {
+        logger.notice(
+            "profile changed",
+            metadata: [
+                "organization": "\(row.scope.organization)", "application": "\(row.scope.application)",
+                "profile.revision": "\(row.revision)", "person": "\(person.name)",
+            ])
+        let former = try await profiles.profileRevisions(
+            organization: row.scope.organization, application: row.scope.application, below: row.revision, limit: 1
+        ).revisions.first
+        var view = try ProfileView(row)
+        view.reset = try former.map { ProfileDiff(from: try ProfileDocument.json($0.profile), to: view.profile).removals } ?? []
+        var response = try view.response()
+        response.headers[.eTag] = RevisionTag(row.revision).text
+        return response
     }
 
     private func revisions(_ exchange: Exchange) async throws -> Response {

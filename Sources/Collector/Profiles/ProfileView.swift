@@ -13,6 +13,9 @@ struct ProfileView: Encodable {
     /// Absent: nobody put it, the organization began with it.
     var author: String?
     var profile: JSONValue
+    /// Settings that this revision has back at their defaults, because the one before it had them and it does not. Only in the answer to
+    /// the request that made the revision.
+    var reset: [ProfileDiff.Change]?
 
     init(_ row: ProfileRow) throws {
         organization = row.scope.organization
@@ -29,6 +32,17 @@ struct ProfileView: Encodable {
         application = scope.application.isEmpty ? nil : scope.application
         revision = device.revision
         profile = try ProfileDocument.json(try WireProfile.decode(device.bytes))
+    }
+}
+
+extension JSONValue {
+    /// The value with a merge patch (RFC 7396) applied: `null` removes a field, objects are merged, anything else replaces what was there.
+    func merging(_ patch: JSONValue) -> JSONValue {
+        guard case .object(let changes) = patch else { return patch }
+        var fields: [String: JSONValue] = [:]
+        if case .object(let own) = self { fields = own }
+        for (name, change) in changes { fields[name] = change == .null ? nil : (fields[name] ?? .null).merging(change) }
+        return .object(fields)
     }
 }
 

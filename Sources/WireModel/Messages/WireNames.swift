@@ -8,6 +8,7 @@ package enum WireNames {
     package static let protobuf = "application/x-protobuf"
     package static let problem = "application/problem+json"
     package static let json = "application/json"
+    package static let mergePatch = "application/merge-patch+json"
     /// A chunk of a log: content, not an encoding of it.
     package static let gzip = "application/gzip"
 

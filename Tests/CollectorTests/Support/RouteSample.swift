@@ -116,6 +116,12 @@ struct RouteSample: Sendable {
         "PUT /api/v1/profiles/{organization}/{app}": RouteSample { _ in
             RouteRequest(.put, "/api/v1/profiles/default/\(RouteScene.application)", json: profile)
         },
+        "PATCH /api/v1/profiles/{organization}": RouteSample { _ in
+            RouteRequest(.patch, "/api/v1/profiles/default", WireNames.mergePatch, body: Data(profile.utf8))
+        },
+        "PATCH /api/v1/profiles/{organization}/{app}": RouteSample { _ in
+            RouteRequest(.patch, "/api/v1/profiles/default/\(RouteScene.application)", WireNames.mergePatch, body: Data(profile.utf8))
+        },
         "GET /api/v1/profile-revisions/{organization}": get("/api/v1/profile-revisions/default", strangers: [404]),
         "GET /api/v1/profile-revisions/{organization}/diff": get("/api/v1/profile-revisions/default/diff?to=2", strangers: [404]),
         "GET /api/v1/profile-revisions/{organization}/adoption": get("/api/v1/profile-revisions/default/adoption", strangers: [404]),
