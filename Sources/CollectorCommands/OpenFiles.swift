@@ -19,6 +19,19 @@ enum OpenFiles {
         return Int(min(limit.rlim_cur, enough))
     }
 
+    /// What serving takes without a connection: databases and record files, and four descriptors of each thread that waits for the network.
+    static func least(cores: Int) -> Int { 96 + 4 * cores }
+
+    /// - Throws: `CommandError` `.failed` where there are too few to serve at all.
+    static func check(limit: Int, cores: Int) throws(CommandError) {
+        let least = least(cores: cores)
+        guard limit < least else { return }
+        throw CommandError(
+            .failed,
+            "The limit on open files is \(limit), and the collector needs \(least) to start. Raise it (ulimit -Hn, LimitNOFILE)."
+        )
+    }
+
     /// Half of the descriptors stay for record files and everything else.
     static func connections(wanted: Int, limit: Int) -> Int {
         max(1, min(wanted, limit / 2))

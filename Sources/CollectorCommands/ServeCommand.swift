@@ -29,6 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
             let settings = try options.settings()
             let logLevel = SharedLogLevel(settings.logLevel)
             let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
+            // Before anything is opened: what is missing is said, and nothing is left half made.
+            let server = try Self.fitting(settings.server, logger: logger)
             let certificates = try settings.deviceCertificates.certificates()
             let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
             let clock = SystemStoreClock()
@@ -43,9 +45,9 @@ struct ServeCommand: AsyncParsableCommand {
             var logs = SQLiteLogArchive.Configuration()
             logs.quotaBytes = settings.logQuotaBytes
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
-            let server = CollectorServer(
+            let collector = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
-                settings: Self.fitting(settings.server, logger: logger), certificates: certificates, telemetry: telemetry,
+                settings: server, certificates: certificates, telemetry: telemetry,
                 certificateExpiry: { tls?.expiry },
                 noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
@@ -59,7 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
                     .init(setting: .logQuotaBytes) { await archive.setQuota($0.logQuotaBytes) },
                 ] + Setting.ofRetention.map { setting in .init(setting: setting) { await retention.setLimits($0.retention) } }, tls: tls,
                 logger: logger)
-            let application = try server.application(tls: tls?.configuration) { port in
+            let application = try collector.application(tls: tls?.configuration) { port in
                 Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
             }
             let housekeeping = HousekeepingService(
@@ -97,15 +99,30 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// With no more connections than there are descriptors for.
-    private static func fitting(_ settings: CollectorServer.Settings, logger: Logger) -> CollectorServer.Settings {
+    /// With no more connections than there are descriptors for, and no more in memory than there is room for.
+    /// - Throws: `CommandError` where there is too little of either to run.
+    private static func fitting(_ settings: CollectorServer.Settings, logger: Logger) throws(CommandError) -> CollectorServer.Settings {
         var fitting = settings
         let limit = OpenFiles.raiseLimit()
+        try OpenFiles.check(limit: limit, cores: ProcessInfo.processInfo.activeProcessorCount)
         fitting.connections.connections = OpenFiles.connections(wanted: settings.connections.connections, limit: limit)
         if fitting.connections.connections < settings.connections.connections {
             logger.warning(
                 "fewer connections than set: the limit on open files (ulimit -Hn, LimitNOFILE) allows no more",
                 metadata: ["connections": "\(fitting.connections.connections)", "open.files.limit": "\(limit)"])
+        }
+        for limit in MemoryLimit.current() {
+            try limit.check()
+            let former = fitting
+            fitting = limit.fitting(fitting)
+            if fitting.budget.maximumBytes < former.budget.maximumBytes || fitting.logStreams < former.logStreams {
+                logger.warning(
+                    "less in memory at a time than planned: the limit on memory allows no more",
+                    metadata: [
+                        "memory.limit": "\(limit.bytes)", "memory.limit.of": "\(limit.source.rawValue)",
+                        "bodies.bytes": "\(fitting.budget.maximumBytes)", "log.streams": "\(fitting.logStreams)",
+                    ])
+            }
         }
         return fitting
     }

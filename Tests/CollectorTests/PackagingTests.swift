@@ -32,7 +32,7 @@ struct PackagingTests {
                 // These have no default to show.
                 let unset = [
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate", "device-ca-key",
-                    "notice-webhook",
+                    "maximum-connections-per-address", "notice-webhook",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import Logging
+import TelemetryTestKit
 import Testing
 import WireModel
 
@@ -35,6 +36,52 @@ struct SettingsTests {
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
     func connectionsLeaveDescriptorsForTheRest(wanted: Int, limit: Int, expected: Int) {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
+    }
+
+    @Test func withTooFewDescriptorsNothingIsStarted() throws {
+        let error = #expect(throws: CommandError.self) { try OpenFiles.check(limit: 32, cores: 2) }
+        #expect(error?.code == .failed && error?.message.contains("is 32, and the collector needs 104") == true)
+        try OpenFiles.check(limit: 104, cores: 2)
+        #expect(throws: CommandError.self) { try OpenFiles.check(limit: 104, cores: 3) }
+    }
+
+    @Test func withLessMemoryThereIsLessInItAtATimeAndWithTooLittleNothing() throws {
+        let settings = CollectorServer.Settings()
+        let plenty = MemoryLimit(source: .controlGroup, bytes: 4 << 30).fitting(settings)
+        #expect(plenty.budget.maximumBytes == settings.budget.maximumBytes && plenty.logStreams == settings.logStreams)
+        let half = MemoryLimit(source: .controlGroup, bytes: 512 << 20).fitting(settings)
+        #expect(half.budget.maximumBytes == 128 << 20 && half.logStreams == 3)
+        #expect(half.budget.maximumBodies == settings.budget.maximumBodies)
+        // The largest request still fits, or the device that has it would wait for ever.
+        let least = MemoryLimit(source: .controlGroup, bytes: 64 << 20).fitting(settings)
+        #expect(least.budget.maximumBytes == settings.bodyBytes + settings.inflatedBytes && least.logStreams == 1)
+        try MemoryLimit(source: .controlGroup, bytes: 128 << 20).check()
+        let error = #expect(throws: CommandError.self) { try MemoryLimit(source: .addressSpace, bytes: 200 << 20).check() }
+        #expect(error?.message.contains("ulimit -v") == true && error?.message.contains("200 MiB") == true)
+    }
+
+    @Test func theLeastLimitOfTheControlGroupsHolds() throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("cgroup-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: root) }
+        try FileManager.default.createDirectory(at: root.appendingPathComponent("a/b/c"), withIntermediateDirectories: true)
+        func write(_ text: String, _ path: String) throws { try Data(text.utf8).write(to: root.appendingPathComponent(path)) }
+        try write("max\n", "a/memory.max")
+        try write("1000\n", "a/b/memory.max")
+        try write("2000\n", "a/b/c/memory.max")
+        #expect(MemoryLimit.controlGroupBytes(root: root.path, group: "0::/a/b/c\n") == 1000)
+        #expect(MemoryLimit.controlGroupBytes(root: root.path, group: "1:name=x:/\n0::/a\n") == nil)
+        #expect(MemoryLimit.controlGroupBytes(root: root.path, group: "0::/elsewhere\n") == nil)
+        #expect(MemoryLimit.controlGroupBytes(root: root.path, group: nil) == nil)
+    }
+
+    /// The built program, under a shell's limits.
+    @Test(arguments: [("-n 32", "limit on open files is 32"), ("-v 300000", "limit on the address space (ulimit -v, LimitAS) is 292 MiB")])
+    func underALimitThatIsTooSmallItSaysSoAndEnds(limit: String, says: String) async throws {
+        let run = try await ProgramRun.of(
+            ["-c", "ulimit \(limit) && exec \"$0\" serve --data data --listen 127.0.0.1:0", ProgramRun.ws1collectorPath],
+            program: URL(fileURLWithPath: "/bin/sh"))
+        #expect(run.status == 1 && run.errors.contains(says), "\(run.status): \(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "one line and no stack trace: \(run.errors)")
     }
 
     /// `validate` prints them all; only what may hold a secret is not shown as it is.

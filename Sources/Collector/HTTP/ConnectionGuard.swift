@@ -17,22 +17,31 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let identity: CollectorIdentity
     private let limits: ConnectionLimits
-    private let connections: Meter
+    private let metrics: CollectorMetrics
+    private let shares: ConnectionShares
+    /// With a place among its address's connections; `nil` without.
+    private var address: ConnectionShares.Address?
+    private var isOverShare = false
     private var state: ConnectionGuardStateMachine
     private var timer: Scheduled<Void>?
     private var timerDeadline = NIODeadline.distantFuture
     /// The body to write where the framework's own answer has none.
     private var missingBody: ByteBuffer?
 
-    init(identity: CollectorIdentity, limits: ConnectionLimits, connections: Meter) {
-        self.connections = connections
+    init(identity: CollectorIdentity, limits: ConnectionLimits, shares: ConnectionShares, metrics: CollectorMetrics) {
+        self.metrics = metrics
+        self.shares = shares
         self.identity = identity
         self.limits = limits
         state = ConnectionGuardStateMachine(limits: limits, now: .now())
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        connections.increment()
+        metrics.connections.increment()
+        if let address = ConnectionShares.Address(context.remoteAddress) {
+            isOverShare = !shares.take(address)
+            if !isOverShare { self.address = address }
+        }
         schedule(context)
         // In front of the codec that forgets version and method; a channel without one (a test's) needs none.
         let pipeline = context.pipeline.syncOperations
@@ -42,9 +51,19 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        connections.decrement()
+        metrics.connections.decrement()
+        if let address { shares.giveBack(address) }
+        address = nil
         timer?.cancel()
         timer = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+        guard isOverShare else { return }
+        // Nothing is said: behind TLS that would cost a handshake, which is what there is too little of.
+        metrics.connectionRefused()
+        context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

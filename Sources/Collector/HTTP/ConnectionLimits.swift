@@ -20,11 +20,14 @@ package struct ConnectionLimits: Sendable, Equatable {
     package var lingerBytes: Int
     /// Connections accepted at a time; the rest wait in the kernel's backlog.
     package var connections: Int
+    /// Of these, those that one address may have open; further ones are closed at once. `nil`: half of them, and no limit for addresses of
+    /// this machine.
+    package var connectionsPerAddress: Int?
 
     package init(
         firstHeadSeconds: Int64 = 15, idleSeconds: Int64 = 75, bodySeconds: Int64 = 120, bodyGraceSeconds: Int64 = 10,
         bodyLeastBytesPerSecond: Int64 = 1024, answerSeconds: Int64 = 60, lingerSeconds: Int64 = 2,
-        lingerBytes: Int = 1024 * 1024, connections: Int = 2048
+        lingerBytes: Int = 1024 * 1024, connections: Int = 2048, connectionsPerAddress: Int? = nil
     ) {
         self.firstHeadSeconds = firstHeadSeconds
         self.idleSeconds = idleSeconds
@@ -35,5 +38,6 @@ package struct ConnectionLimits: Sendable, Equatable {
         self.lingerSeconds = lingerSeconds
         self.lingerBytes = lingerBytes
         self.connections = connections
+        self.connectionsPerAddress = connectionsPerAddress
     }
 }

@@ -43,6 +43,13 @@ package final class IngestBudget: Sendable {
         self.maximumBytes = maximumBytes
     }
 
+    /// An empty one with the same numbers of bodies.
+    package func with(maximumBytes: Int) -> IngestBudget {
+        IngestBudget(
+            maximumBodies: maximumBodies, maximumBodiesPerDevice: maximumBodiesPerDevice, maximumOtherBodies: maximumOtherBodies,
+            maximumBytes: maximumBytes)
+    }
+
     /// What is in memory at this moment.
     var load: (bodies: Int, bytes: Int) { used.withLock { ($0.all, $0.bytes) } }
 

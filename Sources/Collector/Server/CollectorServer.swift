@@ -110,10 +110,11 @@ package struct CollectorServer: Sendable {
         tls: TLSConfiguration? = nil, eventLoopGroup: EventLoopGroupProvider = .singleton,
         started: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
     ) throws -> Application<CollectorResponder> {
-        let (identity, limits, connections) = (identity, settings.connections, metrics.connections)
+        let (identity, limits, metrics) = (identity, settings.connections, metrics)
+        let shares = ConnectionShares(limits, logger: logger)
         let http1 = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits, connections: connections)],
+                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits, shares: shares, metrics: metrics)],
                 httpDecoderConfiguration: .init(maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)))
         return Application(
             responder: responder, server: try tls.map { try HTTPServerBuilder.tls(http1, tlsConfiguration: $0) } ?? http1,

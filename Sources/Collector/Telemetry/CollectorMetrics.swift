@@ -13,6 +13,7 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_http_requests_total", "Requests answered, by route, method and status."),
         PrometheusFamily("ws1_http_request_duration_seconds", "From a request's header to its answer's, by route and method."),
         PrometheusFamily("ws1_http_connections", "Connections that are open."),
+        PrometheusFamily("ws1_http_connections_refused_total", "Connections closed at once: their address had its share of them open."),
         PrometheusFamily("ws1_problems_total", "Requests refused, by the code of the problem."),
         PrometheusFamily("ws1_ingest_body_bytes_total", "Bytes of batches, as they travelled (compressed) and inflated."),
         PrometheusFamily("ws1_ingest_parts_total", "Parts of batches answered, by stream and outcome."),
@@ -98,6 +99,8 @@ package struct CollectorMetrics: Sendable {
     }
 
     func refused(_ code: String) { count("ws1_problems", [("code", code)]) }
+
+    func connectionRefused() { count("ws1_http_connections_refused", []) }
 
     func requests(of route: String, _ method: HTTPRequest.Method) -> RequestMetrics { RequestMetrics(route, method, factory) }
 

@@ -38,6 +38,12 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Connections at a time (default: 2048).", valueName: "count"))
     var maximumConnections: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Of these, connections that one address (or IPv6 /64) may have open; more are closed at once (default: half, and no limit for addresses of this machine). Behind a proxy on another machine give as many as --maximum-connections.",
+            valueName: "count"))
+    var maximumConnectionsPerAddress: String?
+
     @Option(help: ArgumentHelp("Requests a second of one device, on average; more are answered 429 (default: 1000).", valueName: "count"))
     var deviceRequestsPerSecond: String?
 
@@ -72,6 +78,7 @@ struct ServerOptions: ParsableArguments {
         flags[.maximumBodyBytes] = maximumBodyBytes
         flags[.maximumInflatedBytes] = maximumInflatedBytes
         flags[.maximumConnections] = maximumConnections
+        flags[.maximumConnectionsPerAddress] = maximumConnectionsPerAddress
         flags[.deviceRequestsPerSecond] = deviceRequestsPerSecond
         flags[.logQuotaBytes] = logQuotaBytes
         flags.merge(retention.flags) { $1 }

@@ -14,6 +14,7 @@ enum Setting: String, CaseIterable, Sendable {
     case maximumBodyBytes = "maximum-body-bytes"
     case maximumInflatedBytes = "maximum-inflated-bytes"
     case maximumConnections = "maximum-connections"
+    case maximumConnectionsPerAddress = "maximum-connections-per-address"
     case deviceRequestsPerSecond = "device-requests-per-second"
     case logQuotaBytes = "log-quota-bytes"
     case retentionStatusDays = "retention-status-days"

@@ -16,6 +16,8 @@ struct Settings: Equatable, Sendable {
     var maximumBodyBytes: Int
     var maximumInflatedBytes: Int
     var maximumConnections: Int
+    /// `nil`: half of them, and no limit for addresses of this machine.
+    var maximumConnectionsPerAddress: Int?
     var deviceRequestsPerSecond: Int
     var logQuotaBytes: Int
     var retention: RetentionLimits
@@ -77,6 +79,7 @@ struct Settings: Equatable, Sendable {
         maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
         maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
+        maximumConnectionsPerAddress = try given.number(.maximumConnectionsPerAddress, in: 1...1_000_000)
         deviceRequestsPerSecond =
             try given.number(.deviceRequestsPerSecond, in: 1...1_000_000) ?? CollectorServer.Settings().deviceRequestsPerSecond
         logQuotaBytes = try given.logQuotaBytes()
@@ -103,7 +106,8 @@ struct Settings: Equatable, Sendable {
     /// What `serve` listens with.
     var server: CollectorServer.Settings {
         var server = CollectorServer.Settings(
-            host: listen.host, port: listen.port, connections: ConnectionLimits(connections: maximumConnections),
+            host: listen.host, port: listen.port,
+            connections: ConnectionLimits(connections: maximumConnections, connectionsPerAddress: maximumConnectionsPerAddress),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
         server.servesTLS = tls != nil
         server.deviceRequestsPerSecond = deviceRequestsPerSecond
@@ -136,6 +140,8 @@ struct Settings: Equatable, Sendable {
         case .maximumBodyBytes: "\(maximumBodyBytes)"
         case .maximumInflatedBytes: "\(maximumInflatedBytes)"
         case .maximumConnections: "\(maximumConnections)"
+        case .maximumConnectionsPerAddress:
+            maximumConnectionsPerAddress.map { "\($0)" } ?? "half, and no limit for addresses of this machine"
         case .deviceRequestsPerSecond: "\(deviceRequestsPerSecond)"
         case .logQuotaBytes: "\(logQuotaBytes)"
         case .retentionStatusDays: "\(retention.status.days)"
