@@ -12,8 +12,13 @@ struct RestoreCommand: AsyncParsableCommand {
             sent since the backup counts as lost at the collector, and commands that had not ended are not given again. What was revoked since the
             backup is not: look at tokens and devices.
 
-            Example:
+            A device that enrolled since the backup, or renewed its credential, enrolls again by itself if its enrollment
+            token is still good, and keeps its id: its credential proves that this collector issued it. The key to that
+            proof is in the backup. If others may have read the backup, say --new-credential-key.
+
+            Examples:
               ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01
+              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01 --new-credential-key
             """)
 
     @OptionGroup var data: DataOptions
@@ -21,13 +26,18 @@ struct RestoreCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The backup.", valueName: "dir"))
     var from: String
 
+    @Flag(help: "Trust no credential that was issued since the backup: devices enrolled since then become new ones.")
+    var newCredentialKey = false
+
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() async throws {
         try await perform {
             let directory = try data.directory()
-            let report = try StoreRestore(from: from, to: directory, clock: SystemStoreClock()).restore()
+            let report = try StoreRestore(
+                from: from, to: directory, newCredentialKey: newCredentialKey, clock: SystemStoreClock()
+            ).restore()
             if json { return try Output.json(RestoreView(report)) }
             try Output.line(
                 "\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended.")

@@ -1,8 +1,9 @@
-import CollectorStore
 import Foundation
 import Synchronization
 import Testing
 import WireModel
+
+@testable import CollectorStore
 
 @Suite struct CollectorRegistryTests {
     private let directory: TemporaryDirectory
@@ -103,13 +104,20 @@ import WireModel
         #expect(try await registry.authenticateDevice(credential: old.credential) == .unknown)
     }
 
-    @Test func anIdThisCollectorDoesNotKnowIsTakenWithACredentialOnly() async throws {
-        let id = DeviceID.random()
-        let taken = try await registry.enroll(token: first.enrollmentToken, request: request(id, previous: "from before the restore"))
-        #expect(taken.deviceID == id && taken.deviceKept)
-        let other = DeviceID.random()
-        let given = try await registry.enroll(token: first.enrollmentToken, request: request(other))
-        #expect(given.deviceID != other && !given.deviceKept)
+    @Test func anIdThatThisCollectorDoesNotKnowIsReplacedByANewOne() async throws {
+        for previous in ["", "from before the restore", Secret(.device).text] {
+            let id = DeviceID.random()
+            let given = try await registry.enroll(
+                token: first.enrollmentToken, request: request(id, previous: previous))
+            #expect(given.deviceID != id && !given.deviceKept)
+        }
+    }
+
+    @Test func theTokenOfTheFirstStartIsForAHundredDevices() async throws {
+        let token = try #require(try await registry.tokens().first { $0.kind == .enrollment })
+        #expect(token.maximumUses == 100 && token.expires == clock.now() + 30 * 86_400_000_000)
+        for _ in 0..<100 { _ = try await registry.enroll(token: first.enrollmentToken, request: request()) }
+        #expect(await fault(first.enrollmentToken, request()) == .tokenUsedUp)
     }
 
     @Test func aTokenForAnUnknownOrganizationIsNotMade() async throws {

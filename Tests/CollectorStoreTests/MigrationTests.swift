@@ -166,13 +166,21 @@ import WireModel
         #expect(try directory.verify().findings.map(\.file) == ["records/2026-02-01/event.sqlite"])
     }
 
+    /// Makes a file of version 6 one of version 5.
+    static let undoingVersion6 = """
+        DROP TABLE former_incarnation; DROP INDEX upload_application; DROP INDEX notice_unposted;
+        DELETE FROM meta WHERE name IN ('credential_key', 'credential_generation');
+        ALTER TABLE device DROP COLUMN credential_generation; ALTER TABLE device DROP COLUMN enrollment_token;
+        ALTER TABLE notice DROP COLUMN amount; ALTER TABLE notice DROP COLUMN posted;
+        """
+
     @Test func aFileOfVersion4GetsAPlaceForCertificates() async throws {
         let directory = try TemporaryDirectory()
         let (first, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let device = try await first.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
         await first.close()
         let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readWrite))
-        try connection.execute("DROP TABLE device_certificate")
+        try connection.execute("DROP TABLE device_certificate; \(Self.undoingVersion6)")
         try connection.setUserVersion(4)
         try connection.close()
         let registry = try open(directory)

@@ -17,10 +17,14 @@ package struct StoreRestore {
 
     private let backup: String
     private let target: DataDirectory
+    private let hasNewCredentialKey: Bool
     private let clock: any StoreClock
 
-    package init(from backup: String, to directory: String, clock: any StoreClock) {
+    /// - Parameter newCredentialKey: whether credentials issued since the backup prove nothing: for a backup that
+    ///   others may have read.
+    package init(from backup: String, to directory: String, newCredentialKey: Bool = false, clock: any StoreClock) {
         self.backup = backup
+        hasNewCredentialKey = newCredentialKey
         target = DataDirectory(path: directory)
         self.clock = clock
     }
@@ -65,6 +69,11 @@ package struct StoreRestore {
         return try StoreError.mapping { () throws(SQLiteError) in
             let connection = try Connection(path: path, options: options)
             let ended = try connection.transaction { () throws(SQLiteError) in
+                if try connection.userVersion >= 6 {
+                    let ledger = CredentialLedger(connection: connection)
+                    try ledger.endIncarnation(at: clock.now())
+                    if hasNewCredentialKey { try ledger.renewKey() }
+                }
                 let meta = try connection.cached("UPDATE meta SET value = ? WHERE name = 'incarnation_id'")
                 try meta.bind(incarnation.data)
                 try meta.run()

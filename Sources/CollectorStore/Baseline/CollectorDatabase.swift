@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import WireModel
 
 /// `<data>/collector.sqlite`: the registry and the baseline. The one place that knows its schema.
 ///
@@ -9,11 +10,12 @@ import SQLite
 /// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
 ///
 /// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials, certificates, deleted devices, profiles, commands, uploads and their chunks, notices, the audit trail, the list of
+/// organizations, tokens, credentials and the key that proves them, certificates, deleted devices, profiles, commands,
+/// uploads and their chunks, notices, the audit trail, the list of
 /// record files, and the baseline: marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
-    static let version: Int32 = 5
+    static let version: Int32 = 6
 
     /// Version 1, as the first release made it. Never changed.
     static let firstSchema = """
@@ -124,6 +126,22 @@ enum CollectorDatabase {
         CREATE INDEX device_certificate_device ON device_certificate (device, row);
         """
 
+    /// From version 5 to 6: what proves a credential after a restore, the enrollment token of each device, applications
+    /// by organization, how many records a notice is about, and what of each notice was handed on.
+    private static let sixthSchema = """
+        CREATE TABLE former_incarnation (id BLOB PRIMARY KEY, generation INTEGER NOT NULL, ended INTEGER NOT NULL) WITHOUT ROWID;
+        INSERT OR IGNORE INTO meta (name, value) VALUES ('\(CredentialLedger.generationName)', 0);
+        ALTER TABLE device ADD COLUMN credential_generation INTEGER;
+        ALTER TABLE device ADD COLUMN enrollment_token TEXT;
+        CREATE INDEX upload_application ON upload (organization, application) WHERE phase = 1;
+        ALTER TABLE notice ADD COLUMN amount INTEGER NOT NULL DEFAULT 0;
+        UPDATE notice SET amount = CAST(detail AS INTEGER) WHERE code = 'records-lost';
+        ALTER TABLE notice ADD COLUMN posted INTEGER NOT NULL DEFAULT 0;
+        UPDATE notice SET posted = CASE WHEN ended IS NULL THEN 1 ELSE 2 END
+        WHERE id <= (SELECT value FROM meta WHERE name = 'notice_posted');
+        CREATE INDEX notice_unposted ON notice (id) WHERE posted < 2;
+        """
+
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
     /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
     ///   and start their marks again.
@@ -186,6 +204,29 @@ enum CollectorDatabase {
                 try connection.execute(fifthSchema)
                 try connection.setUserVersion(5)
             }
+        }
+        if found < 6 {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try connection.execute(sixthSchema)
+                try CredentialLedger(connection: connection).renewKey()
+                try noteEnrollmentTokens(connection)
+                try connection.setUserVersion(6)
+            }
+        }
+    }
+
+    /// The audit trail tells with which token a device enrolled, as far back as it goes.
+    private static func noteEnrollmentTokens(_ connection: Connection) throws(SQLiteError) {
+        let trail = try connection.prepare(
+            """
+            SELECT subject, json_extract(detail, '$.enrollmentToken') AS enrolled_with FROM audit
+            WHERE action IN ('device-enroll', 'device-reenroll') AND outcome = 'done' AND enrolled_with IS NOT NULL ORDER BY id
+            """)
+        let update = try connection.cached("UPDATE device SET enrollment_token = ? WHERE id = ?")
+        while try trail.step() {
+            guard let device = DeviceID(trail.string(0)) else { continue }
+            try update.bind(trail.string(1), device.data)
+            try update.run()
         }
     }
 

@@ -68,8 +68,9 @@ package final class CollectorRegistry: Sendable {
         try await database.checkEnrollmentToken(token)
     }
 
-    /// Gives a device its credential. A known id with its right credential is kept; so is an unknown one that comes with a credential
-    /// (this collector was restored from an older backup). The former credential stays good until the new one is first used.
+    /// Gives a device its credential. A known id with its right credential is kept. So is an unknown one whose
+    /// credential proves that this collector issued it in a time that a restore has lost (`DeviceCredential` says how);
+    /// any other unknown id is replaced by a new one. The former credential stays good until the new one is first used.
     ///
     /// A request with the `request_id`, token and machine of one that was answered in the last seven days is that one asked again: it
     /// gives the same device and enrollment with a fresh credential, and uses the token no second time.
@@ -169,10 +170,11 @@ package final class CollectorRegistry: Sendable {
     /// An enrollment token, made at the collector's machine.
     /// - Parameters:
     ///   - expiresInSeconds: 30 days by default; 1 or more.
-    ///   - maximumUses: devices that may enroll with it; `nil` for any number.
+    ///   - maximumUses: devices that may enroll with it, 100 by default; `nil` for any number.
     /// - Returns: the token, said only here.
     package func createEnrollmentToken(
-        organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds, maximumUses: Int? = nil, note: String = ""
+        organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds,
+        maximumUses: Int? = FirstStart.enrollmentTokenUses, note: String = ""
     ) async throws(StoreError) -> (id: String, token: String) {
         try await create(
             NewToken(

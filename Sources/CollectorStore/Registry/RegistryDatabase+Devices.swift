@@ -5,10 +5,10 @@ import WireModel
 extension RegistryDatabase {
     private static let deviceColumns = """
         device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version, application,
-        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor
+        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token
         """
     /// How many `deviceColumns` are.
-    private static let deviceColumnCount: Int32 = 18
+    private static let deviceColumnCount: Int32 = 19
     private static let stateColumns = "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
     private static let joined = "SELECT \(deviceColumns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
@@ -44,19 +44,21 @@ extension RegistryDatabase {
     }
 
     func rotateCredential(_ id: DeviceID) throws(StoreError) -> String {
-        let credential = Secret(.device)
         let now = clock.now()
-        let changed = try transaction { () throws(SQLiteError) in
+        let issued = try transaction { () throws(SQLiteError) -> Secret? in
+            guard let device = try row(of: id, organization: nil), device.revoked == nil, device.left == nil else {
+                return nil
+            }
+            let issued = try ledger.issue(to: id, of: device.organization)
             let statement = try connection.cached(
-                "UPDATE device SET next_credential_hash = ? WHERE id = ? AND revoked IS NULL AND left_at IS NULL")
-            try statement.bind(credential.hash, id.data)
+                "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?")
+            try statement.bind(issued.secret.hash, issued.generation, id.data)
             try statement.run()
-            guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
-            try tell(.deviceRotate, of: id, organization: organization, at: now)
-            return true
+            try tell(.deviceRotate, of: id, organization: device.organization, at: now)
+            return issued.secret
         }
-        guard changed else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
-        return credential.text
+        guard let issued else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+        return issued.text
     }
 
     func leave(_ id: DeviceID) throws(StoreError) {
@@ -158,7 +160,8 @@ extension RegistryDatabase {
             agentVersion: statement.string(8), application: statement.string(9), machineHash: statement.string(10),
             test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13), revoked: statement.optionalInt64(14),
             left: statement.optionalInt64(15), enrollmentID: statement.data(16),
-            predecessor: statement.optionalData(17).flatMap { DeviceID($0) })
+            predecessor: statement.optionalData(17).flatMap { DeviceID($0) },
+            enrollmentToken: statement.optionalString(18))
     }
 
     /// A beacon or identity that does not decode is left out: it is derived.

@@ -8,19 +8,18 @@ extension RegistryDatabase {
 
     func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
         let request = request.bounded
-        let credential = Secret(.device)
         let now = clock.now()
         let outcome: Result<EnrollResult, EnrollError>
         do {
             outcome = try transaction { () throws(SQLiteError) in
                 let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
                 if organization != nil || refusal == .tokenUsedUp,
-                    let result = try repeated(request, tokenHash: Secret.hash(of: token), credential: credential, at: now)
+                    let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
                 {
                     return .success(result)
                 }
                 guard let organization else { return .failure(refusal) }
-                return try enrollAnew(request, token: token, organization, credential: credential, at: now)
+                return try enrollAnew(request, token: token, organization, at: now)
             }
         } catch { throw .store(error) }
         let result = try outcome.get()
@@ -31,16 +30,17 @@ extension RegistryDatabase {
     }
 
     private func enrollAnew(
-        _ request: WireEnrollRequest, token: String, _ organization: String, credential: Secret, at now: Int64
+        _ request: WireEnrollRequest, token: String, _ organization: String, at now: Int64
     ) throws(SQLiteError) -> Result<EnrollResult, EnrollError> {
         let asked = DeviceID(request.deviceID)
         let known = try asked.map { id throws(SQLiteError) in try credentials(of: id) } ?? nil
         let enrollmentID = Identifier<Never>.random().data
         var id = asked ?? .random()
         let isKept: Bool
+        let issued: Issue
         let tokenID = try self.tokenID(token)
         if let known {
-            guard known.organization == organization, known.isProved(by: request.previousCredential) else {
+            guard known.organization == organization, try isProved(known, of: id, by: request.previousCredential) else {
                 try tellRefusal(.deviceConflict, id, of: known, organization, token: tokenID, at: now)
                 return .failure(.deviceConflict)
             }
@@ -49,25 +49,36 @@ extension RegistryDatabase {
                 return .failure(.deviceRevoked)
             }
             isKept = true
-            try renew(id, request, enrollmentID: enrollmentID, credential: credential, at: now)
+            issued = try ledger.issue(to: id, of: organization)
+            try renew(id, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             // Commands belong to one enrollment: with the next they have ended.
             try endCommands(of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
-            let isProved = deleted.isProved(by: request.previousCredential)
+            var isProved = deleted.isProved(by: request.previousCredential)
+            if !isProved {
+                isProved = try ledger.isIssued(request.previousCredential, to: id, of: deleted.organization)
+            }
             try tellRefusal(isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
             return .failure(isProved ? .deviceRevoked : .deviceConflict)
         } else {
-            // An id this collector does not know: it was restored from an older backup, and the device's records carry that id.
-            isKept = asked != nil && !request.previousCredential.isEmpty
+            // An id that this collector does not know. Where it was restored from a backup of before the device
+            // enrolled, the device's records carry that id, and its credential proves it.
+            if asked != nil {
+                isKept = try ledger.isOfLostTime(request.previousCredential, to: id, of: organization, newest: 0)
+            } else {
+                isKept = false
+            }
             if !isKept { id = .random() }
-            try insert(id, organization, request, enrollmentID: enrollmentID, credential: credential, at: now)
+            issued = try ledger.issue(to: id, of: organization)
+            try insert(id, organization, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             try connection.cached("UPDATE token SET uses = uses + 1 WHERE hash = ?").run(binding: Secret.hash(of: token))
         }
         try tell(
             known == nil ? .deviceEnroll : .deviceReenroll, of: id, organization: organization,
             ["enrollmentToken": tokenID, "name": request.deviceName], at: now)
         try keep(request, tokenHash: Secret.hash(of: token), device: id, at: now)
-        return .success(try result(id, credential, organization, application: request.application, enrollmentID, kept: isKept))
+        return .success(
+            try result(id, issued.secret, organization, application: request.application, enrollmentID, kept: isKept))
     }
 
     /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is not named.
@@ -84,7 +95,7 @@ extension RegistryDatabase {
     /// The answer once more, with a fresh credential: the one that was lost on its way is good for nobody.
     /// - Returns: `nil` where it is no repeat, or the device has left or was revoked since.
     private func repeated(
-        _ request: WireEnrollRequest, tokenHash: Data, credential: Secret, at now: Int64
+        _ request: WireEnrollRequest, tokenHash: Data, at now: Int64
     ) throws(SQLiteError) -> EnrollResult? {
         guard request.requestID.count == 16 else { return nil }
         let statement = try connection.cached(
@@ -96,12 +107,15 @@ extension RegistryDatabase {
         defer { statement.reset() }
         guard try statement.step(), let id = DeviceID(statement.data(0)) else { return nil }
         let asked = DeviceID(request.deviceID)
-        let renew = try connection.cached("UPDATE device SET next_credential_hash = ? WHERE id = ?")
-        try renew.bind(credential.hash, id.data)
+        let issued = try ledger.issue(to: id, of: statement.string(1))
+        let renew = try connection.cached(
+            "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?")
+        try renew.bind(issued.secret.hash, issued.generation, id.data)
         try renew.run()
         try tell(.deviceEnroll, of: id, organization: statement.string(1), ["again": "true", "name": request.deviceName], at: now)
         return try result(
-            id, credential, statement.string(1), application: statement.string(2), statement.data(3), kept: asked == id)
+            id, issued.secret, statement.string(1), application: statement.string(2), statement.data(3),
+            kept: asked == id)
     }
 
     private func keep(_ request: WireEnrollRequest, tokenHash: Data, device: DeviceID, at now: Int64) throws(SQLiteError) {
@@ -160,10 +174,15 @@ extension RegistryDatabase {
 
     // MARK: Rows
 
+    typealias Issue = (secret: Secret, generation: Int64)
+
     private struct KnownCredentials {
         var organization: String
         var hashes: [Data]
         var isRevoked: Bool
+        /// Of the newest credential that the registry has issued to it; 0 where it has issued it none with a
+        /// generation.
+        var generation: Int64 = 0
 
         func isProved(by credential: String) -> Bool {
             let hash = Secret.hash(of: credential)
@@ -171,15 +190,22 @@ extension RegistryDatabase {
         }
     }
 
+    /// Whether the credential is the device's: by its hash, or as one that the registry has lost with a restore.
+    private func isProved(_ known: KnownCredentials, of id: DeviceID, by credential: String) throws(SQLiteError) -> Bool {
+        if known.isProved(by: credential) { return true }
+        return try ledger.isOfLostTime(credential, to: id, of: known.organization, newest: known.generation)
+    }
+
     private func credentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
         let statement = try connection.cached(
-            "SELECT organization, credential_hash, next_credential_hash, revoked FROM device WHERE id = ?")
+            "SELECT organization, credential_hash, next_credential_hash, revoked, credential_generation FROM device WHERE id = ?"
+        )
         try statement.bind(id.data)
         defer { statement.reset() }
         guard try statement.step() else { return nil }
         return KnownCredentials(
             organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
-            isRevoked: !statement.isNull(3))
+            isRevoked: !statement.isNull(3), generation: statement.optionalInt64(4) ?? 0)
     }
 
     /// Those of a device that an administrator has deleted.
@@ -195,36 +221,42 @@ extension RegistryDatabase {
     }
 
     private func insert(
-        _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, credential: Secret, at now: Int64
+        _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue,
+        token: String,
+        at now: Int64
     ) throws(SQLiteError) {
         let system = request.operatingSystem
         let statement = try connection.cached(
             """
             INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version,
-                application, machine_hash, test, credential_hash, created, enrolled, enrollment_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+                application, machine_hash, test, credential_hash, created, enrolled, enrollment_id, credential_generation, enrollment_token)
+            VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
             """)
         try statement.bind(
             id.data, organization, request.deviceName, system.name, system.distribution, system.version, system.kernel,
-            system.architecture, request.agentVersion, request.application, request.machineHash, request.test, credential.hash, now, now,
-            enrollmentID)
+            system.architecture, request.agentVersion, request.application, request.machineHash, request.test,
+            issued.secret.hash, now, now,
+            enrollmentID, issued.generation, token)
         try statement.run()
     }
 
     /// The former credential stays good until the new one is first used: the answer that carries the new one may be lost.
     private func renew(
-        _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, credential: Secret, at now: Int64
+        _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue, token: String, at now: Int64
     ) throws(SQLiteError) {
         let system = request.operatingSystem
         let statement = try connection.cached(
             """
             UPDATE device SET name = ?, os_name = ?, os_distribution = ?, os_version = ?, os_kernel = ?, os_architecture = ?,
                 agent_version = ?, application = ?, machine_hash = ?, test = ?, next_credential_hash = ?, enrolled = ?, left_at = NULL,
-                enrollment_id = ?
+                enrollment_id = ?, credential_generation = ?, enrollment_token = ?
             WHERE id = ?
             """)
         try statement.bind(
             request.deviceName, system.name, system.distribution, system.version, system.kernel, system.architecture,
-            request.agentVersion, request.application, request.machineHash, request.test, credential.hash, now, enrollmentID, id.data)
+            request.agentVersion, request.application, request.machineHash, request.test, issued.secret.hash, now,
+            enrollmentID,
+            issued.generation, token, id.data)
         try statement.run()
     }
 

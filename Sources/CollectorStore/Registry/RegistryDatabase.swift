@@ -14,6 +14,7 @@ actor RegistryDatabase {
     nonisolated let clock: any StoreClock
     let logger: Logger
     let audit: AuditTable
+    let ledger: CredentialLedger
     private var auditLimit = DeviceAuditLimit()
     /// Made when devices are first listed.
     var index: DeviceIndex?
@@ -27,6 +28,7 @@ actor RegistryDatabase {
     init(connection: sending Connection, commands: OpenCommands, clock: any StoreClock, logger: Logger) {
         identity = FileIdentity(path: connection.path)
         audit = AuditTable(connection: connection)
+        ledger = CredentialLedger(connection: connection)
         self.connection = connection
         self.commands = commands
         self.clock = clock

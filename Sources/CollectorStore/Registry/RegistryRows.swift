@@ -42,6 +42,8 @@ package struct DeviceRow: Equatable, Sendable {
     package var enrollmentID = Data()
     /// Whose logs are its own too, by an administrator's word.
     package var predecessor: DeviceID?
+    /// The id of the token that it last enrolled with; `nil` where that was before the registry kept it.
+    package var enrollmentToken: String?
     /// When its newest beacon came.
     package var lastBeacon: Int64?
     /// The beacon schedule it says it keeps; 0: none, `nil`: never said.
@@ -118,6 +120,17 @@ package struct TokenRow: Equatable, Sendable {
     package var maximumUses: Int?
     package var uses: Int
     package var revoked: Int64?
+}
+
+/// A device that was revoked, and the token that it last enrolled with, where that is known.
+package struct DeviceRevocation: Equatable, Sendable {
+    package var device: DeviceRow
+    package var token: TokenRow?
+
+    package init(device: DeviceRow, token: TokenRow?) {
+        self.device = device
+        self.token = token
+    }
 }
 
 /// What the very first start made; the secrets are said here and nowhere again.

@@ -1,7 +1,9 @@
 import Crypto
 import FoundationEssentials
 
-/// A token or credential: 32 random bytes in base64url behind a word that says what it is. Only its hash is kept; it is looked up by that.
+/// A token or credential: random bytes in base64url behind a word that says what it is. Only its hash is kept; it is
+/// looked up by that. A token is 32 random bytes; what a device's credential holds beside them is told at
+/// `DeviceCredential`.
 struct Secret: Sendable {
     enum Kind: String {
         case device = "ws1d"
@@ -18,8 +20,11 @@ struct Secret: Sendable {
         return Data((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 
-    init(_ kind: Kind) {
-        let encoded = Self.randomBytes().base64EncodedString().compactMap { character -> Character? in
+    init(_ kind: Kind) { self.init(kind, bytes: Self.randomBytes()) }
+
+    /// - Parameter bytes: among them enough random ones that nobody can guess the text.
+    init(_ kind: Kind, bytes: Data) {
+        let encoded = bytes.base64EncodedString().compactMap { character -> Character? in
             switch character {
             case "+": "-"
             case "/": "_"
@@ -28,6 +33,23 @@ struct Secret: Sendable {
             }
         }
         text = "\(kind.rawValue)_\(String(encoded))"
+    }
+
+    /// What stands behind the word in a text of this kind; `nil` for another text.
+    static func bytes(of text: String, _ kind: Kind) -> Data? {
+        let prefix = "\(kind.rawValue)_"
+        guard text.hasPrefix(prefix), text.utf8.count <= 1024 else { return nil }
+        var base64 = ""
+        for character in text.dropFirst(prefix.count) {
+            switch character {
+            case "-": base64.append("+")
+            case "_": base64.append("/")
+            case "+", "/", "=": return nil
+            default: base64.append(character)
+            }
+        }
+        while base64.utf8.count % 4 != 0 { base64.append("=") }
+        return Data(base64Encoded: base64)
     }
 
     /// SHA-256 of the whole text: with 256 random bits in it neither salt nor stretching adds anything.

@@ -1,0 +1,97 @@
+import Crypto
+import FoundationEssentials
+import WireModel
+
+/// A device's credential, which its collector can recognize even after it has lost the device's row.
+///
+/// **What it is for.** The registry keeps a hash of each credential, and a device is who its credential's hash says. A
+/// collector that was restored from an older backup has lost the hashes that it wrote since. A device of that time
+/// comes to enroll again with its id and its credential, and the restored collector must decide whether that id is the
+/// device's own. Without a proof, anybody with an enrollment token and a device's id could become that device. So each
+/// credential carries a proof of its own: a MAC.
+///
+/// **Layout.** `ws1d_` and, in base64url, 73 bytes:
+///
+///     version (1)  incarnation (16)  generation (8)  random (16)  MAC (32)
+///
+/// The incarnation is the collector's when it issued the credential. The generation is a counter that grows with each
+/// credential and goes on after a restore. The MAC is HMAC-SHA256 under the credential key, over all of this and over
+/// the device's id and organization, which the credential does not carry. The random bytes keep the credential unknown
+/// to whoever knows all the rest but the key.
+///
+/// **The key** is 32 random bytes in `collector.sqlite`, so that `backup` copies it with the registry that it belongs
+/// to.
+///
+/// **What is checked, and when.**
+/// - A request with a credential (batches, profile, rotation) is decided by the hash alone. The MAC admits nobody
+///   there.
+/// - Enrolling again, with a good enrollment token: the hash proves a known id, as ever. Where it does not, the MAC
+///   does, if the credential is of a time that a restore has lost (`CredentialLedger.isOfLostTime`): of an incarnation
+///   that has ended, and later than the newest credential that the backup knew. For a device that the registry knows,
+///   it must not have issued one since the restore.
+/// - An id that the registry does not know, without such a proof, is not kept: the device gets a new one.
+/// - A device that the registry says is revoked or deleted stays out (403 `revoked`), whatever it can prove.
+/// - Credentials without a MAC, issued by collectors before this format, are good by their hash until they are rotated.
+///   They prove nothing to a restored collector that does not have their hash.
+///
+/// **What somebody with a stolen backup can do.** It holds the key, so it is as secret as the data directory. At a
+/// collector that was never restored a MAC counts for nothing, so the key opens nothing. At one that was, the key and a
+/// good enrollment token of the organization together take over an id that the registry does not know, or one that it
+/// has issued no credential since the restore. `ws1collector restore --new-credential-key` is for a backup that others
+/// may have read: it begins with another key, and devices enrolled since that backup become new ones.
+///
+/// **Why not** admit by the MAC alone, without enrolling? A device that was enrolled and then revoked in the lost time
+/// would be back at once, with no token that an administrator could close. Why not a signature? The collector would
+/// hold its private key in the same file. Why a counter and not the time of issue? A clock that was set back would make
+/// credentials of the lost time look older than the backup.
+struct DeviceCredential: Equatable, Sendable {
+    static let version: UInt8 = 1
+    static let byteCount = 73
+    private static let signedByteCount = 41
+    private static let domain = Data("ws1 device credential\u{0}".utf8)
+
+    let incarnation: IncarnationID
+    let generation: UInt64
+    private let signed: Data
+    private let mac: Data
+
+    /// A new one.
+    init(incarnation: IncarnationID, generation: UInt64, device: DeviceID, organization: String, key: Data) {
+        var signed = Data([Self.version])
+        signed.append(incarnation.data)
+        withUnsafeBytes(of: generation.bigEndian) { signed.append(contentsOf: $0) }
+        signed.append(Secret.randomBytes().prefix(16))
+        self.incarnation = incarnation
+        self.generation = generation
+        self.signed = signed
+        mac = Data(
+            HMAC<SHA256>.authenticationCode(
+                for: Self.message(signed, device: device, organization: organization), using: SymmetricKey(data: key)))
+    }
+
+    /// `nil` for a text of another form, such as a credential from before this format.
+    init?(_ text: String) {
+        guard let bytes = Secret.bytes(of: text, .device), bytes.count == Self.byteCount, bytes.first == Self.version
+        else { return nil }
+        let fields = Data(bytes)
+        guard let incarnation = IncarnationID(fields[1..<17]) else { return nil }
+        self.incarnation = incarnation
+        generation = fields[17..<25].reduce(0) { $0 << 8 | UInt64($1) }
+        signed = fields.prefix(Self.signedByteCount)
+        mac = fields.suffix(from: Self.signedByteCount)
+    }
+
+    var secret: Secret { Secret(.device, bytes: signed + mac) }
+
+    /// Whether it was issued to this device in this organization by who has the key.
+    func isIssued(to device: DeviceID, of organization: String, key: Data) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(
+            mac, authenticating: Self.message(signed, device: device, organization: organization),
+            using: SymmetricKey(data: key))
+    }
+
+    /// The organization comes last: it is the only field whose length varies.
+    private static func message(_ signed: Data, device: DeviceID, organization: String) -> Data {
+        domain + signed + device.data + Data(organization.utf8)
+    }
+}

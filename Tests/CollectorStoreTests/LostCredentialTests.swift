@@ -1,0 +1,226 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// Who gets a device's id from a collector that was restored from an older backup.
+@Suite struct LostCredentialTests {
+    private let parent: TemporaryDirectory
+    private let clock = ManualStoreClock()
+
+    init() throws { parent = try TemporaryDirectory() }
+
+    private func path(_ name: String) -> String { "\(parent.path)/\(name)" }
+
+    private func open(_ name: String) throws -> (registry: CollectorRegistry, token: String?) {
+        let (registry, first) = try CollectorRegistry.open(directory: path(name), clock: clock, logger: quietLogger)
+        return (registry, first?.enrollmentToken)
+    }
+
+    private func takeBackup(of name: String, to output: String) async throws {
+        _ = try await StoreBackup(directory: path(name), output: path(output), clock: clock, logger: quietLogger)
+            .write()
+    }
+
+    private func restore(_ name: String, from backup: String, newCredentialKey: Bool = false) throws
+        -> CollectorRegistry
+    {
+        _ = try StoreRestore(from: path(backup), to: path(name), newCredentialKey: newCredentialKey, clock: clock)
+            .restore()
+        return try open(name).registry
+    }
+
+    private func request(_ id: DeviceID? = nil, previous: String = "") -> WireEnrollRequest {
+        var request = WireEnrollRequest()
+        request.deviceID = id?.data ?? Data()
+        request.previousCredential = previous
+        request.machineHash = "m"
+        return request
+    }
+
+    /// What the registry makes of an id with a credential.
+    private func ask(
+        _ registry: CollectorRegistry, _ token: String, _ id: DeviceID, _ previous: String
+    ) async -> Result<EnrollResult, EnrollError> {
+        do throws(EnrollError) {
+            return .success(try await registry.enroll(token: token, request: request(id, previous: previous)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func isKnown(_ registry: CollectorRegistry, _ credential: String) async throws -> Bool {
+        if case .device = try await registry.authenticateDevice(credential: credential) { true } else { false }
+    }
+
+    @Test func aDeviceThatEnrolledSinceTheBackupKeepsItsIdByItsCredential() async throws {
+        let (live, first) = try open("live")
+        let token = try #require(first)
+        try await takeBackup(of: "live", to: "backup")
+        let lost = try await live.enroll(token: token, request: request())
+        let other = try await live.enroll(token: token, request: request())
+        await live.close()
+
+        let registry = try restore("restored", from: "backup")
+        #expect(
+            try await !isKnown(registry, lost.credential), "the credential alone admits nobody: enrolling takes a token"
+        )
+        let strange = [
+            "", "from before the restore", "ws1d_x", other.credential, lost.credential + "A",
+            String(lost.credential.dropLast(4)) + "AAAA",
+            Secret(.device).text,
+        ]
+        for previous in strange {
+            let result = try await ask(registry, token, lost.deviceID, previous).get()
+            #expect(result.deviceID != lost.deviceID && !result.deviceKept, "\(previous) does not prove the id")
+        }
+        let kept = try await ask(registry, token, lost.deviceID, lost.credential).get()
+        #expect(kept.deviceID == lost.deviceID && kept.deviceKept)
+        #expect(try await isKnown(registry, kept.credential))
+        #expect(
+            await ask(registry, token, lost.deviceID, lost.credential).failure == .deviceConflict,
+            "what the lost time proves it proves once: the registry has issued a newer credential since")
+        await registry.close()
+    }
+
+    @Test func aDeviceThatRenewedItsCredentialTwiceSinceTheBackupKeepsItsId() async throws {
+        let (live, first) = try open("live")
+        let token = try #require(first)
+        let device = try await live.enroll(token: token, request: request())
+        func rotate(from credential: String) async throws -> String {
+            #expect(try await isKnown(live, credential))
+            return try await live.rotateCredential(device: device.deviceID)
+        }
+        let second = try await rotate(from: device.credential)
+        #expect(try await isKnown(live, second))
+        try await takeBackup(of: "live", to: "backup")
+        let third = try await rotate(from: second)
+        let fourth = try await rotate(from: third)
+        #expect(try await isKnown(live, fourth))
+        await live.close()
+
+        let registry = try restore("restored", from: "backup")
+        #expect(
+            await ask(registry, token, device.deviceID, device.credential).failure == .deviceConflict,
+            "one that was followed by another before the backup is a stolen one")
+        let kept = try await ask(registry, token, device.deviceID, fourth).get()
+        #expect(kept.deviceID == device.deviceID && kept.deviceKept)
+        #expect(
+            await ask(registry, token, device.deviceID, third).failure == .deviceConflict,
+            "the registry has issued a newer one")
+        await registry.close()
+    }
+
+    @Test func whoIsRevokedOrDeletedStaysOutWhateverItProves() async throws {
+        let (live, first) = try open("live")
+        let token = try #require(first)
+        let known = try await live.enroll(token: token, request: request())
+        try await takeBackup(of: "live", to: "backup")
+        let newest = try await live.rotateCredential(device: known.deviceID)
+        let lost = try await live.enroll(token: token, request: request())
+        await live.close()
+
+        let registry = try restore("restored", from: "backup")
+        _ = try await registry.revokeDevice(known.deviceID, organization: nil, by: .commandLine)
+        #expect(await ask(registry, token, known.deviceID, newest).failure == .deviceRevoked)
+        let back = try await ask(registry, token, lost.deviceID, lost.credential).get()
+        try await registry.deleteDevice(
+            back.deviceID, enrollment: back.enrollmentID, organization: nil, by: .commandLine)
+        for credential in [lost.credential, back.credential] {
+            #expect(await ask(registry, token, lost.deviceID, credential).failure == .deviceRevoked)
+        }
+        await registry.close()
+    }
+
+    @Test func aSecondRestoreFromTheSameBackupKnowsWhatTheFirstIssued() async throws {
+        let (live, first) = try open("live")
+        let token = try #require(first)
+        try await takeBackup(of: "live", to: "backup")
+        await live.close()
+        let between = try restore("between", from: "backup")
+        let lost = try await between.enroll(token: token, request: request())
+        await between.close()
+        let registry = try restore("restored", from: "backup")
+        #expect(try await ask(registry, token, lost.deviceID, lost.credential).get().deviceKept)
+        await registry.close()
+    }
+
+    /// What the key of a stolen backup opens.
+    @Test func aStolenKeyOpensNothingWithoutARestoreAndNothingWithANewKey() async throws {
+        let (live, first) = try open("live")
+        let token = try #require(first)
+        try await takeBackup(of: "live", to: "backup")
+        let known = try await live.enroll(token: token, request: request())
+        let stolen = try Connection(
+            path: path("backup") + "/collector.sqlite",
+            options: .init(mode: .readOnly, applicationID: CollectorDatabase.applicationID))
+        let key = try CollectorDatabase.meta(CredentialLedger.keyName, stolen)
+        #expect(key.count == 32)
+        func forged(_ id: DeviceID, _ incarnation: IncarnationID) -> String {
+            DeviceCredential(
+                incarnation: incarnation, generation: 1_000_000, device: id, organization: "default", key: key
+            ).secret.text
+        }
+        for incarnation in [live.incarnationID, .random()] {
+            #expect(
+                await ask(live, token, known.deviceID, forged(known.deviceID, incarnation)).failure == .deviceConflict)
+            let id = DeviceID.random()
+            #expect(try await ask(live, token, id, forged(id, incarnation)).get().deviceKept == false)
+        }
+        await live.close()
+
+        let renewed = try restore("renewed", from: "backup", newCredentialKey: true)
+        for id in [known.deviceID, DeviceID.random()] {
+            #expect(try await ask(renewed, token, id, forged(id, live.incarnationID)).get().deviceKept == false)
+        }
+        #expect(
+            try await ask(renewed, token, known.deviceID, known.credential).get().deviceKept == false,
+            "the price of a new key")
+        await renewed.close()
+    }
+
+    /// A data directory of version 5: its credentials have no proof in them, its devices no token.
+    @Test func aDirectoryOfTheVersionBeforeGoesOnAndKnowsTheTokensFromTheAuditTrail() async throws {
+        let (made, first) = try open("live")
+        let token = try #require(first)
+        let device = try await made.enroll(token: token, request: request())
+        await made.close()
+        let plain = Secret(.device)
+        let connection = try Connection(
+            path: path("live") + "/collector.sqlite",
+            options: .init(mode: .readWrite, applicationID: CollectorDatabase.applicationID))
+        try connection.execute(
+            """
+            \(MigrationTests.undoingVersion6)
+            INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES
+            ('records-lost', 'default', 'd', '10 records of the event stream are missing', 1, 5, 5);
+            INSERT INTO notice (code, organization, subject, detail, count, first, last, ended) VALUES
+            ('disk-low', '', 'a', '', 1, 5, 5, NULL), ('disk-low', '', 'b', '', 1, 5, 5, 6),
+            ('disk-low', '', 'c', '', 1, 5, 5, NULL);
+            INSERT INTO meta (name, value) VALUES ('notice_posted', 3);
+            """)
+        try connection.cached("UPDATE device SET credential_hash = ?").run(binding: plain.hash)
+        try connection.setUserVersion(5)
+        try connection.close()
+
+        let (registry, _) = try open("live")
+        let row = try #require(try await registry.device(device.deviceID, organization: nil))
+        #expect(row.enrollmentToken == (try await registry.tokens().first { $0.kind == .enrollment }?.id))
+        #expect(try await isKnown(registry, plain.text), "a credential without a proof is good until it is rotated")
+        let rotated = try await registry.rotateCredential(device: device.deviceID)
+        #expect(DeviceCredential(rotated) != nil && DeviceCredential(plain.text) == nil)
+        #expect(try await isKnown(registry, rotated))
+        await registry.close()
+        let desk = try NoticeDesk(directory: path("live"), clock: clock, logger: quietLogger)
+        let unposted = try await desk.unposted(since: 0, limit: 10)
+        #expect(
+            unposted.map(\.notice.subject) == ["c"] && unposted[0].kind == .raised,
+            "what was handed on is not handed on again")
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
+}
