@@ -13,12 +13,15 @@ struct SimulateCommand: AsyncParsableCommand {
             the collector, then all at once. When everything has arrived, the collector is asked what it has: every record it acknowledged must
             be there exactly once. Exits 1 on any difference. The devices and their records stay: use a collector made for it.
 
+            Each device enrolls once, so the enrollment token must be good for as many uses as there are devices.
+
             Faults: \(FleetFault.allCases.map(\.rawValue).joined(separator: ", ")).
 
             Examples:
-              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file DIR/enrollment-token \\
+              ws1collector token create --enrollment --uses 1200 --data DIR > fleet-token
+              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
                 --token-file DIR/administrator-token --devices 1000 --seconds 120
-              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file DIR/enrollment-token \\
+              ws1collector simulate --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
                 --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults lost-answer,rollback --json
             """)
 
@@ -173,6 +176,13 @@ struct SimulateCommand: AsyncParsableCommand {
             \(report.oracle.unanswered) devices unanswered
             """)
         for detail in report.oracle.details { try Output.line("  \(detail)") }
+        if report.enrolled < report.devices {
+            try Output.line(
+                """
+                  \(report.devices - report.enrolled) devices could not enroll. If the enrollment token was used up \
+                (HTTP 403), make one for more: ws1collector token create --enrollment --uses \(report.devices)
+                """)
+        }
         try Output.line(report.isRight ? "Everything acknowledged is there exactly once." : "NOT RIGHT.")
     }
 }

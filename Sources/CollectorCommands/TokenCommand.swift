@@ -12,6 +12,7 @@ struct TokenCommand: AsyncParsableCommand {
             Examples:
               ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
               ws1collector token create --enrollment --expires-days 7 --uses 200 --data /var/lib/ws1collector
+              ws1collector token create --enrollment --unlimited --name image --data /var/lib/ws1collector
               ws1collector token list --json --data /var/lib/ws1collector
               ws1collector token revoke 0f3c2a6b9d1e4f58 --data /var/lib/ws1collector
             """,
@@ -57,8 +58,17 @@ struct TokenCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Days it is good for (default: 30 for enrollment, for ever for people).", valueName: "days"))
         var expiresDays: Int?
 
-        @Option(help: ArgumentHelp("Devices that may enroll with it (default: any number).", valueName: "count"))
+        @Option(
+            help: ArgumentHelp(
+                "Devices that may enroll with it (default: \(FirstStart.enrollmentTokenUses)).", valueName: "count"))
         var uses: Int?
+
+        @Flag(
+            help: """
+                Any number of devices may enroll with it: whoever finds it adds devices until it expires or is revoked, also one that was \
+                revoked, as a new device.
+                """)
+        var unlimited = false
 
         @Flag(help: "Print JSON: id and token.")
         var json = false
@@ -80,12 +90,19 @@ struct TokenCommand: AsyncParsableCommand {
                         guard role == nil else {
                             throw CommandError(.usage, "--role is of a person's token; --enrollment makes one for devices.")
                         }
+                        guard uses == nil || !unlimited else {
+                            throw CommandError(
+                                .usage, "--uses and --unlimited contradict each other. Give one of them.")
+                        }
                         return try await registry.createEnrollmentToken(
-                            organization: organization ?? "default", expiresInSeconds: try expiresInSeconds ?? 30 * 86_400,
-                            maximumUses: uses, note: name)
+                            organization: organization ?? "default",
+                            expiresInSeconds: try expiresInSeconds ?? FirstStart.enrollmentTokenSeconds,
+                            maximumUses: unlimited ? nil : uses ?? FirstStart.enrollmentTokenUses, note: name)
                     }
-                    guard uses == nil else {
-                        throw CommandError(.usage, "--uses is of an enrollment token; say --enrollment too.")
+                    guard uses == nil, !unlimited else {
+                        throw CommandError(
+                            .usage,
+                            "--\(unlimited ? "unlimited" : "uses") is of an enrollment token; say --enrollment too.")
                     }
                     guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                         throw CommandError(
@@ -149,6 +166,8 @@ private struct TokenView: Encodable {
     var uses: Int
     var maximumUses: Int?
     var revoked: String?
+    /// `good`, `expired`, `used-up` or `revoked`.
+    var state: String
 
     init(_ row: TokenRow) {
         id = row.id
@@ -161,13 +180,14 @@ private struct TokenView: Encodable {
         uses = row.uses
         maximumUses = row.maximumUses
         revoked = row.revoked.map(Timestamp.text)
+        state = row.state(at: SystemStoreClock().now()).rawValue
     }
 
     var columns: [String] {
         [
             id, kind, name, role ?? "-", organization ?? "all", String(created.prefix(19)),
             expires.map { String($0.prefix(19)) } ?? "never",
-            maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)", revoked == nil ? "good" : "revoked",
+            kind == "person" ? "-" : maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)/unlimited", state,
         ]
     }
 }

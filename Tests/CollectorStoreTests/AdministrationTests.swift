@@ -169,7 +169,9 @@ import WireModel
             Issue.record("not known")
             return
         }
-        #expect(try await registry.revokeDevice(device.deviceID, organization: "default", by: .commandLine).revoked == clock.now())
+        #expect(
+            try await registry.revokeDevice(device.deviceID, organization: "default", by: .commandLine).device.revoked
+                == clock.now())
         #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
         await #expect(throws: EnrollError.deviceRevoked) { _ = try await self.device(previous: device) }
         var query = DeviceQuery()
@@ -178,6 +180,41 @@ import WireModel
         await #expect(throws: AdministrationError.noDevice) {
             _ = try await registry.revokeDevice(device.deviceID, organization: "other", by: .commandLine)
         }
+    }
+
+    @Test func revokingADeviceTellsItsTokenAndClosesItInTheSameAct() async throws {
+        let made = try await registry.createEnrollmentToken(organization: "default", note: "shop")
+        func enroll() async throws -> EnrollResult {
+            try await registry.enroll(token: made.token, request: WireEnrollRequest())
+        }
+        let (one, two) = (try await enroll(), try await enroll())
+        let told = try await registry.revokeDevice(one.deviceID, organization: "default", by: .commandLine)
+        #expect(
+            told.device.enrollmentToken == made.id && told.token?.id == made.id && told.token?.uses == 2
+                && told.token?.revoked == nil)
+        // The same machine, with the same token, as a new device: that is what closing it is for.
+        _ = try await enroll()
+        let closed = try await registry.revokeDevice(
+            two.deviceID, organization: "default", closingToken: true, by: .commandLine)
+        #expect(closed.device.revoked != nil && closed.token?.revoked == clock.now())
+        await #expect(throws: EnrollError.tokenRevoked) { _ = try await enroll() }
+        // Of a device that was revoked before, too; and again, it changes nothing.
+        for _ in 0..<2 {
+            _ = try await registry.revokeDevice(one.deviceID, organization: nil, closingToken: true, by: .commandLine)
+        }
+        let trail = try await registry.audit(AuditQuery(), below: nil, limit: 10).rows.map(\.entry.action)
+        #expect(trail.prefix(2) == [.deviceRevoke, .tokenRevoke] && trail.filter { $0 == .tokenRevoke }.count == 1)
+    }
+
+    @Test func aTokenThatIsNotKnownIsNotClosedAndNothingIsRevokedThen() async throws {
+        let device = try await device()
+        try directory.execute("UPDATE device SET enrollment_token = NULL", on: directory.path + "/collector.sqlite")
+        await #expect(throws: AdministrationError.noEnrollmentToken) {
+            _ = try await registry.revokeDevice(
+                device.deviceID, organization: nil, closingToken: true, by: .commandLine)
+        }
+        #expect(try await registry.device(device.deviceID, organization: nil)?.revoked == nil)
+        #expect(try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine).token == nil)
     }
 
     @Test func aReinstatedDeviceGoesOnWithTheCredentialItHadAndDoesNothingOfTheTimeBefore() async throws {

@@ -79,7 +79,8 @@ import WireModel
     @Test func aHerdIsOneNoticeOfItsOrganization() async throws {
         try await registry.createOrganization("west")
         let west = try await registry.createEnrollmentToken(organization: "west").token
-        let herd = try await devices(300)
+        let many = try await registry.createEnrollmentToken(organization: "default", maximumUses: 300).token
+        let herd = try await devices(300, token: many)
         let one = try await devices(1, token: west)
         let watch = watch()
         await settle(watch)

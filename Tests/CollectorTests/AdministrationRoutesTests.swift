@@ -56,6 +56,22 @@ struct AdministrationRoutesTests {
         }
     }
 
+    @Test func anEnrollmentTokenIsLimitedUnlessSaidInWords() async throws {
+        try await Self.play { harness, client in
+            func make(_ json: String) async throws -> TestResponse {
+                try await client.post(Self.tokens, bearer: try await harness.person(.administrator), json: json)
+            }
+            #expect(try await make(#"{"kind": "enrollment"}"#).json.number("maximumUses") == 100)
+            #expect(try await make(#"{"kind": "enrollment", "maximumUses": 5000}"#).json.number("maximumUses") == 5000)
+            let unlimited = try await make(#"{"kind": "enrollment", "unlimited": true}"#)
+            #expect(try unlimited.status == .created && unlimited.json["maximumUses"] == nil)
+            for json in [
+                #"{"kind": "enrollment", "unlimited": true, "maximumUses": 5}"#,
+                #"{"kind": "person", "name": "ann", "role": "viewer", "unlimited": true}"#,
+            ] { #expect(try await make(json).problem.field == "unlimited") }
+        }
+    }
+
     @Test func anEnrollmentTokenIsForAsManyDevicesAsItSays() async throws {
         try await Self.play { harness, client in
             let made = try await client.post(

@@ -96,6 +96,25 @@ struct DeviceRoutesTests {
         }
     }
 
+    @Test func revokingADeviceShowsItsTokenAndCanCloseIt() async throws {
+        try await UploadScene.play { scene in
+            let (harness, client) = (scene.harness, scene.client)
+            let path = "/api/v1/devices/\(scene.device.deviceID)"
+            let id = try #require(try await client.json(path, bearer: harness.administrator).text("enrollmentToken"))
+            let revoked = try await client.send(.post, path + "/revoke", bearer: harness.administrator).json
+            #expect(revoked.text("state") == "revoked" && revoked.object("token")?.text("id") == id)
+            #expect(revoked.object("token")?.text("state") == "good" && revoked.object("token")?.text("token") == nil)
+            _ = try await harness.device()
+            let unknown = try await client.post(
+                path + "/revoke", bearer: harness.administrator, json: #"{"closeToken": true}"#)
+            #expect(unknown.status.code == 422)
+            let closed = try await client.post(
+                path + "/revoke", bearer: harness.administrator, json: #"{"closeEnrollmentToken": true}"#)
+            #expect(try closed.json.object("token")?.text("state") == "revoked")
+            await #expect(throws: EnrollError.tokenRevoked) { _ = try await harness.device() }
+        }
+    }
+
     @Test func aDeviceIsDeletedOnceThatIsConfirmed() async throws {
         try await UploadScene.play { scene in
             let (harness, client) = (scene.harness, scene.client)

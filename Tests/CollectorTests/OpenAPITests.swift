@@ -122,7 +122,7 @@ struct OpenAPITests {
         #expect(sort?["enum"] as? [String] == orders + orders.map { "-" + $0 })
         // A token with every property that is described is read, but those that exclude each other.
         let described = Set(try Self.properties("NewToken").keys)
-        #expect(described == ["kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses"])
+        #expect(described == ["kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses", "unlimited"])
     }
 
     @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {

@@ -16,7 +16,9 @@ package protocol Administration: Sendable {
     func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String)
     func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError)
 
-    func revokeDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow
+    /// - Parameter closingToken: whether the token that the device enrolled with is revoked, too.
+    func revokeDevice(_ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor)
+        async throws(AdministrationError) -> DeviceRevocation
     func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow
     func deleteDevice(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) async throws(AdministrationError)
     func setPredecessor(_ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor)

@@ -2,12 +2,11 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// A token as people ask for it: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses}`.
+/// A token as people ask for it: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses |
+/// unlimited}`.
 struct TokenDocument {
     var token: NewToken
 
-    /// Of an enrollment token that says nothing of its expiry.
-    static let enrollmentSeconds: Int64 = 30 * 86_400
     static let uses: ClosedRange<Int> = 1...1_000_000_000
 
     /// - Parameter person: who asks: what is not said is their organization.
@@ -19,6 +18,7 @@ struct TokenDocument {
         let organization = try fields.text("organization") ?? person.organization
         let seconds = try Self.seconds(&fields, now: now)
         let uses = try fields.integer("maximumUses", Self.uses)
+        let isUnlimited = try fields.flag("unlimited") ?? false
         try fields.finish()
         guard name.utf8.count <= CollectorRegistry.tokenNameBytes else {
             throw .invalidField("name", "has more than \(CollectorRegistry.tokenNameBytes) bytes.")
@@ -32,12 +32,18 @@ struct TokenDocument {
                 throw .invalidField("role", "is none of \(Self.roles).")
             }
             guard uses == nil else { throw .invalidField("maximumUses", "is of an enrollment token.") }
+            guard !isUnlimited else { throw .invalidField("unlimited", "is of an enrollment token.") }
             token = NewToken(.person(known), name: name, organization: organization, expiresInSeconds: seconds)
         case "enrollment":
             guard role == nil else { throw .invalidField("role", "is of a person's token.") }
             guard let organization else { throw .invalidField("organization", "is missing: devices enroll into one.") }
+            guard uses == nil || !isUnlimited else {
+                throw .invalidField("unlimited", "does not go with `maximumUses`.")
+            }
             token = NewToken(
-                .device, name: name, organization: organization, expiresInSeconds: seconds ?? Self.enrollmentSeconds, maximumUses: uses)
+                .device, name: name, organization: organization,
+                expiresInSeconds: seconds ?? FirstStart.enrollmentTokenSeconds,
+                maximumUses: isUnlimited ? nil : uses ?? FirstStart.enrollmentTokenUses)
         case nil: throw .invalidField("kind", "is missing. Known: person, enrollment.")
         default: throw .invalidField("kind", "is none of person, enrollment.")
         }

@@ -30,15 +30,6 @@ struct TokenView: Encodable {
         revokedAt = row.revoked.map(Timestamp.text)
         uses = row.kind == .enrollment ? row.uses : nil
         maximumUses = row.maximumUses
-        state =
-            if row.revoked != nil {
-                "revoked"
-            } else if row.expires ?? .max <= now {
-                "expired"
-            } else if row.uses >= row.maximumUses ?? .max {
-                "used-up"
-            } else {
-                "good"
-            }
+        state = row.state(at: now).rawValue
     }
 }

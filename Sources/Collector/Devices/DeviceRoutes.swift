@@ -59,13 +59,40 @@ struct DeviceRoutes: Sendable {
 
     private func revoke(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
+        // Who wants nothing but the revocation sends no body.
+        guard exchange.request.headers[.contentType] != nil else {
+            return try await revoke(exchange, closingToken: false)
+        }
+        return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
+            var fields = try FieldReader(body: body)
+            let closesToken = try fields.flag("closeEnrollmentToken") ?? false
+            try fields.finish()
+            return try await revoke(exchange, closingToken: closesToken)
+        }
+    }
+
+    private func revoke(_ exchange: Exchange, closingToken: Bool) async throws -> Response {
         let (id, person) = (try await registry.known(exchange).id, try exchange.person)
-        let device: DeviceRow
+        let revocation: DeviceRevocation
         do throws(AdministrationError) {
-            device = try await administration.revokeDevice(id, organization: person.organization, by: AuditActor(person))
-        } catch { throw Problem.ofAdministration(error) }
-        logger.notice("device revoked", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
-        return try await answer(device, exchange)
+            revocation = try await administration.revokeDevice(
+                id, organization: person.organization, closingToken: closingToken, by: AuditActor(person))
+        } catch {
+            if case .forbidden(let detail) = error {
+                throw Problem.invalidField("closeEnrollmentToken", "cannot be: " + detail)
+            }
+            throw Problem.ofAdministration(error)
+        }
+        logger.notice(
+            "device revoked",
+            metadata: [
+                "device.id": "\(id)", "person": "\(person.name)", "token.id": "\(revocation.token?.id ?? "")",
+                "token.closed": "\(closingToken)",
+            ])
+        var view = try DeviceView(
+            revocation.device, lineage: try await registry.lineage(of: revocation.device), now: exchange.now)
+        view.token = revocation.token.map { TokenView($0, now: exchange.now) }
+        return try view.response()
     }
 
     private func reinstate(_ exchange: Exchange) async throws -> Response {

@@ -23,6 +23,10 @@ struct DeviceView: Encodable {
     var profileRevision: UInt64?
     /// Whose logs are shown with its own.
     var predecessor: String?
+    /// The id of the enrollment token that it last enrolled with.
+    var enrollmentToken: String?
+    /// That token; only in the answer that revoked the device.
+    var token: TokenView?
     /// Devices that may be this one enrolled again; only in the view of one device.
     var possibleSuccessors: [String]?
     /// Client certificates it may come with, in the order of their issue; only in the view of one device.
@@ -48,6 +52,7 @@ struct DeviceView: Encodable {
         expectedBeaconSeconds = device.expectedBeaconSeconds.flatMap { $0 > 0 ? $0 : nil }
         profileRevision = device.profileRevision
         predecessor = device.predecessor?.description
+        enrollmentToken = device.enrollmentToken
         possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
         certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)

@@ -124,7 +124,9 @@ extension Problem {
         case .tokenUsedUp:
             Problem(
                 status: 403, code: "token-used-up", title: "Enrollment token used up",
-                detail: "As many devices as this token is for have enrolled. Make another with `ws1collector token create --enrollment`.",
+                detail:
+                    "As many devices as this token is for have enrolled. Make another with "
+                    + "`ws1collector token create --enrollment --uses N`.",
                 scope: .device)
         case .tokenRevoked:
             Problem(

@@ -76,11 +76,17 @@ extension CollectorRegistry {
     }
 
     /// The device's credential is refused from now on, until an administrator reinstates it; what it has sent stays. Again, it changes nothing.
-    /// - Parameter organization: of which it must be; `nil` for any.
+    ///
+    /// Whoever holds the device still holds the token that it enrolled with, and that token lets the same machine in as
+    /// a new device.
+    /// - Parameters:
+    ///   - organization: of which it must be; `nil` for any.
+    ///   - closingToken: whether that token is revoked in the same transaction.
+    /// - Throws: `.forbidden`, with nothing changed, where the token is to be closed and is not known.
     package func revokeDevice(
-        _ id: DeviceID, organization: String?, by actor: AuditActor
-    ) async throws(AdministrationError) -> DeviceRow {
-        try await database.revoke(id, organization: organization, by: actor)
+        _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRevocation {
+        try await database.revoke(id, organization: organization, closesToken: closingToken, by: actor)
     }
 
     /// Takes a revocation back: the credential that was good when the device was revoked is good again, since nothing can replace one

@@ -4,8 +4,10 @@ import WireModel
 
 extension FirstStart {
     static let organization = "default"
-    /// 30 days.
-    static let enrollmentTokenSeconds: Int64 = 30 * 86_400
+    /// How long an enrollment token is good where nothing else is said: 30 days.
+    package static let enrollmentTokenSeconds: Int64 = 30 * 86_400
+    /// How many devices may enroll with an enrollment token where nothing else is said.
+    package static let enrollmentTokenUses = 100
 
     /// In one transaction: the collector's ids, organization `default` with its profile, an enrollment token and an administrator's token.
     /// - Parameter deliver: given the tokens before they are good: who is killed in between makes others at the next start.
@@ -40,7 +42,8 @@ extension FirstStart {
         try RegistryDatabase.insertToken(
             TokenRow(
                 id: CollectorRegistry.newTokenID(), kind: .enrollment, name: "made at the first start", organization: organization,
-                created: now, expires: now + enrollmentTokenSeconds * 1_000_000, uses: 0),
+                created: now, expires: now + enrollmentTokenSeconds * 1_000_000, maximumUses: enrollmentTokenUses,
+                uses: 0),
             secret: enrollment, into: connection)
         let administrator = Secret(.person)
         try RegistryDatabase.insertToken(

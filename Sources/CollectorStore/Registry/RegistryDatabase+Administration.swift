@@ -4,27 +4,40 @@ import WireModel
 
 /// What administrators do with devices.
 extension RegistryDatabase {
-    /// - Parameter organization: of which it must be; `nil` for any.
-    func revoke(_ id: DeviceID, organization: String?, by actor: AuditActor) throws(AdministrationError) -> DeviceRow {
+    /// - Parameters:
+    ///   - organization: of which it must be; `nil` for any.
+    ///   - closesToken: whether the token that it enrolled with is revoked, too.
+    func revoke(
+        _ id: DeviceID, organization: String?, closesToken: Bool, by actor: AuditActor
+    ) throws(AdministrationError) -> DeviceRevocation {
         writeSeen()
         let now = clock.now()
-        let device: DeviceRow = try change { () throws(SQLiteError) in
+        let revocation: DeviceRevocation = try change { () throws(SQLiteError) in
             guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
-            guard device.revoked == nil else { return .success(device) }
+            var token: TokenRow?
+            if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
+            if closesToken {
+                guard let known = token else { return .failure(.noEnrollmentToken) }
+                try close(known, by: actor, at: now)
+                token?.revoked = known.revoked ?? now
+            }
+            guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
             device.revoked = now
             let statement = try connection.cached("UPDATE device SET revoked = ? WHERE id = ?")
             try statement.bind(now, id.data)
             try statement.run()
+            var detail = ["name": device.name]
+            if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
             try audit.append(
                 AuditEntry(
-                    .deviceRevoke, by: actor, organization: device.organization, subject: id.description, detail: ["name": device.name]),
-                at: now)
-            return .success(device)
+                    .deviceRevoke, by: actor, organization: device.organization, subject: id.description, detail: detail
+                ), at: now)
+            return .success(DeviceRevocation(device: device, token: token))
         }
         cache.remove(id)
         commands.forget(id)
-        index?.insert(device)
-        return device
+        index?.insert(revocation.device)
+        return revocation
     }
 
     /// - Parameter organization: of which it must be; `nil` for any.
@@ -187,5 +200,10 @@ extension RegistryDatabase {
 }
 
 extension AdministrationError {
+    package static let noEnrollmentToken = AdministrationError.forbidden(
+        "The token that the device enrolled with cannot be closed: it is not known any more, or the device enrolled before the collector "
+            + "kept it. Nothing was changed. Revoke the device without closing the token, and revoke tokens by their ids."
+    )
+
     package static let noDevice = AdministrationError.notFound("Your organization has no such device.")
 }

@@ -86,21 +86,32 @@ extension RegistryDatabase {
                 return .failure(.notFound("there is no token \"\(id)\"."))
             }
             guard token.revoked == nil else { return .success(()) }
-            var entry = AuditEntry(
-                .tokenRevoke, by: actor, organization: token.organization ?? "", subject: id,
-                detail: ["kind": token.kind.name, "name": token.name])
             if actor.token != nil, token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now) {
+                var entry = Self.revocation(of: token, by: actor)
                 entry.outcome = .refused
                 entry.detail["reason"] = "last-administrator"
                 try audit.append(entry, at: now)
                 return .failure(.lastAdministrator)
             }
-            let statement = try connection.cached("UPDATE token SET revoked = ? WHERE id = ?")
-            try statement.bind(now, id)
-            try statement.run()
-            try audit.append(entry, at: now)
+            try close(token, by: actor, at: now)
             return .success(())
         }
+    }
+
+    /// Refuses a token from now on, with its entry in the audit trail; inside a transaction. One that is refused
+    /// already stays as it is.
+    func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
+        guard token.revoked == nil else { return }
+        let statement = try connection.cached("UPDATE token SET revoked = ? WHERE id = ?")
+        try statement.bind(now, token.id)
+        try statement.run()
+        try audit.append(Self.revocation(of: token, by: actor), at: now)
+    }
+
+    private static func revocation(of token: TokenRow, by actor: AuditActor) -> AuditEntry {
+        AuditEntry(
+            .tokenRevoke, by: actor, organization: token.organization ?? "", subject: token.id,
+            detail: ["kind": token.kind.name, "name": token.name])
     }
 
     func auditPage(_ query: AuditQuery, below id: Int64?, limit: Int) throws(StoreError) -> AuditPage {

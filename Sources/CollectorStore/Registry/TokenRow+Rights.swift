@@ -1,5 +1,19 @@
 /// What one token lets its holder do with others. Pure.
 extension TokenRow {
+    /// Whether it can be used, and why not; as people read it.
+    package enum State: String, Sendable {
+        case good
+        case expired
+        case usedUp = "used-up"
+        case revoked
+    }
+
+    package func state(at now: Int64) -> State {
+        if revoked != nil { return .revoked }
+        if expires ?? .max <= now { return .expired }
+        return uses >= maximumUses ?? .max ? .usedUp : .good
+    }
+
     func isGood(at now: Int64) -> Bool { revoked == nil && expires ?? .max > now }
 
     /// Why this token's holder may not make another; `nil` where it may. Nobody makes a token with more rights than their own: no greater

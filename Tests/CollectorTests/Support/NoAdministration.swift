@@ -20,9 +20,9 @@ struct NoAdministration: Administration {
         throw .store(Self.none)
     }
 
-    func revokeDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow {
-        throw .store(Self.none)
-    }
+    func revokeDevice(
+        _ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor
+    ) async throws(AdministrationError) -> DeviceRevocation { throw .store(Self.none) }
 
     func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow {
         throw .store(Self.none)

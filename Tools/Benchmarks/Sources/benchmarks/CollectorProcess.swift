@@ -30,7 +30,10 @@ final class CollectorProcess {
         for _ in 0..<300 where token == nil {
             guard process.isRunning else { break }
             if let response = try? HTTPConnection(port: port).send(HTTPConnection.request("GET", "/readyz")), response.status == 200 {
-                token = try? String(contentsOfFile: data + "/enrollment-token", encoding: .utf8)
+                // The token of the first start is for a hundred devices.
+                let made = try? MeasuredProcess.output(
+                    binary, ["token", "create", "--enrollment", "--unlimited", "--data", data])
+                token = made.map { String(decoding: $0, as: UTF8.self) }
             }
             if token == nil { usleep(100_000) }
         }
