@@ -58,7 +58,7 @@ struct PurgeCommand: AsyncParsableCommand {
             try RegistryReader(directory: directory).require(organization: organization)
             let logger = Logger.ofCommand
             if records { try await purgeRecords(directory, days: days, logger: logger) }
-            if logs { try await purgeLogs(directory, days: days, quotaBytes: try given.logQuotaBytes(), logger: logger) }
+            if logs { try await purgeLogs(directory, days: days, quotas: try given.logQuotas(), logger: logger) }
         }
     }
 
@@ -109,8 +109,8 @@ struct PurgeCommand: AsyncParsableCommand {
         throw CommandError(.tryAgainLater, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
     }
 
-    private func purgeLogs(_ directory: String, days: Int, quotaBytes: Int, logger: Logger) async throws {
-        let purge = try LogPurge(directory: directory, quotaBytes: quotaBytes, clock: SystemStoreClock(), logger: logger)
+    private func purgeLogs(_ directory: String, days: Int, quotas: LogQuotas, logger: Logger) async throws {
+        let purge = try LogPurge(directory: directory, quotas: quotas, clock: SystemStoreClock(), logger: logger)
         let result: Result<Void, any Error>
         do { result = .success(try await purgeLogs(purge, days: days)) } catch { result = .failure(error) }
         await purge.close()

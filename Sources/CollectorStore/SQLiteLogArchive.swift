@@ -7,8 +7,7 @@ import WireModel
 /// (`UploadCatalog` says how the two stay together).
 package final class SQLiteLogArchive: LogArchive {
     package struct Configuration: Sendable {
-        /// Raw bytes of logs that are kept per organization and application; the Workspace ONE console's 200 MB.
-        package var quotaBytes = 200_000_000
+        package var quotas = LogQuotas()
         /// Below so many free bytes no chunk is taken: logs must not take the last room from records.
         package var leastFreeBytes: UInt64 = 256 << 20
 
@@ -49,7 +48,7 @@ package final class SQLiteLogArchive: LogArchive {
                 metadata: ["store.files": "\(leftovers.unknown.count)", "store.file": "\(first)"])
         }
         let catalog = UploadCatalog(
-            connection: connection, files: files, quotaBytes: configuration.quotaBytes, clock: clock, logger: logger)
+            connection: connection, files: files, quotas: configuration.quotas, clock: clock, logger: logger)
         return SQLiteLogArchive(configuration: configuration, files: files, lock: lock, catalog: catalog)
     }
 
@@ -60,8 +59,8 @@ package final class SQLiteLogArchive: LogArchive {
         self.catalog = catalog
     }
 
-    /// Raw bytes that are kept per organization and application, from now on. What is over a lower one stays until it is deleted.
-    package func setQuota(_ bytes: Int) async { await catalog.setQuota(bytes) }
+    /// What is kept from now on.
+    package func setQuotas(_ quotas: LogQuotas) async { await catalog.setQuotas(quotas) }
 
     package func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding {
         try await catalog.begin(manifest, from: device)

@@ -9,6 +9,8 @@ import WireModel
 struct LogDevice: Sendable {
     let row: DeviceRow
     let epoch = LogEpochID.random()
+    /// Whose logs it sends, where that is not the application that it enrolled as.
+    var application = ""
 
     init(row: DeviceRow) { self.row = row }
 
@@ -38,6 +40,7 @@ struct LogDevice: Sendable {
         var manifest = WireUploadManifest()
         manifest.uploadID = upload.data
         manifest.type = .application
+        manifest.application = application
         manifest.logEpoch = epoch.data
         manifest.chunks = chunks.enumerated().map { position, text in
             var chunk = WireUploadChunk()

@@ -202,7 +202,9 @@ import WireModel
         #expect(try await desk().counts()[.retentionWaiting].lasting == 1)
         let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
         await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: { ($0 as? StoreError)?.code == .conflict }
-        #expect { try LogPurge(directory: directory.path, quotaBytes: 1, clock: clock, logger: quietLogger) } throws: {
+        #expect {
+            try LogPurge(directory: directory.path, quotas: LogQuotas(), clock: clock, logger: quietLogger)
+        } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
         let waiting = try #require(try release())

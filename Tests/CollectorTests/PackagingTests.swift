@@ -32,7 +32,7 @@ struct PackagingTests {
                 // These have no default to show.
                 let unset = [
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate", "device-ca-key",
-                    "maximum-connections-per-address", "notice-webhook",
+                    "maximum-connections-per-address", "notice-webhook", "log-organization-bytes",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

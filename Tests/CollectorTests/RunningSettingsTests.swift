@@ -46,7 +46,7 @@ struct RunningSettingsTests {
             try Self.settings(file.withLock { $0 }), read: { try Self.settings(file.withLock { $0 }) },
             live: [
                 .init(setting: .logLevel) { level.level = $0.logLevel },
-                .init(setting: .logQuotaBytes) { new in quota.withLock { $0 = new.logQuotaBytes } },
+                .init(setting: .logQuotaBytes) { new in quota.withLock { $0 = new.logQuotas.applicationBytes } },
             ], tls: nil, logger: logger)
 
         file.withLock { $0 = "data: /d\nlog-level: debug\nmaximum-connections: 9\n" }

@@ -91,6 +91,7 @@ struct SettingsTests {
         let settings = try Settings(flags: [:], environment: [:], file: file)
         let unset: Set<Setting> = [
             .tlsCertificate, .tlsKey, .clientCA, .deviceCACertificate, .deviceCAKey, .retentionStatusBytes, .retentionEventBytes,
+            .logOrganizationBytes,
         ]
         for setting in Setting.allCases { #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)") }
         #expect(settings.shown(.retentionSampleBytes) == "7000000000" && settings.shown(.logQuotaBytes) == "200000000")

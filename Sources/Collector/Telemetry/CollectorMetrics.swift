@@ -36,7 +36,11 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_disk_free_bytes", "Bytes free for the data directory."),
         PrometheusFamily("ws1_disk_size_bytes", "Size of the file system of the data directory."),
         PrometheusFamily("ws1_devices", "Devices but for test devices, by reporting state."),
-        PrometheusFamily("ws1_log_bytes", "Bytes of text of the logs kept, by organization and application."),
+        PrometheusFamily(
+            "ws1_log_bytes",
+            "Bytes of text of the logs kept, by organization and application; of each organization's smaller applications "
+                + "together as `other`."
+        ),
         PrometheusFamily("ws1_log_quota_bytes", "Bytes of text that an application's logs may have."),
         PrometheusFamily("ws1_notices", "Notices that last, by code."),
         PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate ends."),

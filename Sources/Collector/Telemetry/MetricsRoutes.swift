@@ -51,12 +51,9 @@ struct MetricsRoutes: Sendable {
             query.states = [state]
             add("ws1_devices", [("state", state.rawValue)], Double(try await devices.devices(query, after: nil, limit: 1).total))
         }
-        for usage in try await archive.usage(organization: nil) {
-            let labels = [
-                ("organization", usage.organization), ("application", usage.application), ("test", usage.test ? "true" : "false"),
-            ]
-            add("ws1_log_bytes", labels, Double(usage.rawBytes))
-            add("ws1_log_quota_bytes", labels, Double(usage.quotaBytes))
+        for series in LogUsageSeries.of(try await archive.usage(organization: nil)) {
+            add("ws1_log_bytes", series.labels, Double(series.rawBytes))
+            if let quota = series.quotaBytes { add("ws1_log_quota_bytes", series.labels, Double(quota)) }
         }
         if let notices = try await noticeCounts() {
             for (code, count) in notices.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {

@@ -39,6 +39,19 @@ extension Problem {
                 detail:
                     "\(used) of \(limit) bytes of logs are kept for this organization and application. Keep the chunk and try again later.",
                 retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+        case .organizationQuotaExceeded(let used, let limit):
+            Problem(
+                status: 507, code: Code.logQuotaExceeded, title: "Log quota exceeded",
+                detail:
+                    "\(used) of \(limit) bytes of logs are kept for this organization, all applications together. Keep the chunk and "
+                    + "try again later.",
+                retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+        case .tooManyApplications(let ofDevice, let limit):
+            Problem(
+                status: 507, code: "too-many-applications", title: "Too many applications",
+                detail: "Logs of as many applications as may be (\(limit)) are kept or on their way "
+                    + "\(ofDevice ? "from this device" : "for this organization"), and this is another one. Keep the logs and try again later.",
+                retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
         case .store(let error): ofStore(error)
         }
     }

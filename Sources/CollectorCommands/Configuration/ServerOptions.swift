@@ -52,6 +52,23 @@ struct ServerOptions: ParsableArguments {
             "Logs kept per organization and application, bytes of text; more are refused (default: 200000000).", valueName: "bytes"))
     var logQuotaBytes: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Logs kept per organization, all applications together, bytes of text (default: 50 times --log-quota-bytes).",
+            valueName: "bytes"))
+    var logOrganizationBytes: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Applications that one device sends logs of; uploads under further names are refused (default: 50).",
+            valueName: "count"))
+    var logDeviceApplications: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Applications that all devices of an organization send logs of (default: 1000).", valueName: "count"))
+    var logApplications: String?
+
     @OptionGroup var retention: RetentionOptions
 
     @Option(
@@ -81,6 +98,9 @@ struct ServerOptions: ParsableArguments {
         flags[.maximumConnectionsPerAddress] = maximumConnectionsPerAddress
         flags[.deviceRequestsPerSecond] = deviceRequestsPerSecond
         flags[.logQuotaBytes] = logQuotaBytes
+        flags[.logOrganizationBytes] = logOrganizationBytes
+        flags[.logDeviceApplications] = logDeviceApplications
+        flags[.logApplications] = logApplications
         flags.merge(retention.flags) { $1 }
         flags[.diskNoticeBytes] = diskNoticeBytes
         flags[.noticeWebhook] = noticeWebhook

@@ -17,6 +17,9 @@ enum Setting: String, CaseIterable, Sendable {
     case maximumConnectionsPerAddress = "maximum-connections-per-address"
     case deviceRequestsPerSecond = "device-requests-per-second"
     case logQuotaBytes = "log-quota-bytes"
+    case logOrganizationBytes = "log-organization-bytes"
+    case logDeviceApplications = "log-device-applications"
+    case logApplications = "log-applications"
     case retentionStatusDays = "retention-status-days"
     case retentionEventDays = "retention-event-days"
     case retentionSampleDays = "retention-sample-days"
@@ -29,6 +32,11 @@ enum Setting: String, CaseIterable, Sendable {
     /// How long, and how much of them, records are kept.
     static let ofRetention: [Setting] = [
         .retentionStatusDays, .retentionEventDays, .retentionSampleDays, .retentionStatusBytes, .retentionEventBytes, .retentionSampleBytes,
+    ]
+
+    /// What is kept of logs.
+    static let ofLogQuotas: [Setting] = [
+        .logQuotaBytes, .logOrganizationBytes, .logDeviceApplications, .logApplications,
     ]
 
     var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }

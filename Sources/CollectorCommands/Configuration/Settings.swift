@@ -19,7 +19,7 @@ struct Settings: Equatable, Sendable {
     /// `nil`: half of them, and no limit for addresses of this machine.
     var maximumConnectionsPerAddress: Int?
     var deviceRequestsPerSecond: Int
-    var logQuotaBytes: Int
+    var logQuotas: LogQuotas
     var retention: RetentionLimits
     /// Below so many free bytes there is a notice; 0: never.
     var diskNoticeBytes: Int
@@ -82,7 +82,7 @@ struct Settings: Equatable, Sendable {
         maximumConnectionsPerAddress = try given.number(.maximumConnectionsPerAddress, in: 1...1_000_000)
         deviceRequestsPerSecond =
             try given.number(.deviceRequestsPerSecond, in: 1...1_000_000) ?? CollectorServer.Settings().deviceRequestsPerSecond
-        logQuotaBytes = try given.logQuotaBytes()
+        logQuotas = try given.logQuotas()
         var limits = RetentionLimits()
         for (stream, days, bytes) in Self.retentionSettings {
             limits[stream].days = try given.number(days, in: 1...36_500) ?? limits[stream].days
@@ -143,7 +143,10 @@ struct Settings: Equatable, Sendable {
         case .maximumConnectionsPerAddress:
             maximumConnectionsPerAddress.map { "\($0)" } ?? "half, and no limit for addresses of this machine"
         case .deviceRequestsPerSecond: "\(deviceRequestsPerSecond)"
-        case .logQuotaBytes: "\(logQuotaBytes)"
+        case .logQuotaBytes: "\(logQuotas.applicationBytes)"
+        case .logOrganizationBytes: logQuotas.organizationBytes.map { "\($0)" }
+        case .logDeviceApplications: "\(logQuotas.applicationsPerDevice)"
+        case .logApplications: "\(logQuotas.applicationsPerOrganization)"
         case .retentionStatusDays: "\(retention.status.days)"
         case .retentionEventDays: "\(retention.event.days)"
         case .retentionSampleDays: "\(retention.sample.days)"
@@ -214,8 +217,16 @@ struct GivenSettings {
         return number
     }
 
-    func logQuotaBytes() throws(CommandError) -> Int {
-        try number(.logQuotaBytes, in: LogLimits.chunkBytes...1_000_000_000_000_000) ?? SQLiteLogArchive.Configuration().quotaBytes
+    func logQuotas() throws(CommandError) -> LogQuotas {
+        var quotas = LogQuotas()
+        let bytes = LogLimits.chunkBytes...1_000_000_000_000_000
+        quotas.applicationBytes = try number(.logQuotaBytes, in: bytes) ?? quotas.applicationBytes
+        quotas.organizationBytes = try number(.logOrganizationBytes, in: bytes)
+        quotas.applicationsPerDevice =
+            try number(.logDeviceApplications, in: 1...1_000_000) ?? quotas.applicationsPerDevice
+        quotas.applicationsPerOrganization =
+            try number(.logApplications, in: 1...1_000_000) ?? quotas.applicationsPerOrganization
+        return quotas
     }
 
     func invalid(_ setting: Setting, _ what: String) -> CommandError {

@@ -176,7 +176,7 @@ package struct StoreBackup: Sendable {
         guard !deleted.isEmpty else { return gone.count }
         let catalog = UploadCatalog(
             connection: try CollectorDatabase.open(output), files: ChunkFiles(directory: output),
-            quotaBytes: SQLiteLogArchive.Configuration().quotaBytes, clock: clock, logger: logger)
+            quotas: LogQuotas(), clock: clock, logger: logger)
         let result: Result<Void, StoreError>
         do throws(StoreError) {
             for start in stride(from: 0, to: deleted.count, by: 1000) {

@@ -99,7 +99,7 @@ extension UploadCatalog {
                 rows.append(
                     LogUsageRow(
                         organization: statement.string(0), application: statement.string(1), test: statement.bool(2),
-                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quotaBytes))
+                        chunks: statement.int(3), rawBytes: statement.int(4), quotaBytes: quotas.applicationBytes))
             }
             return rows
         }

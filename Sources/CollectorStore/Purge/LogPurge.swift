@@ -7,15 +7,15 @@ package struct LogPurge: Sendable {
     private let catalog: UploadCatalog
     private let clock: any StoreClock
 
-    /// - Parameter quotaBytes: what the collector is set to: notices of it end when logs go.
+    /// - Parameter quotas: what the collector is set to: notices of it end when logs go.
     /// - Throws: `.notFound` where there is no collector's data; `.conflict` while the clock is in doubt; what opening `collector.sqlite` says.
-    package init(directory path: String, quotaBytes: Int, clock: any StoreClock, logger: Logger) throws(StoreError) {
+    package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
         try RetentionDesk(directory: path).requireTrustedClock()
         self.clock = clock
         catalog = UploadCatalog(
-            connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotaBytes: quotaBytes,
+            connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotas: quotas,
             clock: clock,
             logger: logger)
     }

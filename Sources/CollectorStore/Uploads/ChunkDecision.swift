@@ -8,9 +8,11 @@ package enum ChunkDecision: Equatable, Sendable {
 
     /// - Parameters:
     ///   - fate: `nil` where the manifest has no such chunk.
-    ///   - used: raw bytes that count against the quota.
+    ///   - used: raw bytes that count against the application's quota.
+    ///   - totalUsed: raw bytes that count against the organization's quota.
     package static func decide(
-        phase: UploadPhase, expires: Int64, now: Int64, fate: ChunkFate?, rawBytes: Int, used: Int, quota: Int
+        phase: UploadPhase, expires: Int64, now: Int64, fate: ChunkFate?, rawBytes: Int, used: Int, quota: Int,
+        totalUsed: Int = 0, totalQuota: Int = .max
     ) -> ChunkDecision {
         switch fate {
         case nil: .refuse(.unknownChunk)
@@ -18,6 +20,8 @@ package enum ChunkDecision: Equatable, Sendable {
         case .stored, .deleted, .gone: .already
         case .missing where phase != .open || expires <= now: .refuse(.expired)
         case .missing where rawBytes > quota - used: .refuse(.quotaExceeded(used: used, limit: quota))
+        case .missing where rawBytes > totalQuota - totalUsed:
+            .refuse(.organizationQuotaExceeded(used: totalUsed, limit: totalQuota))
         case .missing: .take
         }
     }

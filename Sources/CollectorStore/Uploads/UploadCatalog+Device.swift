@@ -30,8 +30,10 @@ extension UploadCatalog {
                 return .success(try standing(known))
             }
             guard try openUploads(of: device.id) < Self.openPerDevice else { return .failure(.tooMany(limit: Self.openPerDevice)) }
+            let application = manifest.application.isEmpty ? device.application : manifest.application
+            if let refusal = try refusal(ofApplication: application, from: device, at: now) { return .failure(refusal) }
             try forgetOldest(of: device.id)
-            try insert(manifest, from: device, at: now)
+            try insert(manifest, of: application, from: device, at: now)
             guard let known = try find(manifest.upload, of: device.id) else { return .failure(.unknownUpload) }
             return .success(try standing(known))
         }
@@ -52,9 +54,10 @@ extension UploadCatalog {
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             let chunk = try chunk(number, of: known)
             let usage = try usage(of: known.usageKey)
+            let total = try totalUsage(of: known.usageKey)
             let decision = ChunkDecision.decide(
                 phase: known.phase, expires: known.expires, now: now, fate: chunk?.fate, rawBytes: chunk?.rawBytes ?? 0,
-                used: usage.rawBytes, quota: usage.quota)
+                used: usage.rawBytes, quota: usage.quota, totalUsed: total.rawBytes, totalQuota: total.quota)
             switch (decision, chunk) {
             case (.take, let chunk?):
                 return .success(
@@ -62,6 +65,9 @@ extension UploadCatalog {
             case (.already, _): return .success(.already(try standing(known)))
             case (.refuse(let error), _):
                 if case .quotaExceeded = error { try raise(.logQuotaReached, known.usageKey, usage, at: now) }
+                if case .organizationQuotaExceeded = error {
+                    try raise(.logQuotaReached, known.usageKey, total, ofAll: true, at: now)
+                }
                 return .failure(error)
             case (.take, nil): return .failure(.unknownChunk)
             }
@@ -186,8 +192,9 @@ extension UploadCatalog {
         return try statement.step() ? statement.int(0) : 0
     }
 
-    private func insert(_ manifest: UploadManifest, from device: DeviceRow, at now: Int64) throws(SQLiteError) {
-        let application = manifest.application.isEmpty ? device.application : manifest.application
+    private func insert(
+        _ manifest: UploadManifest, of application: String, from device: DeviceRow, at now: Int64
+    ) throws(SQLiteError) {
         let upload = try connection.cached(
             """
             INSERT INTO upload (device, id, organization, application, test, log_epoch, level, command, manifest_hash, begun, expires, phase)

@@ -20,7 +20,7 @@ import WireModel
 actor UploadCatalog {
     let connection: Connection
     let files: ChunkFiles
-    private(set) var quotaBytes: Int
+    private(set) var quotas: LogQuotas
     let clock: any StoreClock
     let logger: Logger
     let notices: NoticeTable
@@ -29,17 +29,17 @@ actor UploadCatalog {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(connection: sending Connection, files: ChunkFiles, quotaBytes: Int, clock: any StoreClock, logger: Logger) {
+    init(connection: sending Connection, files: ChunkFiles, quotas: LogQuotas, clock: any StoreClock, logger: Logger) {
         identity = FileIdentity(path: connection.path)
         notices = NoticeTable(connection: connection)
         self.connection = connection
         self.files = files
-        self.quotaBytes = quotaBytes
+        self.quotas = quotas
         self.clock = clock
         self.logger = logger
     }
 
-    func setQuota(_ bytes: Int) { quotaBytes = bytes }
+    func setQuotas(_ quotas: LogQuotas) { self.quotas = quotas }
 
     func transaction<T>(_ body: () throws(SQLiteError) -> T) throws(StoreError) -> T {
         try requireInPlace()

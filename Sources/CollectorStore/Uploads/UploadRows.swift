@@ -78,5 +78,9 @@ package enum UploadError: Error, Equatable, Sendable {
     case tooMany(limit: Int)
     /// Raw bytes kept of the organization's logs of this application, and the most there may be.
     case quotaExceeded(used: Int, limit: Int)
+    /// All applications of the organization together have as many bytes as they may.
+    case organizationQuotaExceeded(used: Int, limit: Int)
+    /// As many names of applications are in use as may be, of the device or of the organization.
+    case tooManyApplications(ofDevice: Bool, limit: Int)
     case store(StoreError)
 }

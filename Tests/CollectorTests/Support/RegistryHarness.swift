@@ -44,7 +44,7 @@ struct RegistryHarness: Sendable {
         enrollmentToken = created?.enrollmentToken ?? ""
         administrator = created?.administratorToken ?? ""
         var configuration = SQLiteLogArchive.Configuration()
-        configuration.quotaBytes = quotaBytes
+        configuration.quotas.applicationBytes = quotaBytes
         configuration.leastFreeBytes = 0
         archive = try SQLiteLogArchive.open(directory: self.directory, clock: clock, configuration: configuration, logger: logger)
         let clock = clock

@@ -1,0 +1,88 @@
+import Foundation
+import TelemetryTestKit
+import Testing
+import WireModel
+
+@testable import CollectorStore
+
+/// The name of an application comes from the device: inventing names must not go round a quota.
+@Suite struct LogQuotasTests {
+    private let directory: TemporaryDirectory
+    private let clock = ManualStoreClock()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func archive(_ adjust: (inout LogQuotas) -> Void) throws -> SQLiteLogArchive {
+        var configuration = SQLiteLogArchive.Configuration()
+        configuration.leastFreeBytes = 0
+        adjust(&configuration.quotas)
+        return try SQLiteLogArchive.open(
+            directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
+    }
+
+    private func fault(_ device: LogDevice, _ application: String, in archive: SQLiteLogArchive) async throws
+        -> UploadError?
+    {
+        var device = device
+        device.application = application
+        do {
+            try await device.upload([try LogDevice.chunk(segment: 1, 1...20)], to: archive)
+            return nil
+        } catch let error as UploadError { return error }
+    }
+
+    @Test func aDeviceHasABoundedNumberOfNames() async throws {
+        let archive = try archive { $0.applicationsPerDevice = 3 }
+        let device = LogDevice()
+        for name in ["a", "b", "c", "a"] { #expect(try await fault(device, name, in: archive) == nil) }
+        #expect(try await fault(device, "d", in: archive) == .tooManyApplications(ofDevice: true, limit: 3))
+        #expect(try await fault(device, "b", in: archive) == nil, "names that it has go on")
+        #expect(try await fault(LogDevice(), "d", in: archive) == nil, "another device has names of its own")
+        // A name is free again once nothing of it is kept or on its way.
+        await archive.shutDown()
+        let later = try self.archive { $0.applicationsPerDevice = 3 }
+        clock.advance(days: 8)
+        let query = LogQuery(device: device.row.id, application: "a", withTest: true)
+        _ = try await later.delete(query, confirmation: try await later.deletion(query).confirmation, by: .commandLine)
+        #expect(try await fault(device, "d", in: later) == nil)
+        await later.shutDown()
+    }
+
+    @Test func anOrganizationHasABoundedNumberOfNamesAndIsToldSo() async throws {
+        let archive = try archive { $0.applicationsPerOrganization = 3 }
+        for name in ["a", "b", "c"] { #expect(try await fault(LogDevice(), name, in: archive) == nil) }
+        #expect(try await fault(LogDevice(), "d", in: archive) == .tooManyApplications(ofDevice: false, limit: 3))
+        #expect(try await fault(LogDevice(), "a", in: archive) == nil)
+        #expect(try await fault(LogDevice("west"), "d", in: archive) == nil, "another organization is not concerned")
+        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        #expect(
+            notices.map(\.code) == [.logQuotaReached] && notices[0].ended == nil
+                && notices[0].detail.contains("3 names"))
+        await archive.setQuotas(LogQuotas())
+        #expect(try await fault(LogDevice(), "d", in: archive) == nil)
+        #expect(try await archive.notices(organization: "default", below: nil, limit: 10).notices[0].ended != nil)
+        await archive.shutDown()
+    }
+
+    @Test func anOrganizationHasAQuotaOverAllNames() async throws {
+        let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
+        let archive = try archive { $0.organizationBytes = 3 * bytes + 1 }
+        for name in ["a", "b", "c"] { #expect(try await fault(LogDevice(), name, in: archive) == nil) }
+        #expect(
+            try await fault(LogDevice(), "d", in: archive)
+                == .organizationQuotaExceeded(used: 3 * bytes, limit: 3 * bytes + 1))
+        #expect(try await fault(LogDevice("west"), "d", in: archive) == nil)
+        let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
+        #expect(notices.map(\.subject) == ["all applications", "all applications"])
+        #expect(Set(notices.map(\.code)) == [.logQuotaHigh, .logQuotaReached])
+        let query = LogQuery(organization: "default", application: "a", withTest: true)
+        _ = try await archive.delete(
+            query, confirmation: try await archive.deletion(query).confirmation, by: .commandLine)
+        #expect(try await fault(LogDevice(), "e", in: archive) == nil, "there is room again")
+        #expect(
+            try await archive.usage(organization: "default").map(\.application) == ["b", "c", "e"],
+            "an empty name leaves nothing")
+        await archive.shutDown()
+        #expect(try StoreVerifier(directory: directory.path).verify().isWhole)
+    }
+}
