@@ -39,6 +39,11 @@ struct IngestRoutes: Sendable {
             let request: WireBatchRequest
             do throws(WireError) { request = try structure.decode(body) } catch { throw Problem.malformed(error.message) }
             let batch = try IncomingBatch(request)
+            do throws(Problem) {
+                try ProductionBound(created: device.created, now: exchange.now).check(batch.parts)
+            } catch {
+                throw refusing(error, of: device)
+            }
             let answers = batch.merge(await store.append(batch.parts, from: device.id, receivedAt: exchange.now))
             guard answers.contains(where: { $0.outcome != .unavailable }) else {
                 // A disk that is full does not have room in a moment, and all devices are told.
@@ -93,6 +98,9 @@ struct IngestRoutes: Sendable {
         let device = try exchange.device
         return try await reader.read(exchange, limit: .small(Self.closeBytes)) { body in
             let request = try EpochClose(try decode(WireCloseRequest.self, body), maximumPoints: Self.maximumPoints)
+            do throws(Problem) { try ProductionBound(created: device.created, now: exchange.now).check(request) } catch {
+                throw refusing(error, of: device)
+            }
             var answer = WireCloseAnswer()
             answer.epoch = request.epoch.data
             do throws(StoreError) {
@@ -103,6 +111,16 @@ struct IngestRoutes: Sendable {
             answer.serverTime = exchange.now
             return answer.response()
         }
+    }
+
+    private func refusing(_ problem: Problem, of device: DeviceRow) -> Problem {
+        logger.warning(
+            "a device claims more records than it can have produced",
+            metadata: [
+                "device.id": "\(device.id)", "organization": "\(device.organization)",
+                "detail": "\(problem.detail ?? "")",
+            ])
+        return problem
     }
 
     private func profile(_ exchange: Exchange) async throws -> Response {
