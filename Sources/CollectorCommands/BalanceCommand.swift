@@ -10,7 +10,9 @@ struct BalanceCommand: AsyncParsableCommand {
         abstract: "Account for every record: produced = stored + rejected + dropped + lostAtCollector + waiting.",
         discussion: """
             One line per device, epoch and stream, counted from what is on disk; works beside a running collector. Waiting is what the device
-            had not yet been rid of when it last said so. Exits 1 when a balance does not close.
+            had not yet been rid of when it last said so. Exits 1 when a balance does not close. Where a device says of
+            itself what cannot be, that is told, its stream is left out of the totals, and the command exits 1 only if
+            --device names it.
 
             Examples:
               ws1collector balance --data /var/lib/ws1collector
@@ -22,7 +24,7 @@ struct BalanceCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("This device only.", valueName: "id"))
     var device: String?
 
-    @Flag(help: "Print JSON: `closes`, and `streams` with the counts of each.")
+    @Flag(help: "Print JSON: `closes`, `totals`, `findings`, and `streams` with the counts of each.")
     var json = false
 
     func run() async throws {
@@ -37,10 +39,14 @@ struct BalanceCommand: AsyncParsableCommand {
                 devices.removeAll { $0.device != only }
                 guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
             }
-            let report = BalanceReport(devices.map { ($0.device, $0.epochs) })
+            let report = BalanceReport(devices.map { ($0.device, $0.epochs) }, isFleet: only == nil)
             if json { try Output.json(report) } else { try show(report) }
             guard report.closes else {
-                throw CommandError(.failed, "A balance does not close. `ws1collector verify` looks at what is stored.")
+                throw CommandError(
+                    .failed,
+                    report.findings.allSatisfy { $0.code == .deviceClaims }
+                        ? "The balance does not close: the device says of itself what cannot be."
+                        : "A balance does not close. `ws1collector verify` looks at what is stored.")
             }
         }
     }
@@ -55,6 +61,21 @@ struct BalanceCommand: AsyncParsableCommand {
                         "\(stream.rejected.values.saturatingSum)", "\(stream.dropped.values.saturatingSum)", "\(stream.lostAtCollector)",
                         "\(stream.waiting)", stream.closes ? "yes" : "NO",
                     ]
-                })
+                } + [Self.row(report.totals)])
+        for finding in report.findings {
+            try Output.line(
+                "\(finding.code.rawValue): device \(finding.device), \(finding.stream) stream, epoch \(finding.epoch). \(finding.message)"
+            )
+        }
+        if report.totals.leftOut > 0 {
+            try Output.line("\(report.totals.leftOut) streams do not close and are not in the total.")
+        }
+    }
+
+    private static func row(_ totals: BalanceReport.Totals) -> [String] {
+        [
+            "total", "-", "-", "\(totals.produced)", "\(totals.stored)", "\(totals.rejected)", "\(totals.dropped)",
+            "\(totals.lostAtCollector)", "\(totals.waiting)", totals.leftOut == 0 ? "yes" : "in part",
+        ]
     }
 }

@@ -123,7 +123,7 @@ struct StreamVerification {
         do throws(StoredSlice.Fault) {
             try slice.walk { number, _, step in
                 switch step {
-                case .gap(let gap): mark.dropped[gap.reason, default: 0] += gap.count
+                case .gap(let gap): mark.dropped[gap.reason, default: 0].addSaturating(gap.count)
                 case .rejected(let rejection): mark.rejected[rejection.reason, default: 0] += 1
                 case .record(let range):
                     stored += 1
