@@ -126,7 +126,9 @@ let package = Package(
         target(
             "CollectorCommands",
             [
-                "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, argumentParser, configuration,
+                "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, nioSSL,
+                argumentParser,
+                configuration,
                 yams, nioCore, lifecycle, unixSignals, logging,
             ]),
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),

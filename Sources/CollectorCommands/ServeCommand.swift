@@ -43,7 +43,7 @@ struct ServeCommand: AsyncParsableCommand {
                 observer: telemetry.metrics)
             await Self.catchUp(settings.data, registry, logger: logger)
             var logs = SQLiteLogArchive.Configuration()
-            logs.quotaBytes = settings.logQuotaBytes
+            logs.quotas = settings.logQuotas
             let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let collector = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
@@ -57,13 +57,19 @@ struct ServeCommand: AsyncParsableCommand {
             let running = RunningSettings(
                 settings, read: options.settings,
                 live: [
-                    .init(setting: .logLevel) { logLevel.level = $0.logLevel },
-                    .init(setting: .logQuotaBytes) { await archive.setQuota($0.logQuotaBytes) },
-                ] + Setting.ofRetention.map { setting in .init(setting: setting) { await retention.setLimits($0.retention) } }, tls: tls,
+                    .init(setting: .logLevel) { logLevel.level = $0.logLevel }
+                ]
+                    + Setting.ofLogQuotas.map { setting in
+                        .init(setting: setting) { await archive.setQuotas($0.logQuotas) }
+                    }
+                    + Setting.ofRetention.map { setting in
+                        .init(setting: setting) { await retention.setLimits($0.retention) }
+                    }, tls: tls,
                 logger: logger)
             let application = try collector.application(tls: tls?.configuration) { port in
                 Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
             }
+            let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: registry.collectorID) }
             let housekeeping = HousekeepingService(
                 Housekeeping(
                     retention: retention,
@@ -76,11 +82,12 @@ struct ServeCommand: AsyncParsableCommand {
                     silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
                         await store.isTakingRecords()
                     }),
-                courier: settings.noticeWebhook.map { webhook in
+                courier: webhook.map { webhook in
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
                 })
             let outcome = await Self.serve(
                 application, beside: [housekeeping, ReloadService { await running.reload() }] + (tls.map { [$0] } ?? []), logger: logger)
+            await webhook?.shutDown()
             await store.shutDown()
             await archive.shutDown()
             await registry.close()

@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import TelemetryTestKit
 import Testing
+import WireModel
 
 @testable import CollectorStore
 
@@ -18,8 +19,8 @@ import Testing
         let posted = Mutex<[String]>([])
         let answer = Mutex(NoticeCourier.Delivery.delivered)
 
-        func post(_ notice: NoticeRow) -> NoticeCourier.Delivery {
-            posted.withLock { $0.append(notice.subject) }
+        func post(_ news: NoticeNews) -> NoticeCourier.Delivery {
+            posted.withLock { $0.append(news.kind == .raised ? news.notice.subject : "\(news.notice.subject) is over") }
             return answer.withLock { $0 }
         }
 
@@ -33,13 +34,12 @@ import Testing
 
     @Test func eachNoticeIsHandedOnOnceAndNoneIsLost() async throws {
         let desk = try desk()
-        await desk.raise(.diskLow, subject: "before", detail: "")
         let receiver = Receiver()
         let sleeper = ManualSleeper()
         let courier = NoticeCourier(desk: desk, logger: quietLogger) { receiver.post($0) }
         let running = Task { await courier.run(on: sleeper) }
         await sleeper.waitForSleeper()
-        #expect(receiver.subjects.isEmpty, "what was raised before is not handed on")
+        #expect(receiver.subjects.isEmpty)
 
         for subject in ["a", "b"] { await desk.raise(.diskLow, subject: subject, detail: "") }
         // The same again is the same notice.
@@ -63,5 +63,93 @@ import Testing
         #expect(receiver.subjects == ["a", "b", "c", "c", "d"])
         later.cancel()
         await later.value
+    }
+
+    /// One look at what there is to hand on.
+    private func look(_ desk: NoticeDesk, _ receiver: Receiver) async {
+        let sleeper = ManualSleeper()
+        let running = Task {
+            await NoticeCourier(desk: desk, logger: quietLogger) { receiver.post($0) }.run(on: sleeper)
+        }
+        await sleeper.waitForSleeper()
+        running.cancel()
+        await running.value
+    }
+
+    @Test func theFirstLookEverHandsOnWhatLastsAndNotWhatIsOver() async throws {
+        let desk = try desk()
+        await desk.raise(.diskLow, subject: "the disk of the first start", detail: "")
+        await desk.raise(.certificateExpiry, subject: "a certificate long renewed", detail: "")
+        await desk.end(.certificateExpiry, subject: "a certificate long renewed")
+        await desk.raise(.uploadExpired, subject: "an upload of long ago", detail: "")
+        clock.advance(days: 1)
+        await desk.raise(.uploadExpired, subject: "an upload of now", detail: "")
+        let receiver = Receiver()
+        await look(desk, receiver)
+        #expect(receiver.subjects == ["the disk of the first start", "an upload of now"])
+        await look(desk, receiver)
+        #expect(receiver.subjects.count == 2)
+    }
+
+    @Test func theEndOfANoticeIsHandedOnOnceAndSoIsItsReturn() async throws {
+        let desk = try desk()
+        let receiver = Receiver()
+        await look(desk, receiver)
+        await desk.raise(.diskLow, subject: "disk", detail: "")
+        await look(desk, receiver)
+        await desk.end(.diskLow, subject: "disk")
+        receiver.answer.withLock { $0 = .failed("away") }
+        await look(desk, receiver)
+        receiver.answer.withLock { $0 = .delivered }
+        for _ in 0..<2 { await look(desk, receiver) }
+        #expect(
+            receiver.subjects == ["disk", "disk is over", "disk is over"],
+            "once more after a failure, and then not again")
+        // Raised and over between two looks: both are told, in this order.
+        await desk.raise(.diskLow, subject: "disk", detail: "")
+        await desk.end(.diskLow, subject: "disk")
+        for _ in 0..<2 { await look(desk, receiver) }
+        #expect(receiver.subjects.dropFirst(3) == ["disk", "disk is over"])
+    }
+
+    @Test func aNoticeThatGoesOnAfterItsEndWasToldIsToldAgain() async throws {
+        let desk = try desk()
+        let receiver = Receiver()
+        await look(desk, receiver)
+        func silent(_ isSilent: Bool) async {
+            let device = SilentDevice(
+                id: DeviceID(high: 1, low: 2), organization: "default", silentSeconds: 100, expectedBeaconSeconds: 10)
+            await desk.tell(isSilent ? [device] : [], isSettled: true)
+        }
+        for step in [true, false, true, true] {
+            await silent(step)
+            clock.advance(seconds: 60)
+            await look(desk, receiver)
+        }
+        let subject = "\(DeviceID(high: 1, low: 2))"
+        #expect(receiver.subjects == [subject, "\(subject) is over", subject])
+        // It ended and began again before anybody was told: there is nothing to tell.
+        await silent(false)
+        await silent(true)
+        await look(desk, receiver)
+        #expect(receiver.subjects.count == 3)
+    }
+
+    @Test func lossesOfADeviceAddUp() async throws {
+        let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
+            .deviceID
+        let desk = try desk()
+        for _ in 0..<3 {
+            desk.note(DeviceIncident(.recordsLost, device: device, stream: .event), count: 10)
+            await desk.flush()
+        }
+        desk.note(DeviceIncident(.identityConflict, device: device, stream: .event), count: 1)
+        await desk.flush()
+        let notices = try await desk.unposted(since: 0, limit: 10).map(\.notice)
+        #expect(
+            notices.map(\.count) == [3, 1] && notices[0].detail.hasPrefix("30 records of the event stream"),
+            "\(notices)")
+        await registry.close()
     }
 }

@@ -1,15 +1,47 @@
+import Collector
 import CollectorStore
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import NIOSSL
 import Synchronization
 import Testing
+import WireModel
 
 @testable import CollectorCommands
 
 @Suite struct WebhookTests {
     private static let notice = NoticeRow(
         id: 7, code: .diskLow, organization: "", subject: "/data", detail: "little", count: 2, first: 1_000_000, last: 2_000_000)
+    private static let news = NoticeNews(.raised, notice)
+
+    /// What a receiver answers with, and what came.
+    private static func receive(
+        _ respond: @escaping @Sendable (Request) -> Response, _ body: @escaping @Sendable (Int) async throws -> Void
+    ) async throws -> [String] {
+        let bodies = Mutex<[String]>([])
+        let router = Router()
+        for path in ["/hook", "/elsewhere"] as [RouterPath] {
+            router.post(path) { request, _ in
+                let body = String(buffer: try await request.body.collect(upTo: 10_000))
+                bodies.withLock { $0.append("\(request.uri.path) \(body)") }
+                return respond(request)
+            }
+        }
+        let application = Application(router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
+        try await application.test(.live) { client in try await body(try #require(client.port)) }
+        return bodies.withLock { $0 }
+    }
+
+    private static func post(
+        _ news: NoticeNews, to url: String, authorities: NIOSSLTrustRoots? = nil
+    ) async throws -> NoticeCourier.Delivery {
+        let sender = WebhookSender(
+            try #require(Webhook(url)), collector: CollectorID(high: 1, low: 2), authorities: authorities)
+        let delivery = await sender.post(news)
+        await sender.shutDown()
+        return delivery
+    }
 
     @Test(arguments: ["", "x", "ftp://a/b", "http://", "https:///path", "/path"])
     func whatIsNoAddressIsNone(text: String) {
@@ -22,27 +54,69 @@ import Testing
             (429, .failed("127.0.0.1 answered 429")), (503, .failed("127.0.0.1 answered 503")),
         ] as [(Int, NoticeCourier.Delivery)])
     func aNoticeIsPostedAndTheAnswerSaysWhatToDo(status: Int, expected: NoticeCourier.Delivery) async throws {
-        let bodies = Mutex<[String]>([])
-        let router = Router()
-        router.post("/hook") { request, _ in
-            let body = String(buffer: try await request.body.collect(upTo: 10_000))
-            bodies.withLock { $0.append(body) }
-            return Response(status: .init(code: status))
+        let posted = try await Self.receive { _ in
+            Response(status: .init(code: status))
+        } _: { port in
+            let delivery = try await Self.post(Self.news, to: "http://127.0.0.1:\(port)/hook")
+            #expect(delivery == expected)
         }
-        let application = Application(router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
-        try await application.test(.live) { client in
-            let port = try #require(client.port)
-            let webhook = try #require(Webhook("http://127.0.0.1:\(port)/hook"))
-            #expect(await webhook.post(Self.notice) == expected)
+        let first = try #require(posted.first)
+        #expect(first.contains(#""code":"disk-low""#) && first.contains(#""lastAt":"1970-01-01T00:00:02.000000Z""#))
+        #expect(
+            first.contains(#""event":"raised""#)
+                && first.contains(#""collector":"00000000-0000-0001-0000-000000000002""#))
+    }
+
+    @Test func theEndOfANoticeSaysSo() async throws {
+        var ended = Self.notice
+        ended.ended = 3_000_000
+        let news = NoticeNews(.ended, ended)
+        let posted = try await Self.receive { _ in
+            Response(status: .ok)
+        } _: { port in
+            let delivery = try await Self.post(news, to: "http://127.0.0.1:\(port)/hook")
+            #expect(delivery == .delivered)
         }
-        let posted = try #require(bodies.withLock { $0.first })
-        #expect(posted.contains(#""code":"disk-low""#) && posted.contains(#""lastAt":"1970-01-01T00:00:02.000000Z""#))
+        #expect(
+            posted.first?.contains(#""endedAt":"1970-01-01T00:00:03.000000Z","event":"ended""#) == true, "\(posted)")
+    }
+
+    @Test(arguments: [301, 302, 307, 308])
+    func noRedirectIsFollowed(status: Int) async throws {
+        let posted = try await Self.receive { request in
+            request.uri.path == "/hook"
+                ? Response(status: .init(code: status), headers: [.location: "/elsewhere"]) : Response(status: .ok)
+        } _: { port in
+            guard case .failed(let reason) = try await Self.post(Self.news, to: "http://127.0.0.1:\(port)/hook") else {
+                Issue.record("a redirect was taken for an answer")
+                return
+            }
+            #expect(reason.contains("redirects are not followed") && !reason.contains("/hook"))
+        }
+        #expect(posted.count == 1 && posted[0].hasPrefix("/hook "))
+    }
+
+    /// The receiver is a collector, which has no hook: what says 404 was spoken to.
+    @Test func noTLSBelow12IsSpoken() async throws {
+        let files = try ServerFiles()
+        let authority = try NIOSSLCertificate(bytes: Array(TestCertificates.authority.utf8), format: .pem)
+        for (version, isTaken) in [(TLSVersion.tlsv11, false), (.tlsv12, true), (.tlsv13, true)] {
+            var tls = try files.server(requiringClients: false).configuration()
+            tls.minimumTLSVersion = .tlsv1
+            tls.maximumTLSVersion = version
+            try await Harness().server.application(tls: tls).test(.live) { client in
+                let delivery = try await Self.post(
+                    Self.news, to: "https://127.0.0.1:\(try #require(client.port))/hook",
+                    authorities: .certificates([authority]))
+                #expect((delivery == .refused("127.0.0.1 answered 404")) == isTaken, "\(version): \(delivery)")
+                if !isTaken, case .failed = delivery {} else { #expect(isTaken, "\(delivery)") }
+            }
+        }
     }
 
     @Test func aReceiverThatIsAwayIsTriedAgain() async throws {
         // Nobody listens on the port that was just given back.
-        let webhook = try #require(Webhook("http://127.0.0.1:1/hook"))
-        guard case .failed(let reason) = await webhook.post(Self.notice) else {
+        guard case .failed(let reason) = try await Self.post(Self.news, to: "http://127.0.0.1:1/hook") else {
             Issue.record("it was taken for delivered")
             return
         }

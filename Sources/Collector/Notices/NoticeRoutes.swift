@@ -28,12 +28,19 @@ package struct NoticeView: Encodable {
     var lastAt: String
     /// When it was over; absent while it lasts, or where there is no end to it.
     var endedAt: String?
+    /// `raised` or `ended`, and who says so; of what is posted to a webhook alone.
+    var event: String?
+    var collector: String?
 
-    /// One notice as a webhook gets it.
-    package static func json(of row: NoticeRow) throws -> Data {
+    /// What a webhook gets; `openapi.yaml` describes it below `webhooks`.
+    /// - Parameter collector: who posts it: one receiver may serve several.
+    package static func json(of news: NoticeNews, collector: CollectorID) throws -> Data {
+        var view = NoticeView(news.notice)
+        view.event = news.kind.rawValue
+        view.collector = collector.description
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return try encoder.encode(NoticeView(row))
+        return try encoder.encode(view)
     }
 
     init(_ row: NoticeRow) {

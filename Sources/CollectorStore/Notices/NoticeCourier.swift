@@ -1,9 +1,12 @@
 import Logging
 
-/// Hands each notice on, once it is raised, to whoever wants to hear of them (a webhook), one after the other in their order.
+/// Hands each notice on, once when it is raised and once when it is over, to whoever wants to hear of them (a webhook),
+/// one after the other.
 ///
-/// What has been handed on is remembered in `collector.sqlite`, so a notice outlives a receiver that is away and a collector that is killed, and may
-/// come twice, never not at all. There is no queue but the notices themselves, which are bounded.
+/// What has been handed on is remembered with each notice in `collector.sqlite`. So news outlive a receiver that is
+/// away and a collector that is killed, and may come twice, never not at all. There is no queue but the notices
+/// themselves, which are bounded. A notice that ends and is raised again before anybody was told of its end has no
+/// news.
 package struct NoticeCourier: Sendable {
     package enum Delivery: Equatable, Sendable {
         case delivered
@@ -13,23 +16,25 @@ package struct NoticeCourier: Sendable {
     }
 
     private let desk: NoticeDesk
-    private let post: @Sendable (NoticeRow) async -> Delivery
+    private let post: @Sendable (NoticeNews) async -> Delivery
     private let logger: Logger
 
     private static let noticesPerLook = 20
 
     /// - Parameter post: hands one on; ends within a bound of its own.
-    package init(desk: NoticeDesk, logger: Logger, post: @escaping @Sendable (NoticeRow) async -> Delivery) {
+    package init(desk: NoticeDesk, logger: Logger, post: @escaping @Sendable (NoticeNews) async -> Delivery) {
         self.desk = desk
         self.logger = logger
         self.post = post
     }
 
-    /// Until the task is cancelled. Notices raised before the first run ever are not handed on.
+    /// Until the task is cancelled. The first run ever begins with what lasts; what was over before it is not handed
+    /// on.
     package func run(on clock: some Clock<Duration>) async {
+        let began = desk.now()
         var failures = 0
         while !Task.isCancelled {
-            failures = await deliver() ? 0 : failures + 1
+            failures = await deliver(since: began) ? 0 : failures + 1
             do { try await clock.sleep(for: Self.pause(after: failures)) } catch { return }
         }
     }
@@ -40,22 +45,25 @@ package struct NoticeCourier: Sendable {
     }
 
     /// - Returns: whether everything there is was handed on.
-    private func deliver() async -> Bool {
+    private func deliver(since began: Int64) async -> Bool {
         do throws(StoreError) {
             while true {
-                let notices = try await desk.unposted(limit: Self.noticesPerLook)
-                guard !notices.isEmpty else { return true }
-                for notice in notices {
-                    switch await post(notice) {
+                let unposted = try await desk.unposted(since: began, limit: Self.noticesPerLook)
+                guard !unposted.isEmpty else { return true }
+                for news in unposted {
+                    let about: Logger.Metadata = [
+                        "notice.code": "\(news.notice.code.rawValue)", "notice.event": "\(news.kind.rawValue)",
+                    ]
+                    switch await post(news) {
                     case .delivered: break
                     case .refused(let reason):
-                        logger.error("a notice was refused", metadata: ["notice.code": "\(notice.code.rawValue)", "error": "\(reason)"])
+                        logger.error("a notice was refused", metadata: about.merging(["error": "\(reason)"]) { $1 })
                     case .failed(let reason):
                         logger.warning(
-                            "a notice could not be handed on", metadata: ["notice.code": "\(notice.code.rawValue)", "error": "\(reason)"])
+                            "a notice could not be handed on", metadata: about.merging(["error": "\(reason)"]) { $1 })
                         return false
                     }
-                    try await desk.notePosted(notice.id)
+                    try await desk.notePosted(news)
                 }
             }
         } catch {

@@ -78,8 +78,9 @@ package actor NoticeDesk {
                 guard let organization = try organization(of: incident.device) else { continue }
                 if incident.kind == .identityConflict { try tell(incident, count, organization: organization) }
                 try table.raise(
-                    incident.code, organization: organization, subject: incident.device.description, detail: incident.detail(count),
-                    at: clock.now())
+                    incident.code, organization: organization, subject: incident.device.description, adding: count,
+                    at: clock.now(),
+                    detail: incident.detail)
             }
         }
         if !isWritten { auditLimit = formerLimit }
@@ -133,24 +134,24 @@ package actor NoticeDesk {
         try StoreError.mapping { () throws(SQLiteError) in try table.counts() }
     }
 
-    /// What was raised and not handed on yet, oldest first. The first time it is asked for, that is what is raised from then on.
-    func unposted(limit: Int) throws(StoreError) -> [NoticeRow] {
+    /// What was not handed on yet, oldest notice first. The first time ever that it is asked for, that is what lasts by
+    /// then and what was raised since `time`.
+    func unposted(since time: Int64, limit: Int) throws(StoreError) -> [NoticeNews] {
         try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in
-                guard let posted = try table.posted() else {
-                    try table.setPosted(try table.newest())
-                    return []
-                }
-                return try table.raised(after: posted, limit: limit)
+            if try !table.hasReceiver() {
+                try connection.transaction(.immediate) { () throws(SQLiteError) in try table.beginPosting(since: time) }
             }
+            return try table.unposted(limit: limit)
         }
     }
 
-    func notePosted(_ id: Int64) throws(StoreError) {
+    func notePosted(_ news: NoticeNews) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try table.setPosted(id) }
+            try connection.transaction(.immediate) { () throws(SQLiteError) in try table.notePosted(news) }
         }
     }
+
+    nonisolated func now() -> Int64 { clock.now() }
 
     private func organization(of device: DeviceID) throws(SQLiteError) -> String? {
         let statement = try connection.cached("SELECT organization FROM device WHERE id = ?")

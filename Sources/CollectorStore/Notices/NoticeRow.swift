@@ -78,3 +78,20 @@ package struct NoticePage: Equatable, Sendable {
         self.next = next
     }
 }
+
+/// What there is to say of a notice to somebody who wants to hear of each.
+package struct NoticeNews: Equatable, Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case raised
+        /// What it tells of is over.
+        case ended
+    }
+
+    package var kind: Kind
+    package var notice: NoticeRow
+
+    package init(_ kind: Kind, _ notice: NoticeRow) {
+        self.kind = kind
+        self.notice = notice
+    }
+}

@@ -15,7 +15,9 @@ struct NoticeTable {
     ) throws(SQLiteError) {
         let update = try connection.cached(
             """
-            UPDATE notice SET count = count + 1, last = ?1, detail = ?2, ended = NULL WHERE id = (
+            UPDATE notice SET count = count + 1, last = ?1, detail = ?2,
+            posted = CASE WHEN ended IS NOT NULL AND posted = \(Posted.end.rawValue) THEN \(Posted.nothing.rawValue) ELSE posted END,
+            ended = NULL WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ?3 AND code = ?4 AND subject = ?5 AND (ended IS NULL OR ended > ?6))
             """)
         try update.bind(now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
@@ -31,6 +33,32 @@ struct NoticeTable {
             """)
         try prune.bind(organization, Self.kept)
         try prune.run()
+    }
+
+    /// Raises a notice of so many more records, or whatever else is counted; the detail is of all of them since it was
+    /// first raised.
+    func raise(
+        _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
+        detail: (UInt64) -> String
+    ) throws(SQLiteError) {
+        let former = try connection.cached(
+            """
+            SELECT amount FROM notice WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
+            AND ended IS NULL)
+            """)
+        try former.bind(organization, code.rawValue, subject)
+        defer { former.reset() }
+        var total: UInt64 = try former.step() ? UInt64(clamping: former.int64(0)) : 0
+        former.reset()
+        total.addSaturating(amount)
+        try raise(code, organization: organization, subject: subject, detail: detail(total), at: now)
+        let update = try connection.cached(
+            """
+            UPDATE notice SET amount = ? WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
+            AND ended IS NULL)
+            """)
+        try update.bind(Int64(clamping: total), organization, code.rawValue, subject)
+        try update.run()
     }
 
     /// What a notice tells of is over.
@@ -104,45 +132,70 @@ struct NoticeTable {
         return NoticePage(notices: rows, next: rows.last?.id)
     }
 
-    /// Oldest first.
-    func raised(after id: Int64, limit: Int) throws(SQLiteError) -> [NoticeRow] {
+    // MARK: Handing on
+
+    /// How much of a notice was handed on. The raw value is on disk.
+    enum Posted: Int64 {
+        case nothing = 0
+        case beginning = 1
+        /// That it is over, too; or its beginning, where it has no end.
+        case end = 2
+    }
+
+    /// News that were not handed on, oldest notice first; of a notice that is over already, first that it began.
+    func unposted(limit: Int) throws(SQLiteError) -> [NoticeNews] {
         let statement = try connection.cached(
             """
-            SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice WHERE id > ? ORDER BY id LIMIT ?
+            SELECT id, code, organization, subject, detail, count, first, last, ended, posted FROM notice
+            WHERE posted < \(Posted.end.rawValue) AND (posted = \(Posted.nothing.rawValue) OR ended IS NOT NULL) ORDER BY id LIMIT ?
             """)
-        try statement.bind(id, limit)
+        try statement.bind(limit)
         defer { statement.reset() }
-        return try rows(statement)
+        return try rows(statement) { row in
+            NoticeNews(statement.int64(9) == Posted.nothing.rawValue ? .raised : .ended, row)
+        }
     }
 
-    /// The last one that was handed on; `nil`: none was ever to be.
-    func posted() throws(SQLiteError) -> Int64? {
-        let statement = try connection.cached("SELECT value FROM meta WHERE name = 'notice_posted'")
-        defer { statement.reset() }
-        return try statement.step() ? statement.int64(0) : nil
-    }
-
-    func setPosted(_ id: Int64) throws(SQLiteError) {
-        let statement = try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', ?)")
-        try statement.bind(id)
+    func notePosted(_ news: NoticeNews) throws(SQLiteError) {
+        let posted: Posted = news.kind == .raised && news.notice.code.hasEnd ? .beginning : .end
+        let statement = try connection.cached("UPDATE notice SET posted = ? WHERE id = ?")
+        try statement.bind(posted.rawValue, news.notice.id)
         try statement.run()
     }
 
-    func newest() throws(SQLiteError) -> Int64 {
-        let statement = try connection.cached("SELECT coalesce(max(id), 0) FROM notice")
+    /// Whether somebody has ever wanted to hear of notices.
+    func hasReceiver() throws(SQLiteError) -> Bool {
+        let statement = try connection.cached("SELECT 1 FROM meta WHERE name = 'notice_posted'")
         defer { statement.reset() }
-        return try statement.step() ? statement.int64(0) : 0
+        return try statement.step()
     }
 
-    private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] {
-        var rows: [NoticeRow] = []
+    /// Somebody wants to hear of notices from now on: of what lasts, and of what was raised since a time; not of what
+    /// was over before.
+    func beginPosting(since time: Int64) throws(SQLiteError) {
+        let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let pass = try connection.cached(
+            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))"
+        )
+        try pass.bind(time)
+        try pass.run()
+        try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)").run()
+    }
+
+    private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] { try rows(statement) { $0 } }
+
+    private func rows<Row>(_ statement: Statement, _ row: (NoticeRow) -> Row) throws(SQLiteError) -> [Row] {
+        var rows: [Row] = []
         while try statement.step() {
             guard let code = NoticeRow.Code(rawValue: statement.string(1)) else { continue }
             rows.append(
-                NoticeRow(
-                    id: statement.int64(0), code: code, organization: statement.string(2), subject: statement.string(3),
-                    detail: statement.string(4), count: statement.int(5), first: statement.int64(6), last: statement.int64(7),
-                    ended: statement.optionalInt64(8)))
+                row(
+                    NoticeRow(
+                        id: statement.int64(0), code: code, organization: statement.string(2),
+                        subject: statement.string(3),
+                        detail: statement.string(4), count: statement.int(5), first: statement.int64(6),
+                        last: statement.int64(7),
+                        ended: statement.optionalInt64(8))))
         }
         return rows
     }
