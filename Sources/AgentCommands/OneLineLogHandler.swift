@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import WireModel
 
 /// Log lines on standard error: time, level, what happened, and its data. One line is one message, whatever is in it.
 struct OneLineLogHandler: LogHandler {
@@ -29,7 +30,7 @@ struct OneLineLogHandler: LogHandler {
 
     /// Control characters, line ends among them, would let one message look like two.
     static func oneLine(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else { return text }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? " " : $0 }))
+        guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isHidden ? " " : $0 }))
     }
 }

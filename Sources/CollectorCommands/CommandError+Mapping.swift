@@ -3,6 +3,7 @@ import Collector
 import CollectorStore
 import Foundation
 import NIOCore
+import WireModel
 
 extension CommandError {
     /// The store's error as a command's.
@@ -44,6 +45,6 @@ func perform(_ work: () async throws -> Void) async throws {
 }
 
 private func end(_ error: CommandError) throws {
-    FileHandle.standardError.write(Data("ws1collector: \(error.message)\n".utf8))
+    FileHandle.standardError.write(Data("ws1collector: \(error.message.escapingControlCharacters(keeping: "\n\t"))\n".utf8))
     throw ExitCode(error.code.rawValue)
 }

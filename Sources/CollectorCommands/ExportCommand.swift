@@ -58,7 +58,7 @@ struct ExportCommand: AsyncParsableCommand {
             var piece = Data()
             while let entries = try scan.next() {
                 for entry in entries {
-                    piece.append(try encoder.encode(try ExportLine(entry)))
+                    piece.append(try encoder.encode(try ExportLine(entry)).escapingHiddenCharactersInJSON)
                     piece.append(UInt8(ascii: "\n"))
                 }
                 if piece.count >= Self.pieceBytes {

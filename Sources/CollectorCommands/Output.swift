@@ -11,13 +11,14 @@ enum Output {
         }
     }
 
-    static func line(_ text: String) throws(CommandError) { try write(text + "\n") }
+    /// Nothing of it steers a terminal: what devices say of themselves is among it.
+    static func line(_ text: String) throws(CommandError) { try write(text.escapingControlCharacters(keeping: "\n\t") + "\n") }
 
     /// One JSON document, keys sorted.
     static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-        try line(String(decoding: try encoder.encode(value), as: UTF8.self))
+        try write(String(decoding: try encoder.encode(value).escapingHiddenCharactersInJSON, as: UTF8.self) + "\n")
     }
 
     /// Rows with their columns under one another; a column that holds only numbers is aligned right. Nothing in a cell steers a terminal or makes

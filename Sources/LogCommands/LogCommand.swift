@@ -41,7 +41,7 @@ package struct LogCommand: AsyncParsableCommand {
     }
 
     private static func finish(_ error: LogCommandError) -> Never {
-        if error.code != .readerGone { StandardError.write("ws1log: \(error.message)\n") }
+        if error.code != .readerGone { StandardError.warn(error.message) }
         Glibc.exit(error.exitCode)
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import DataSampler
 import FoundationEssentials
 import Glibc
+import WireModel
 
 /// `ws1agent`: the device's side for machines without an application of their own.
 package struct AgentCommand: AsyncParsableCommand {
@@ -49,13 +50,18 @@ package struct AgentCommand: AsyncParsableCommand {
     }
 }
 
-/// Text to the process's streams, whole lines.
+/// Text to the process's streams, whole lines. Nothing of it steers a terminal: names, reasons and answers of others are among it.
 enum StandardStreams {
-    static func error(_ line: String) { write("\(line)\n", to: STDERR_FILENO) }
+    static func error(_ line: String) { write("\(shown(line))\n", to: STDERR_FILENO) }
 
-    static func output(_ text: String) { write("\(text)\n", to: STDOUT_FILENO) }
+    static func output(_ text: String) { write("\(shown(text))\n", to: STDOUT_FILENO) }
 
-    static func output(_ bytes: Data) { output(String(decoding: bytes, as: UTF8.self)) }
+    /// - Parameter json: as an encoder gave it.
+    static func output(_ json: Data) {
+        write(String(decoding: json.escapingHiddenCharactersInJSON, as: UTF8.self) + "\n", to: STDOUT_FILENO)
+    }
+
+    private static func shown(_ text: String) -> String { text.escapingControlCharacters(keeping: "\n\t") }
 
     private static func write(_ text: String, to descriptor: Int32) {
         var text = text

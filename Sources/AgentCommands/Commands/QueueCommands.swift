@@ -111,7 +111,7 @@ struct QueueExportCommand: AsyncParsableCommand {
                 try .json(try await sampler.queueTools.export(after: after, limit: AgentControl.exportLimit))
             }
             let page = try StatusCommand.decode(QueueExport.self, answer.json)
-            if !page.lines.isEmpty { StandardStreams.output(page.lines.joined(separator: "\n")) }
+            if !page.lines.isEmpty { StandardStreams.output(Data(page.lines.joined(separator: "\n").utf8)) }
             cursor = page.next
         } while cursor != nil
     }

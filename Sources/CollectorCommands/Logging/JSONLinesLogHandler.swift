@@ -2,6 +2,7 @@ import Collector
 import Foundation
 import Logging
 import Synchronization
+import WireModel
 
 /// The least severe level that is logged, for all loggers that share it. Safe from any thread.
 final class SharedLogLevel: Sendable {
@@ -77,9 +78,7 @@ struct JSONLinesLogHandler: LogHandler {
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where scalar.isHidden: result += scalar.escapedInJSON
             default: result.unicodeScalars.append(scalar)
             }
         }

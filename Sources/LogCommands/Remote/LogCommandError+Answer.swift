@@ -61,6 +61,6 @@ extension LogCommandError {
     /// Text of the other side as a terminal may have it: bounded, nothing that steers it.
     static func shown(_ text: String) -> String {
         String(
-            String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.isControl ? " " : $0 }))
+            String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.isHidden ? " " : $0 }))
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import WireModel
 
 /// How far long work is, on a terminal; elsewhere nothing.
 struct ProgressLine {
@@ -26,7 +27,7 @@ struct ProgressLine {
         isOnScreen = true
         let filled = Int(Double(Self.barWidth) * min(max(fraction, 0), 1))
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.barWidth - filled)
-        StandardError.write("\r[\(bar)] \(text)\u{1B}[K")
+        StandardError.write("\r[\(bar)] \(text.escapingControlCharacters)\u{1B}[K")
     }
 
     mutating func clear() {

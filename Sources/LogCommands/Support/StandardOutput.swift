@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import WireModel
 
 /// Standard output, in large writes. Errors are those of whoever reads.
 struct StandardOutput: ~Copyable {
@@ -14,13 +15,14 @@ struct StandardOutput: ~Copyable {
         if buffer.count >= Self.bufferBytes { try flush() }
     }
 
+    /// Nothing of it steers a terminal: names and reasons of devices and collectors are among it.
     mutating func line(_ text: String) throws(LogCommandError) {
-        try write(text.utf8)
+        try write(text.escapingControlCharacters(keeping: "\n\t").utf8)
         try write(CollectionOfOne(UInt8(ascii: "\n")))
     }
 
     mutating func json(_ value: some Encodable) throws(LogCommandError) {
-        try write(try JSONText.of(value))
+        try write(try JSONText.of(value).escapingHiddenCharactersInJSON)
     }
 
     mutating func flush() throws(LogCommandError) {
@@ -45,7 +47,7 @@ enum StandardError {
         _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
-    static func warn(_ text: String) { write("ws1log: \(text)\n") }
+    static func warn(_ text: String) { write("ws1log: \(text.escapingControlCharacters(keeping: "\n\t"))\n") }
 }
 
 /// JSON for people and scripts: sorted, one value, a line's end.

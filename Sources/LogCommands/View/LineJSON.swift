@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// A line as one JSON object for scripts: its fields, with what was escaped on disk as it was logged.
@@ -68,13 +69,10 @@ enum LineJSON {
             case UInt8(ascii: "\r"): json += Array("\\r".utf8)
             case UInt8(ascii: "\t"): json += Array("\\t".utf8)
             case ..<0x20, 0x7F: json += Array("\\u00\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16))".utf8)
-            case 0x80...0x9F where json.last == 0xC2:
-                // U+0080 to U+009F are control characters too.
-                json.removeLast()
-                json += Array("\\u00\(String(byte, radix: 16))".utf8)
             default: json.append(byte)
             }
         }
-        return json + [quote]
+        // U+0080 to U+009F are control characters too, and others change the direction of what stands around them.
+        return Array(Data(json + [quote]).escapingHiddenCharactersInJSON)
     }
 }
