@@ -1,6 +1,7 @@
 import ArgumentParser
 import Crypto
 import Foundation
+import Glibc
 import LogStore
 import TelemetryTestKit
 import Testing
@@ -56,6 +57,32 @@ import WireModel
         #expect(again.status == 1)
         #expect(again.errors.contains("--force"))
         #expect(try await fetch("--force").status == 0)
+    }
+
+    @Test func aDirectoryWithOtherFilesIsNotFilledUnlessForced() async throws {
+        try FileManager.default.createDirectory(at: folder.file("out"), withIntermediateDirectories: false)
+        try Data("x".utf8).write(to: folder.file("out/holiday.jpg"))
+        let refused = try await fetch()
+        #expect(refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"), "\(refused.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path) == ["holiday.jpg"])
+        let forced = try await fetch("--force")
+        #expect(forced.status == 0, "\(forced.errors)")
+        #expect(forced.text.hasSuffix("in \(AbsolutePath.of(folder.file("out").path))\n"), "\(forced.text)")
+    }
+
+    @Test func compressedTextGoesToANameThatSaysSo() async throws {
+        func write(_ name: String) async throws -> ProgramRun {
+            try await ProgramRun.ws1log(["fetch", "--gzip", "--data", folder.path, "--output", folder.file(name).path])
+        }
+        let run = try await write("all.log")
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.text.hasSuffix(" in \(AbsolutePath.of(folder.path))/all.log.gz\n"), "\(run.text)")
+        #expect(access(folder.file("all.log").path, F_OK) != 0)
+        let zcat = try await ProgramRun.of([folder.file("all.log.gz").path], program: URL(fileURLWithPath: "/bin/zcat"))
+        #expect(zcat.output == folder.text(1, 2, 3, 5))
+        #expect(try await write("all.log").status == 1, "it is there already under that name")
+        #expect(try await write("other.log.gz").status == 0)
+        #expect(access(folder.file("other.log.gz").path, F_OK) == 0)
     }
 
     /// What an interruption leaves: the journal, some chunks whole, one damaged, one half-written.

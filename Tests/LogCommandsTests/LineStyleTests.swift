@@ -32,17 +32,41 @@ import WireModel
     ])
     func nothingOfALineSteersATerminal(_ logged: String, _ shownThere: String) {
         let line = Array("2026-11-21T23:51:28.123456Z \(logged)\n".utf8)
-        let plain = LineStyle(isColoured: false, isLocalTime: false, escapesControls: true)
+        let plain = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
         #expect(shown(plain, line) == "2026-11-21T23:51:28.123456Z \(shownThere)\n")
-        let coloured = shown(LineStyle(isColoured: true, isLocalTime: true, escapesControls: true), line)
+        let coloured = shown(LineStyle(isColoured: true, isLocalTime: true, isForTerminal: true), line)
         #expect(
             !coloured.replacing(/\u{1B}\[\d+m/, with: "").dropLast().contains { $0 != "\t" && $0.unicodeScalars.contains { $0.isControl } })
         #expect(shown(LineStyle(isColoured: false, isLocalTime: false), line) == String(decoding: line, as: UTF8.self))
         #expect(!shown(LineStyle(isColoured: false, isLocalTime: false, isJSON: true), line).dropLast().hasControlCharacters)
     }
 
+    @Test(arguments: [
+        (#"app it failed\#thost=a reason=no\u{20}route\u{20}to\u{20}host"#, #"app it failed\#thost=a reason="no route to host""#),
+        (#"app m\#tquery=a\u{3D}b the\u{20}key=say\u{20}"x""#, #"app m\#tquery="a=b" "the key"="say \"x\"""#),
+        // Other escapes stay, and a backslash that was logged makes none.
+        (#"app m\#tpath=C:\\u{20}d text=a\nb\u{1B}"#, #"app m\#tpath=C:\\u{20}d text=a\nb\u{1B}"#),
+        (#"app in\u{20}a message\#ta="#, #"app in\u{20}a message\#ta="#), ("app no metadata", "app no metadata"),
+    ])
+    func metadataIsReadableOnATerminal(_ logged: String, _ shownThere: String) {
+        let line = Array("2026-11-21T23:51:28.123456Z E 5000042 \(logged)\n".utf8)
+        let style = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
+        #expect(shown(style, line) == "2026-11-21T23:51:28.123456Z E 5000042 \(shownThere)\n")
+        let coloured = shown(LineStyle(isColoured: true, isLocalTime: false, isForTerminal: true), line)
+        #expect(coloured.replacing(/\u{1B}\[\d+m/, with: "") == "2026-11-21T23:51:28.123456Z E 5000042 \(shownThere)\n")
+        // A pipe gets what is on disk.
+        #expect(shown(LineStyle(isColoured: true, isLocalTime: false), line).contains(logged.split(separator: "\t").last!))
+    }
+
+    @Test func aTimeOnATerminalIsShort() {
+        let time: Int64 = 1_795_305_088_123_456
+        let thisYear = LineStyle.localTime(time, now: time + 1)
+        #expect(thisYear.wholeMatch(of: /\d\d-\d\d \d\d:\d\d:\d\d\.123/) != nil, "\(thisYear)")
+        #expect(LineStyle.localTime(time, now: time + 400 * 86_400_000_000) == "2026-" + thisYear)
+    }
+
     @Test func bytesThatAreNoUTF8AreNoControlCharactersOnATerminal() {
-        let style = LineStyle(isColoured: false, isLocalTime: false, escapesControls: true)
+        let style = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
         #expect(shown(style, [0x61, 0x9B, 0x62, 0x0A]) == "a\u{FFFD}b\n")
     }
 

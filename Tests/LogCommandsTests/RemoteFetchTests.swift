@@ -72,6 +72,21 @@ import WireModel
         }
     }
 
+    @Test func aDirectoryWithOtherFilesIsNotFilledUnlessForced() async throws {
+        let script = RemoteScript(chunks: 1, bytes: 1000)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        try Data("x".utf8).write(to: folder.appendingPathComponent("holiday.jpg"))
+        try await serving({ head, _ in script.answer(head) }) { server in
+            let refused = try await fetch(server)
+            #expect(
+                refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"), "\(refused.errors)")
+            #expect(try files == ["holiday.jpg"])
+            let forced = try await fetch(server, "--force")
+            #expect(forced.status == 0, "\(forced.errors)")
+            #expect(forced.text.hasSuffix("in \(AbsolutePath.of(folder.path))\n"), "\(forced.text)")
+        }
+    }
+
     @Test func anInterruptedFetchGoesOnAndNoByteIsMissingOrTwice() async throws {
         let script = RemoteScript(chunks: 3, bytes: 3_000_000)
         // The list, two chunks, and the third breaks off.
@@ -227,20 +242,36 @@ import WireModel
         }
         try await serving({ head, count in
             if head.hasPrefix("POST") { return .json(command("queued"), status: 201) }
-            if head.contains("/commands/") { return count == 1 ? .problem(503, "busy", detail: "d") : .json(command("done")) }
+            if !head.contains("/commands/"), head.contains("/devices/") { return .json(#"{"lastSeenAt":"2026-01-01T00:00:00Z"}"#) }
+            if head.contains("/commands/") { return count == 2 ? .problem(503, "busy", detail: "d") : .json(command("done")) }
             var answer = script.answer(head, command: id)
-            if count == 4 { answer.sentBytes = 10 }
+            if count == 5 { answer.sentBytes = 10 }
             return answer
         }) { server in
             let broken = try await run(server, ["request", "--level", "warning", "--fetch", "--output", folder.path])
             #expect(broken.status == 75 && broken.errors.contains("--id \(id) --fetch"), "\(broken.errors)")
             #expect(broken.text == "\(id)\n")
+            #expect(broken.errors.contains("the device was last seen") && broken.errors.contains("was expected by"), "\(broken.errors)")
             let run = try await run(server, ["request", "--id", id, "--fetch", "--output", folder.path])
             #expect(run.status == 0, "\(run.errors)")
             #expect(run.text.hasPrefix("\(id) done\n1 chunk, "), "\(run.text)")
             #expect(server.requests.count { $0.hasPrefix("POST") } == 1)
             #expect(try text() == script.text)
         }
+    }
+
+    @Test func anIdleDeviceIsExpectedByItsBeaconIntervalAndWithin15Minutes() {
+        let now = RemoteScript.time
+        func text(_ secondsAgo: Int64?, beaconSeconds: Int64?) -> String {
+            DeviceExpectation(lastSeen: secondsAgo.map { now - $0 * 1_000_000 }, beaconSeconds: beaconSeconds).text(now: now)
+        }
+        #expect(text(40, beaconSeconds: 300).contains("last seen 40 s ago and is expected by "))
+        #expect(text(40, beaconSeconds: 300).hasSuffix(", in 4 min at most"))
+        #expect(text(40, beaconSeconds: 86_400).hasSuffix(", in 14 min at most"))
+        #expect(text(40, beaconSeconds: nil).hasSuffix(", in 14 min at most"))
+        #expect(text(40, beaconSeconds: 1).hasSuffix(", in 20 s at most"))
+        #expect(text(7300, beaconSeconds: 300).contains("last seen 2 h ago and was expected by"))
+        #expect(text(nil, beaconSeconds: 300).contains("has not been seen"))
     }
 
     /// The interruption comes while the second look is answered, so that it meets the wait.

@@ -34,12 +34,20 @@ import WireModel
         let shown = try await run(["show"], terminalIs: STDOUT_FILENO)
         let lines = shown.components(separatedBy: "\r\n").filter { !$0.isEmpty }
         #expect(lines.count == folder.text(1, 2, 3, 5).count { $0 == UInt8(ascii: "\n") })
+        let times = Dictionary(
+            uniqueKeysWithValues: String(decoding: folder.text(1, 2, 3, 5), as: UTF8.self).split(separator: "\n").map { line in
+                (line.split(separator: " ")[2], line.prefix(23))
+            })
         for line in lines.prefix(200) {
             let plain = line.replacing(#/\u{1B}\[\d+m/#, with: "")
-            let level = try #require(plain.split(separator: " ").dropFirst().first)
+            // Local time to the millisecond, with the year only where it is another one.
+            let head = try #require(plain.firstMatch(of: #/^(?:\d{4}-)?(\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3}) ([EWIV]) (\d+) /#), "\(plain)")
+            let level = head.3
+            let utc = try #require(times[head.4].flatMap { TimeArgument("\($0)Z") }?.microseconds(now: 0))
             let colour = ["E": "\u{1B}[31m", "W": "\u{1B}[33m", "I": "\u{1B}[0m", "V": "\u{1B}[2m"][String(level)]
             #expect(line.contains(" \(try #require(colour))\(level) "), "\(line)")
-            #expect(plain.prefix(32).hasSuffix("+03:30"), "\(plain)")
+            let local = LogTime.text(utc + (3 * 60 + 30) * 60_000_000)
+            #expect(local.dropFirst(5).prefix(18) == "\(head.1)T\(head.2)")
         }
     }
 

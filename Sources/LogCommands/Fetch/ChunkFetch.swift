@@ -55,7 +55,7 @@ final class ChunkFetch: Sendable {
                 name.file(
                     position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: request.form == .gzip)
             }
-            try folder.requireFree(names)
+            try folder.requireEmpty()
             journal = try Journal(Head(request: request, plan: plan, names: names), at: folder.journalPath)
         }
         let head = journal.head

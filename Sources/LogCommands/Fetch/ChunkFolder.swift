@@ -23,10 +23,25 @@ struct ChunkFolder: Sendable {
     /// - Throws: where one of these is there already.
     func requireFree(_ names: [String]) throws(LogCommandError) {
         guard !isForced else { return }
-        for name in [Self.manifestName] + names where access(file(name), F_OK) == 0 {
+        for name in names where access(file(name), F_OK) == 0 {
             throw LogCommandError(.failed, "\(file(name)) is there already: give another --output, or --force to overwrite it")
         }
     }
+
+    /// - Throws: where an earlier fetch or anything else lies here. Chunk files are for whoever takes the whole directory.
+    func requireEmpty() throws {
+        guard !isForced else { return }
+        try requireFree([Self.manifestName])
+        let others = try StoreDirectory(path: path).names().filter { file($0) != journalPath }.sorted()
+        guard let first = others.first else { return }
+        throw LogCommandError(
+            .failed,
+            "\(absolutePath) holds other files (\(others.count), such as \(first.escapingControlCharacters)): give --output DIR with a "
+                + "directory of the fetch's own, made if missing, or --force to write there all the same")
+    }
+
+    /// As it is shown at the end.
+    var absolutePath: String { AbsolutePath.of(path) }
 
     /// Whether a file is still what was written.
     func holds(_ name: String, bytes: Int, sha256: Data) -> Bool {
@@ -62,5 +77,15 @@ struct ChunkFolder: Sendable {
         let target = try StoreFile(replacing: partial)
         try target.write([UInt8](try JSONText.of(manifest)))
         guard rename(partial, file(Self.manifestName)) == 0 else { throw LogStoreError.system("renaming", partial) }
+    }
+}
+
+/// A path that says where something lies whatever the current directory is.
+enum AbsolutePath {
+    /// The path as it is where it cannot be resolved.
+    static func of(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 }

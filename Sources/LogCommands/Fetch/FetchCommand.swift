@@ -23,11 +23,11 @@ struct FetchCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --chunks a directory, made if missing; the current one by default. Otherwise a file; standard output by default.",
+            "With --chunks a directory, made if missing, empty but for an interrupted fetch; the current one by default. Otherwise a file; standard output by default.",
             valueName: "path"))
     var output: String?
 
-    @Flag(help: "Compress: what is sealed is copied as it is stored.")
+    @Flag(help: "Compress: what is sealed is copied as it is stored. Names of files end in .gz.")
     var gzip = false
 
     @Flag(help: "Overwrite what is there, also what an interrupted fetch left.")
@@ -90,7 +90,7 @@ struct FetchCommand: AsyncParsableCommand {
         progress.clear()
         for missing in manifest.missing { shortfall.add(missing.reason) }
 
-        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.path, isCompressed: gzip).print(isJSON: json)
+        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: gzip).print(isJSON: json)
     }
 
     private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
@@ -98,18 +98,36 @@ struct FetchCommand: AsyncParsableCommand {
         let plan = try ChunkPlan(snapshot, filter: filter.filter(), problems: &problems)
         shortfall.add(problems)
         let reader = try ChunkReader(plan, in: snapshot.directory)
-        guard let output else {
+        guard let output = try outputFile() else {
             var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
             return try write(plan, reader, to: &sink, &shortfall)
-        }
-        guard force || access(output, F_OK) != 0 else {
-            throw LogCommandError(.failed, "\(output) is there already: give another --output, or --force to overwrite it")
         }
         let partial = output + SegmentName.partialSuffix
         let file = try StoreFile(replacing: partial)
         var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
         try write(plan, reader, to: &sink, &shortfall)
         guard rename(partial, output) == 0 else { throw LogStoreError.system("renaming", partial) }
+        try Self.sayWhere(output)
+    }
+
+    /// The file that is written where there are no chunks; `nil`: standard output.
+    /// - Throws: where it is there already.
+    func outputFile() throws(LogCommandError) -> String? {
+        guard let given = output else { return nil }
+        // Under a name without .gz, compressed text is taken for damaged text.
+        let output = gzip && !given.hasSuffix(".gz") ? given + ".gz" : given
+        guard force || access(output, F_OK) != 0 else {
+            throw LogCommandError(.failed, "\(output) is there already: give another --output, or --force to overwrite it")
+        }
+        return output
+    }
+
+    static func sayWhere(_ path: String) throws(LogCommandError) {
+        var status = stat()
+        let bytes = stat(path, &status) == 0 ? ByteText.of(Int(status.st_size)) : "all"
+        var output = StandardOutput()
+        try output.line("\(bytes) in \(AbsolutePath.of(path))")
+        try output.flush()
     }
 
     private func write(

@@ -22,7 +22,7 @@ extension FetchCommand {
 
     /// To one file, or standard output.
     private func fetchWhole(_ query: RemoteQuery, _ client: CollectorClient) async throws {
-        guard let output else {
+        guard let output = try outputFile() else {
             var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
             do { try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) } } catch let error
                 as LogStoreError
@@ -31,9 +31,6 @@ extension FetchCommand {
                 throw error
             }
             return
-        }
-        guard force || access(output, F_OK) != 0 else {
-            throw LogCommandError(.failed, "\(output) is there already: give another --output, or --force to overwrite it")
         }
         let partial = output + SegmentName.partialSuffix
         let file = try StoreFile(replacing: partial)
@@ -45,6 +42,7 @@ extension FetchCommand {
             unlink(partial)
             throw error
         }
+        try Self.sayWhere(output)
     }
 
     private func write(

@@ -41,7 +41,7 @@ final class RemoteFetch {
             }
             head = former.head
         } else {
-            try folder.requireFree([])
+            try folder.requireEmpty()
             let chunks = try await client.chunks(query).filter { request.command == nil || $0.command == request.command }
             let formless = chunks.count { $0.numbers == nil }
             if formless > 0 { StandardError.warn("\(formless) chunks hold no line of a log's form; a collector does not show them") }
@@ -111,7 +111,7 @@ final class RemoteFetch {
         let fetch = try await RemoteFetch(request, filter, query, client, into: folder)
         let manifest = try await fetch.run { done, all in progress.show(done, of: all, "chunks of the collector read") }
         progress.clear()
-        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.path, isCompressed: request.isCompressed).print(
+        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: request.isCompressed).print(
             isJSON: isJSON)
         var shortfall = Shortfall()
         for missing in manifest.missing { shortfall.add(missing.reason) }

@@ -26,4 +26,7 @@ struct RemoteCommand: Codable, Equatable, Sendable {
     var detail: String?
     var updatedAt: String?
     var uploads: [Upload]?
+
+    /// Whether the device does not know of it yet.
+    var isQueued: Bool { state == "queued" }
 }

@@ -9,7 +9,8 @@ struct RequestCommand: AsyncParsableCommand {
         commandName: "request", abstract: "Asks a device, through its collector, to send logs.",
         discussion: """
             The device gets to know of it with its next answer from the collector, looks for the lines itself, and sends them as its rules for the \
-            network allow. The id of the request is printed at once. --mode snapshot asks for what is there; capture for what is logged from then \
+            network allow. A device with nothing to send asks at its beacon interval, at least every 15 min; standard error says when it is \
+            expected. The id of the request is printed at once. --mode snapshot asks for what is there; capture for what is logged from then \
             on, for --seconds, at the level asked for.
 
             --wait follows a request to its end: 0 done, 1 failed or expired, 75 when --wait-limit is over. An interruption leaves the request as \
@@ -47,7 +48,10 @@ struct RequestCommand: AsyncParsableCommand {
     @Flag(help: "Wait, then fetch what it brought, in chunk files with a manifest.")
     var fetch = false
 
-    @Option(help: ArgumentHelp("With --fetch: a directory, made if missing; the current one by default.", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp(
+            "With --fetch: a directory, made if missing, empty but for an interrupted fetch; the current one by default.", valueName: "dir")
+    )
     var output: String?
 
     @Flag(help: "With --fetch: compress.")
@@ -94,8 +98,10 @@ struct RequestCommand: AsyncParsableCommand {
                 try output.line(id == nil ? command.id : "\(command.id) \(RequestStanding(command).text)")
                 try output.flush()
             }
+            let expected = await DeviceExpectation.of(command, client)
+            if !json, let expected { StandardError.warn(expected.text(now: Clock.microseconds)) }
             if wait || fetch {
-                let wait = RequestWait(command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json)
+                let wait = RequestWait(command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
                 command = try await wait.run(from: command)
             }
             if fetch { return try await fetch(command, client) }

@@ -9,8 +9,11 @@ struct RequestWait {
     private let client: CollectorClient
     private let limitSeconds: Int64?
     private let isQuiet: Bool
+    /// When the device is expected to take it, as it was known at the beginning.
+    private let expected: DeviceExpectation?
 
-    init(_ id: String, _ client: CollectorClient, limitSeconds: Int64?, isQuiet: Bool) {
+    init(_ id: String, _ client: CollectorClient, limitSeconds: Int64?, isQuiet: Bool, expected: DeviceExpectation?) {
+        self.expected = expected
         self.id = id
         self.client = client
         self.limitSeconds = limitSeconds
@@ -35,7 +38,9 @@ struct RequestWait {
             switch standing.meaning {
             case .done: return command
             case .failed(let reason): throw LogCommandError(.failed, "request \(id) \(reason)")
-            case .pending: progress.show(standing.progress, standing.text)
+            case .pending:
+                let waits = command.isQueued ? expected.map { ": \($0.text(now: Clock.microseconds))" } ?? "" : ""
+                progress.show(standing.progress, standing.text + waits)
             }
             let waited = Int64((Clock.monotonicNanoseconds - begun) / 1_000_000_000)
             let pause = RequestStanding.pauseSeconds(after: looks)

@@ -2,25 +2,26 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time in local time.
+/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time short and local.
 struct LineStyle: Sendable {
     let isColoured: Bool
+    /// Whether times are local, to the millisecond, and without the year where it is the present one.
     let isLocalTime: Bool
     /// One object a line; neither colour nor local time then.
     var isJSON = false
-    /// Whether control characters other than tabs are shown escaped: of what a device logged nothing steers a terminal.
-    var escapesControls = false
+    /// For a terminal: nothing that a device logged steers it, and metadata has its spaces back.
+    var isForTerminal = false
 
     private static let reset = Array("\u{1B}[0m".utf8)
     private static let dim = Array("\u{1B}[2m".utf8)
 
     /// As it is unless something asks for more.
-    var isPlain: Bool { !isColoured && !isLocalTime && !isJSON && !escapesControls }
+    var isPlain: Bool { !isColoured && !isLocalTime && !isJSON && !isForTerminal }
 
     /// - Parameter line: with its end.
     func shown(_ line: UnsafeRawBufferPointer) -> [UInt8] {
         if isJSON { return LineJSON.object(line) }
-        if escapesControls, let escaped = Self.escaped(line) { return escaped.withUnsafeBytes { styled($0) } }
+        if isForTerminal, let escaped = Self.escaped(line) { return escaped.withUnsafeBytes { styled($0) } }
         return styled(line)
     }
 
@@ -36,15 +37,50 @@ struct LineStyle: Sendable {
     }
 
     private func styled(_ line: UnsafeRawBufferPointer) -> [UInt8] {
-        guard isColoured || isLocalTime, let fields = LogLine(line), line.last == UInt8(ascii: "\n") else { return Array(line) }
+        guard !isPlain, let fields = LogLine(line), line.last == UInt8(ascii: "\n") else { return Array(line) }
         let time = isLocalTime ? Array(Self.localTime(fields.time).utf8) : Array(line[..<LogLine.timeBytes])
-        let rest = line[LogLine.timeBytes..<(line.count - 1)]
-        guard isColoured else { return time + rest + [UInt8(ascii: "\n")] }
-        let colour = Array(Self.colour(fields.level).utf8)
         let head = Array(line[LogLine.levelOffset..<fields.message.lowerBound])
-        var shown = Self.dim + time + Self.reset + [UInt8(ascii: " ")] + colour + head + Array(line[fields.message]) + Self.reset
-        if !fields.metadata.isEmpty { shown += Self.dim + [UInt8(ascii: "\t")] + Array(line[fields.metadata]) + Self.reset }
-        return shown + [UInt8(ascii: "\n")]
+        let message = Array(line[fields.message])
+        let metadata = isForTerminal ? Self.readable(line[fields.metadata]) : Array(line[fields.metadata])
+        let space = [UInt8(ascii: " ")]
+        let tab = [UInt8(ascii: "\t")]
+        let end = [UInt8(ascii: "\n")]
+        guard isColoured else {
+            return time + space + head + message + (fields.metadata.lowerBound > fields.message.upperBound ? tab : []) + metadata + end
+        }
+        let colour = Array(Self.colour(fields.level).utf8)
+        let shown = Self.dim + time + Self.reset + space + colour + head + message + Self.reset
+        return shown + (metadata.isEmpty ? [] : Self.dim + tab + metadata + Self.reset) + end
+    }
+
+    /// Metadata for a person: `\u{20}` and `\u{3D}`, which keep fields apart on disk, as space and equals sign again, in quotes.
+    private static func readable(_ metadata: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
+        guard metadata.contains(UInt8(ascii: "\\")) else { return Array(metadata) }
+        return Array(
+            String(decoding: metadata, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false).map { pair in
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(readable)
+                return parts.joined(separator: "=")
+            }.joined(separator: " ").utf8)
+    }
+
+    private static func readable(_ field: Substring) -> String {
+        var text = ""
+        var rest = field
+        while let character = rest.popFirst() {
+            guard character == "\\" else {
+                text.append(character)
+                continue
+            }
+            if rest.hasPrefix("u{20}") || rest.hasPrefix("u{3D}") {
+                text.append(rest.hasPrefix("u{20}") ? " " : "=")
+                rest = rest.dropFirst(5)
+            } else {
+                // Another escape, as it is on disk; what follows a backslash of its own is no escape.
+                text.append(character)
+                if let next = rest.popFirst() { text.append(next) }
+            }
+        }
+        return text.contains(" ") || text.contains("=") ? "\"\(text.replacing("\"", with: "\\\""))\"" : text
     }
 
     private static func colour(_ level: LogLevel) -> String {
@@ -56,17 +92,18 @@ struct LineStyle: Sendable {
         }
     }
 
-    /// `2026-11-22T00:51:28.123456+01:00`.
-    static func localTime(_ microseconds: Int64) -> String {
-        let (seconds, fraction) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-        var time = time_t(seconds)
+    /// `11-22 00:51:28.123`, or with the year in front where it is not the present one.
+    static func localTime(_ microseconds: Int64, now: Int64 = Clock.microseconds) -> String {
+        let shown = Self.wallTime(microseconds)
+        let isThisYear = shown.prefix(4) == Self.wallTime(now).prefix(4)
+        return "\(shown.prefix(10).dropFirst(isThisYear ? 5 : 0)) \(shown.dropFirst(11).prefix(12))"
+    }
+
+    /// Local time, written as if it were UTC.
+    private static func wallTime(_ microseconds: Int64) -> String {
+        var time = time_t(microseconds / 1_000_000)
         var parts = tm()
         localtime_r(&time, &parts)
-        // The local wall time written as if it were UTC, then its distance from it.
-        let offset = Int64(parts.tm_gmtoff)
-        let wall = LogTime.text((seconds + offset) * 1_000_000 + fraction).dropLast()
-        let minutes = abs(offset) / 60
-        func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        return "\(wall)\(offset < 0 ? "-" : "+")\(two(minutes / 60)):\(two(minutes % 60))"
+        return LogTime.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
     }
 }
