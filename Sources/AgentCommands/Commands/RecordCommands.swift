@@ -6,7 +6,8 @@ struct EventCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "event", abstract: "Records an event; done once it is on synced disk.",
         discussion: """
-            A running agent takes it; without one it waits in the data directory for the next run. A value that begins with a dash goes \
+            A running agent takes it; without one it waits in the data directory for the next run. The answer says when it will be sent: an \
+            event is held for two hours unless --event-hold or the profile says otherwise. A value that begins with a dash goes \
             behind two of them, last: ws1agent event temperature --type double -- -3.5
             """)
 
@@ -29,9 +30,10 @@ struct EventCommand: AsyncParsableCommand {
         let event = try event()
         var request = WireControlRequest()
         request.event.event = event.message
-        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in .numbered(try await sampler.record(event)) }
-        // A record has its number once it is in its stream.
-        StandardStreams.output(answer.number == 0 ? "event kept apart until consent is decided" : "event \(answer.number)")
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try .event(try await sampler.record(event), EventPlan(try await sampler.status()))
+        }
+        StandardStreams.output(EventPlan.text(number: answer.number, EventPlan(answer)))
     }
 
     func event() throws(AgentError) -> AnalyticsEvent {

@@ -99,7 +99,7 @@ struct StatusText {
 
     private static func hundredths(_ factor: Double) -> String { "\((factor * 100).rounded() / 100)" }
 
-    private static func duration(_ seconds: Double) -> String {
+    static func duration(_ seconds: Double) -> String {
         let whole = Int(min(max(seconds, 0), 1e12))
         switch whole {
         case ..<120: return "\(whole) s"

@@ -13,7 +13,11 @@ struct AgentControl: Sendable {
     func answer(_ request: WireControlRequest) async -> WireControlAnswer {
         do throws(DataSamplerError) {
             switch request.action {
-            case .event(let control): return .numbered(try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0)
+            case .event(let control):
+                let number = try await sampler.record(AnalyticsEvent(control.event), durability: .durable) ?? 0
+                // It is recorded: what cannot be said of the rest is left out.
+                guard let status = try? await sampler.status() else { return .numbered(number) }
+                return try .event(number, EventPlan(status))
             case .beacon: return .numbered(try await sampler.sendBeaconNumbered())
             case .unlock: return .numbered(try await sampler.unlockedNumbered())
             case .status: return try .json(try await sampler.status())
