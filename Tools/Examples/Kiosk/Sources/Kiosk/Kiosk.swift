@@ -32,15 +32,13 @@ struct Kiosk {
         MetricsSystem.bootstrap(metrics)
         try await sampler.register(metrics)
 
-        let notices = sampler.notices
         try await sampler.start()
 
         // A new device first hears from the collector what may be recorded. From then on it knows, also without a network.
-        if try await sampler.profile() == nil {
-            for await notice in notices {
-                print(notice)
-                if notice.kind == .profileApplied { break }
-            }
+        let profile = try await sampler.firstProfile(within: .seconds(30))
+        guard case .atHand = profile else {
+            await sampler.stop()
+            fatalError("no events can be recorded yet: \(profile)")
         }
 
         // A person is served.
