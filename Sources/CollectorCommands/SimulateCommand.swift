@@ -11,7 +11,8 @@ struct SimulateCommand: AsyncParsableCommand {
             The devices enroll, keep a schedule of samples, events and beacons, and send as devices do; their clocks are wrong, their requests
             get lost, cut, repeated, reordered and damaged, their disks go back to old images, and in the middle of the time nobody can reach
             the collector, then all at once. When everything has arrived, the collector is asked what it has: every record it acknowledged must
-            be there exactly once. Exits 1 on any difference. The devices and their records stay: use a collector made for it.
+            be there exactly once. Exits 1 on any difference. The devices are test devices, which views, summaries and quotas leave out unless \
+            asked. They and their records stay: use a collector made for it.
 
             Each device enrolls once, so the enrollment token must be good for as many uses as there are devices.
 

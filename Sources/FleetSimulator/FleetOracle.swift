@@ -117,9 +117,9 @@ struct FleetOracle {
 
     private static func path(of stream: StreamName, _ id: DeviceID) -> String {
         switch stream {
-        case .status: "/api/v1/devices/\(id)/beacons?limit=1000"
-        case .event: "/api/v1/events?device=\(id)&limit=1000"
-        case .sample: "/api/v1/devices/\(id)/samples?limit=1000"
+        case .status: "/api/v1/devices/\(id)/beacons?limit=1000&test=true"
+        case .event: "/api/v1/events?device=\(id)&limit=1000&test=true"
+        case .sample: "/api/v1/devices/\(id)/samples?limit=1000&test=true"
         }
     }
 

@@ -56,6 +56,11 @@ struct FleetScene {
             }
             return reports
         }
+        // No view shows simulated devices unless test devices are asked for.
+        var query = DeviceQuery()
+        #expect(try await registry.devices(query, after: nil, limit: 1).total == 0)
+        query.withTest = true
+        #expect(try await registry.devices(query, after: nil, limit: 1).total > 0)
         await store.shutDown()
         await archive.shutDown()
         await registry.close()
