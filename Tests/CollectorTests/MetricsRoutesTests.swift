@@ -66,6 +66,15 @@ struct MetricsRoutesTests {
         }
     }
 
+    /// Prometheus sees no increase of a series that begins above zero, so an alert would miss the first loss.
+    @Test func whatAlertsAskForIsToldBeforeItFirstHappens() {
+        let text = CollectorTelemetry().registry.exposition()
+        for stream in StreamName.allCases {
+            #expect(text.contains("ws1_ingest_records_total{fate=\"lost\",stream=\"\(stream)\"} 0\n"))
+            #expect(text.contains("ws1_ingest_parts_total{outcome=\"identity-conflict\",stream=\"\(stream)\"} 0\n"))
+        }
+    }
+
     @Test func commitsOfTheStoreAreCounted() {
         let telemetry = CollectorTelemetry()
         var counts = StoreCounts()

@@ -91,7 +91,14 @@ package struct CollectorMetrics: Sendable {
             Recorder(label: "ws1_store_commit_requests", dimensions: [("stream", "\($0)")], aggregate: true, factory: factory)
         }
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
+        // A counter that begins with its first event shows Prometheus no increase then: what alerts ask for is there from the start, at zero.
+        for stream in StreamName.allCases {
+            for fate in Self.fates { _ = records[RecordKey(stream: stream, fate: fate)] }
+            _ = parts[PartKey(stream: stream, outcome: .identityConflict)]
+        }
     }
+
+    private static let fates = ["stored", "rejected", "dropped", "lost"]
 
     func read(compressed bytes: Int, inflated inflatedBytes: Int) {
         compressed.increment(by: bytes)
@@ -122,9 +129,8 @@ extension CollectorMetrics: StoreObserver {
             count("ws1_store_commit_failures", [("stream", "\(commit.stream)"), ("reason", failure.rawValue)])
         }
         let counts = commit.counts
-        for (fate, number) in [
-            ("stored", counts.stored), ("rejected", counts.rejected), ("dropped", counts.dropped), ("lost", counts.lost),
-        ] where number > 0 { records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number)) }
+        for (fate, number) in zip(Self.fates, [counts.stored, counts.rejected, counts.dropped, counts.lost])
+        where number > 0 { records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number)) }
     }
 }
 
