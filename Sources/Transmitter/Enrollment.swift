@@ -24,6 +24,9 @@ package struct Enrollment: Equatable, Sendable {
     /// With `spareCredential`.
     package var spareCertificate = ""
 
+    /// When `credential` was given, by the collector's clock, microseconds since 1970; `nil`: an earlier version kept no time.
+    package var credentialSince: Int64?
+
     package init(
         deviceID: DeviceID, credential: String, formerCredential: String? = nil, organization: String, collectorID: CollectorID,
         incarnationID: IncarnationID, enrollmentID: Data = Data()

@@ -76,6 +76,7 @@ extension Transmitter {
                 let answer = try WireEnrollAnswer.decode(body)
                 noteTime(answer.serverTime, askedAt: began)
                 var grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
+                grant.enrollment.credentialSince = collectorTime
                 if !request.certificateSigningRequest.isEmpty { grant.enrollment.certificate = granted(certificate: answer.certificate) }
                 granted = grant
                 return await keep(grant)
@@ -214,6 +215,7 @@ extension Transmitter {
             }
             rotated.formerCredential = rotated.credential
             rotated.credential = granted.credential
+            rotated.credentialSince = collectorTime
             rotated.formerCertificate = rotated.certificate
             if !certificate.isEmpty { rotated.certificate = certificate }
             try enrollments.save(rotated)

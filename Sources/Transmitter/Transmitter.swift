@@ -56,6 +56,7 @@ package actor Transmitter {
     /// Granted, but not on disk yet. Asking for another would leave a device at the collector that never reports.
     var granted: Grant?
     var certificate = ClientCertificateStateMachine()
+    var credentialRenewal = CredentialRenewal()
     /// Since when nobody answers.
     var unreachableSince: RecordStamp?
     var wasReached = false
@@ -217,6 +218,7 @@ package actor Transmitter {
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
             if await renewCertificateIfDue() { return .goOn }
+            if await renewCredentialIfDue() { return .goOn }
             if let action = try await settleEpochs(enrollment) { return try await perform(action) }
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)

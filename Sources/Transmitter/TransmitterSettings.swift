@@ -27,8 +27,13 @@ package struct TransmitterSettings: Equatable, Sendable {
     /// SHA-256 of the collector's subject public key info, 32 bytes each; any one of them has to match. Empty: any certificate that the
     /// authorities vouch for.
     package var pins: [Data] = []
+    /// The device asks for a new credential when its own is this old; `nil`: never by itself.
+    package var credentialLifetime: Duration? = TransmitterSettings.defaultCredentialLifetime
     /// Intervals are so many times longer, to keep a budget. 1 or more; what is not is taken as 1.
     package var slowdown: Double = 1
+
+    /// 90 days.
+    package static let defaultCredentialLifetime = Duration.seconds(90 * 86_400)
 
     package init(
         transmitInterval: Duration = .seconds(300), eventHold: Duration = .seconds(7200), expectedBeaconSeconds: Int = 0

@@ -43,6 +43,7 @@ import Testing
             { $0.sampleModules = [.system, .callLog] }, { $0.sampleModules = DataSamplerModules(rawValue: 1 << 31) },
             { $0.moduleIntervals = ["systm": .init(sampleInterval: 5)] }, { $0.disabledModules = ["systm"] },
             { $0.privacy = ["adress": .drop] }, { $0.privacy = ["technical": .drop] }, { $0.offlineTimeAllowed = 0 },
+            { $0.credentialDays = -1 }, { $0.credentialDays = 3651 }, { $0.credentialDays = .nan },
             { $0.budgets = DataSamplerBudgets(sentBytesPerDay: 0) }, { $0.budgets = DataSamplerBudgets(processorShare: 1.5) },
             { $0.logRetention.bytes = 999_999 }, { $0.logRetention.days = 0.9 }, { $0.logRetention.days = .nan },
             { $0.logRetention.verboseRingBytes = 99_999 }, { $0.logRetention.verboseRingBytes = -1 },

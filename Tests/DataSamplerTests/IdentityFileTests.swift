@@ -46,6 +46,25 @@ import WireModel
         #expect(mode == 0o600)
     }
 
+    /// A version that does not know it takes the file as whole.
+    @Test func `The age of the credential is kept beside what the digest covers`() throws {
+        let directory = try TemporaryDirectory()
+        let file = IdentityFile(directory: directory.path)
+        var enrollment = Enrollment(
+            deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(), incarnationID: .random())
+        try file.save(.enrolled(enrollment, machineHash: nil))
+        let digest = try digest(of: file)
+        enrollment.credentialSince = 1_750_000_000_000_000
+        try file.save(.enrolled(enrollment, machineHash: nil))
+        #expect(try file.load() == .enrolled(enrollment, machineHash: nil))
+        #expect(try self.digest(of: file) == digest)
+    }
+
+    private func digest(of file: IdentityFile) throws -> String? {
+        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: file.path)))
+        return (object as? [String: Any])?["digest"] as? String
+    }
+
     @Test func `Cut at any byte it is an error that names the file and the remedy, and stays as it is`() throws {
         let directory = try TemporaryDirectory()
         let file = IdentityFile(directory: directory.path)

@@ -52,6 +52,7 @@ struct AgentSettings: Sendable {
         configuration.clientSigningRequestFile = try layers[.clientRequest]?.text()
         configuration.proxyURL = try layers[.proxy]?.text()
         configuration.offlineTimeAllowed = try layers[.offlineTimeAllowed]?.seconds(.offline)
+        if let given = layers[.credentialDays] { configuration.credentialDays = try given.number() }
         configuration.budgets = try Self.budgets(layers[.budgets])
         configuration.logRetention = try Self.logRetention(layers[.logRetention])
     }
@@ -84,7 +85,7 @@ struct AgentSettings: Sendable {
         do { try configuration.validate() } catch {
             let checked: [SettingName] = [
                 .collector, .proxy, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention,
-                .binaryDigest,
+                .credentialDays, .binaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw AgentError(.usage, "\(origins): \(error.message)", cause: error)

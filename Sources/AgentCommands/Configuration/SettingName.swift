@@ -27,6 +27,7 @@ enum SettingName: String, CaseIterable, Sendable {
     case telemetryDisabled = "telemetry-disabled"
     case test
     case offlineTimeAllowed = "offline-time-allowed"
+    case credentialDays = "credential-days"
     case detectors
     case binaryDigest = "binary-digest"
 

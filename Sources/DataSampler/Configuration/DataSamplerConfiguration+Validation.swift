@@ -3,6 +3,8 @@ import SampleModules
 import WireModel
 
 extension DataSamplerConfiguration {
+    package static let greatestCredentialDays = 3650.0
+
     /// Checks every value against its range, without touching the disk or the network.
     ///
     /// - Throws: `invalidConfiguration` naming the first value outside its range, the value and the range.
@@ -13,6 +15,11 @@ extension DataSamplerConfiguration {
         try Self.check("lossWindow", lossWindow, .lossWindow)
         try Self.check("beaconInterval", beaconInterval, .beacon)
         try Self.check("offlineTimeAllowed", offlineTimeAllowed, .offline)
+        guard (0...Self.greatestCredentialDays).contains(credentialDays) else {
+            throw DataSamplerError(
+                .invalidConfiguration,
+                "credentialDays is \(credentialDays): it must be 0 to \(Int(Self.greatestCredentialDays)) days, 0 for never")
+        }
         _ = try sampleModules?.moduleNames
         for (name, intervals) in moduleIntervals.sorted(by: { $0.key < $1.key }) {
             try Self.check("moduleIntervals", module: name)

@@ -85,6 +85,8 @@ public struct DataSamplerConfiguration: Sendable {
     public var moduleIntervals: [String: ModuleIntervals]
     /// Seconds without the collector after which the host is told, 1 or more; `nil`: what the profile says, or never (ws1).
     public var offlineTimeAllowed: Double?
+    /// Days after which the device asks for a new credential by itself, up to 3650; 0: never. 90 by default.
+    public var credentialDays: Double
     /// What the sampler may cost; `nil` leaves it to the profile.
     public var budgets: DataSamplerBudgets?
 
@@ -138,6 +140,7 @@ public struct DataSamplerConfiguration: Sendable {
         privacy = [:]
         initialConsent = .granted
         isTest = false
+        credentialDays = 90
         moduleIntervals = [:]
         builtInDetectors = Set(BuiltInDetector.allCases)
         detectors = []

@@ -218,6 +218,7 @@ actor DeviceController {
         result.profileRevision = settings.profileRevision
         result.rules = settings.transmission
         result.pins = settings.pins
+        result.credentialLifetime = settings.credentialLifetime
         result.slowdown = slowdown
         result.logsOverWiFiOnly = settings.logging.wifiOnly
         result.areLogsPaused =

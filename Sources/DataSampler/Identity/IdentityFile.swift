@@ -37,6 +37,8 @@ struct IdentityFile: Sendable {
         var formerCertificate: String?
         var spare: String?
         var spareCertificate: String?
+        /// Not under the digest, so that versions that do not know it read the file: a wrong one renews the credential early or late, no more.
+        var credentialSince: Int64?
         var digest = ""
 
         var expectedDigest: String {
@@ -84,6 +86,7 @@ struct IdentityFile: Sendable {
         enrolled.formerCertificate = form.formerCertificate ?? ""
         enrolled.spareCredential = form.spare
         enrolled.spareCertificate = form.spareCertificate ?? ""
+        enrolled.credentialSince = form.credentialSince
         return .enrolled(enrolled, machineHash: form.machine)
     }
 
@@ -102,6 +105,7 @@ struct IdentityFile: Sendable {
                 form.spareCertificate = enrollment.spareCertificate
             }
             form.credential = enrollment.credential
+            form.credentialSince = enrollment.credentialSince
             form.former = enrollment.formerCredential
             form.organization = enrollment.organization
             form.collector = "\(enrollment.collectorID)"

@@ -159,6 +159,7 @@ extension DeviceSettings {
         offlineTimeAllowed = choose(
             "offlineTimeAllowed", profile.hasOfflineTimeAllowedSeconds ? Double(profile.offlineTimeAllowedSeconds) : nil,
             local.offlineTimeAllowed)
+        credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
     }
 
     /// The profile's 0 is "no budget", said: it takes a local one away, since a budget tightens nothing of the person's.

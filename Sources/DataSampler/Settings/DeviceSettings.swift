@@ -70,6 +70,8 @@ struct DeviceSettings: Equatable, Sendable {
     var compliance: [WireComplianceRule] = []
     /// Seconds without the collector after which the host is told; `nil`: never.
     var offlineTimeAllowed: Double?
+    /// How old the device's credential becomes; `nil`: as old as it may.
+    var credentialLifetime: Duration?
     var doNotDisturbAllowed = false
     /// SHA-256 of public keys of which the collector's certificate must hold one; empty: none asked for.
     var pins: [Data] = []

@@ -10,7 +10,7 @@ extension Transmitter {
     private static let certificateBytes = 16 * 1024
 
     /// As the collector's clock has it, where that is known.
-    private var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
+    var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
 
     /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the collector's to judge.
     /// - Parameter isRetry: whether it was found to be of no use before.
@@ -72,6 +72,34 @@ extension Transmitter {
         case let answer:
             certificate.failed(now: clock.now().timeSinceBoot)
             certificateProblem("another client certificate was asked for in vain: \(answer)")
+        }
+        return true
+    }
+
+    /// Asks for a new credential where the one in use is as old as it may become.
+    /// - Returns: whether the collector was asked.
+    func renewCredentialIfDue() async -> Bool {
+        guard var current = enrollment, let lifetime = settings.credentialLifetime else { return false }
+        // A device without a clock of its own begins in 1970 at every start: only the collector's clock says how old something is.
+        guard published.withLock({ $0.clockOffset }) != nil else { return false }
+        let (wallTime, now) = (collectorTime, clock.now().timeSinceBoot)
+        switch credentialRenewal.step(current, lifetime: lifetime, at: wallTime, now: now) {
+        case .wait: return false
+        case .beginCounting:
+            current.credentialSince = wallTime
+            enrollment = current
+            // On disk with the next change at the latest; until then each start begins to count anew.
+            do { try enrollments.save(current) } catch {
+                logger.warning("the age of the credential could not be kept", metadata: ["error": "\(error)"])
+            }
+            return false
+        case .renew: break
+        }
+        let answer = await rotate(signing: nil)
+        guard case .success = answer else {
+            credentialRenewal.failed(now: clock.now().timeSinceBoot)
+            logger.warning("a new credential was asked for in vain; the present one stays in use", metadata: ["reason": "\(answer)"])
+            return true
         }
         return true
     }
