@@ -6,6 +6,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 import Transmitter
+import WireModel
 
 /// The transport over HTTP/1.1: one event loop thread, kept-alive connections, TLS 1.2 or later, no redirects followed.
 ///
@@ -113,6 +114,7 @@ package final class HTTPTransport: Transport {
     private static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
+        tls.cipherSuites = WireNames.cipherSuites
         guard let file = configuration.certificateAuthorityFile else { return tls }
         do {
             let certificates = try NIOSSLCertificate.fromPEMFile(file)

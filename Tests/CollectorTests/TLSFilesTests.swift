@@ -43,6 +43,30 @@ struct TLSFilesTests {
         #expect(try await Self.served(by: try files.server(requiringClients: false), clients) == [true, true, false, false])
     }
 
+    /// TLS 1.3 has no other suites; of 1.2 a client that offers only one without forward secrecy, or one with a separate MAC, is not served.
+    @Test func onlySuitesWithForwardSecrecyAndAuthenticatedEncryptionAreServed() async throws {
+        let files = try ServerFiles()
+        func client(_ suites: String) throws -> TLSConfiguration {
+            var client = try TestCertificates.trust(TestCertificates.authority)
+            client.maximumTLSVersion = .tlsv12
+            client.cipherSuites = suites
+            return client
+        }
+        let clients = try [
+            "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA",
+        ].map(client)
+        let pair = try files.server(requiringClients: false)
+        #expect(try await Self.served(by: pair, clients) == [true, true, false, false])
+        // Whatever key a certificate has.
+        let suites = try pair.configuration().cipherSuiteValues
+        let withoutSecrecy: [NIOTLSCipher] = [
+            .TLS_RSA_WITH_AES_128_CBC_SHA, .TLS_RSA_WITH_AES_256_CBC_SHA, .TLS_RSA_WITH_AES_128_GCM_SHA256,
+            .TLS_RSA_WITH_AES_256_GCM_SHA384,
+        ]
+        #expect(suites.contains(.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256))
+        #expect(!suites.contains { withoutSecrecy.contains($0) })
+    }
+
     @Test func withClientAuthoritiesOnlyTheirClientsAreServed() async throws {
         let files = try ServerFiles()
         let clients = [

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NIOSSL
+import WireModel
 
 /// Where certificate, key and client authorities lie, and what is made of them: TLS 1.2 or later.
 package struct TLSFiles: Equatable, Sendable {
@@ -23,6 +24,7 @@ package struct TLSFiles: Equatable, Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
         configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuites = WireNames.cipherSuites
         // Fails where key and certificate do not belong together.
         do { _ = try NIOSSLContext(configuration: configuration) } catch {
             throw CollectorError(

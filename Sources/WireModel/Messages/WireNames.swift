@@ -22,6 +22,10 @@ package enum WireNames {
     /// `/{upload}`, `/{upload}/chunks/{number}` and `/{upload}/complete` follow.
     package static let uploadsPath = "/api/v1/uploads"
 
+    /// What may encrypt a connection of TLS 1.2, as BoringSSL names it: only suites whose sessions a stolen key does not open afterwards, with
+    /// encryption and authentication in one. TLS 1.3 has no others.
+    package static let cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
     /// The wire's major version, first component of the version header: another one is held, not sent to.
     package static let majorVersion = 1
 }
