@@ -4,6 +4,7 @@ package struct Housekeeping: Sendable {
     private let disk: DiskWatch
     private let files: RecordFileWatch?
     private let certificates: CertificateWatch?
+    private let tokens: TokenWatch?
     private let notices: NoticeDesk
     private let silence: SilenceWatch?
 
@@ -18,10 +19,12 @@ package struct Housekeeping: Sendable {
     /// - Parameter silence: `nil`: nobody is told of silent devices.
     package init(
         retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil, certificates: CertificateWatch? = nil,
+        tokens: TokenWatch? = nil,
         notices: NoticeDesk, silence: SilenceWatch? = nil
     ) {
         self.files = files
         self.certificates = certificates
+        self.tokens = tokens
         self.retention = retention
         self.disk = disk
         self.notices = notices
@@ -36,6 +39,7 @@ package struct Housekeeping: Sendable {
             await certificates?.look()
             if looks % Self.looksPerPass == 0 {
                 await files?.look()
+                await tokens?.look()
                 await retention.pass()
             } else {
                 await retention.watchClock()

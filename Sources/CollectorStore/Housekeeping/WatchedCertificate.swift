@@ -13,15 +13,20 @@ package struct WatchedCertificate: Equatable, Sendable {
         self.expires = expires
     }
 
+    func threshold(at now: Int64) -> Int64? { ExpiryThreshold.days(until: expires, at: now) }
+
+    func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
+}
+
+/// When the end of something is told. Pure.
+enum ExpiryThreshold {
     private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
-    /// Days before its end from which on it is told, each once; the last that is reached stands for those before it.
+    /// Days before the end from which on it is told, each once; the last that is reached stands for those before it.
     private static let thresholds: [Int64] = [7, 30]
 
     /// The smallest threshold in days that is reached; `nil`: there is time.
-    func threshold(at now: Int64) -> Int64? {
+    static func days(until expires: Int64, at now: Int64) -> Int64? {
         let (left, overflow) = expires.subtractingReportingOverflow(now)
-        return overflow ? nil : Self.thresholds.first { left <= $0 * Self.dayMicroseconds }
+        return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
     }
-
-    func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
 }

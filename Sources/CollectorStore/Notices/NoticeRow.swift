@@ -23,6 +23,8 @@ package struct NoticeRow: Equatable, Sendable {
         case identityConflict = "identity-conflict"
         /// A certificate of the collector's own is about to end, or has ended.
         case certificateExpiry = "certificate-expiry"
+        /// The last of the administrators' tokens is about to end, or has ended.
+        case tokenExpiry = "token-expiry"
         /// A device's beacons have not come for five of the intervals that it keeps.
         case deviceSilent = "device-silent"
         /// The same of more devices than are told of one by one.
@@ -32,7 +34,7 @@ package struct NoticeRow: Equatable, Sendable {
         package var hasEnd: Bool {
             switch self {
             case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
-                .deviceSilent, .devicesSilent:
+                .tokenExpiry, .deviceSilent, .devicesSilent:
                 true
             case .uploadExpired, .recordsLost, .identityConflict: false
             }

@@ -31,6 +31,8 @@ extension CollectorRegistry {
             id: Self.newTokenID(), kind: kind, name: new.name, organization: new.organization, created: now,
             expires: new.expiresInSeconds.map { now + $0 * 1_000_000 }, maximumUses: new.maximumUses, uses: 0)
         if case .person(let role) = new.holder { row.role = role }
+        // Nobody's token outlives the one it is made with: where nothing is said, it lives as long.
+        if row.kind == .person, row.expires == nil, let maker = actor.token { row.expires = try await database.expiry(ofToken: maker) }
         try await database.create(row, secret: secret, by: actor)
         return (row, secret.text)
     }

@@ -8,6 +8,8 @@ extension FirstStart {
     package static let enrollmentTokenSeconds: Int64 = 30 * 86_400
     /// How many devices may enroll with an enrollment token where nothing else is said.
     package static let enrollmentTokenUses = 100
+    /// A year: a token that was copied somewhere and forgotten does not stay good for ever. `TokenWatch` reminds of its end.
+    static let administratorTokenSeconds: Int64 = 365 * 86_400
 
     /// In one transaction: the collector's ids, organization `default` with its profile, an enrollment token and an administrator's token.
     /// - Parameter deliver: given the tokens before they are good: who is killed in between makes others at the next start.
@@ -48,7 +50,8 @@ extension FirstStart {
         let administrator = Secret(.person)
         try RegistryDatabase.insertToken(
             TokenRow(
-                id: CollectorRegistry.newTokenID(), kind: .person, name: "administrator", role: .administrator, created: now, uses: 0),
+                id: CollectorRegistry.newTokenID(), kind: .person, name: "administrator", role: .administrator, created: now,
+                expires: now + administratorTokenSeconds * 1_000_000, uses: 0),
             secret: administrator, into: connection)
         return FirstStart(enrollmentToken: enrollment.text, administratorToken: administrator.text)
     }

@@ -56,6 +56,13 @@ extension RegistryDatabase {
         }
     }
 
+    /// `nil` for one without end, and for one that is not known.
+    func expiry(ofToken id: String) throws(AdministrationError) -> Int64? {
+        do throws(StoreError) {
+            return try read { () throws(SQLiteError) in try TokenRow.one(id, in: connection)?.expires }
+        } catch { throw .store(error) }
+    }
+
     func tokens() throws(StoreError) -> [TokenRow] {
         try read { () throws(SQLiteError) in try TokenRow.all(in: connection) }
     }
