@@ -5,6 +5,7 @@ import Foundation
 import Logging
 import ServiceLifecycle
 import UnixSignals
+import WireModel
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,7 +13,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the collector until SIGTERM or SIGINT.",
         discussion: """
             The first start makes organization `default`, an enrollment token and an administrator's token, in the data directory
-            (enrollment-token, administrator-token; readable by the owner only).
+            (enrollment-token, administrator-token; readable by the owner only). The administrator's token is good for a year; a notice
+            tells 30 and 7 days before its end, with the command that makes the next one.
 
             Examples:
               ws1collector serve --data /var/lib/ws1collector
@@ -31,6 +33,7 @@ struct ServeCommand: AsyncParsableCommand {
             let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
             // Before anything is opened: what is missing is said, and nothing is left half made.
             let server = try Self.fitting(settings.server, logger: logger)
+            for exposure in DirectoryExposure.of(directory: settings.data) { logger.warning("\(exposure.message(settings.data))") }
             let certificates = try settings.deviceCertificates.certificates()
             let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
             let clock = SystemStoreClock()
@@ -77,6 +80,9 @@ struct ServeCommand: AsyncParsableCommand {
                     files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger),
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
+                    },
+                    tokens: TokenWatch(directory: settings.data, notices: notices, clock: clock, logger: logger) {
+                        try await registry.tokens()
                     },
                     notices: notices,
                     silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import Foundation
+import WireModel
 
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,6 +25,9 @@ struct ValidateCommand: AsyncParsableCommand {
                     setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(setting) ?? "-"))
             }
             if let authority { try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
+            for exposure in DirectoryExposure.of(directory: settings.data) {
+                FileHandle.standardError.write(Data("ws1collector: warning: \(exposure.message(settings.data))\n".utf8))
+            }
             try Output.line("The configuration is valid.")
         }
     }

@@ -35,6 +35,38 @@ import WireModel
         }
     }
 
+    /// What happened to files of a directory, from the kernel.
+    private func events(in directory: String, _ body: () async throws -> Void) async throws -> [(mask: UInt32, name: String)] {
+        let descriptor = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+        defer { close(descriptor) }
+        try #require(descriptor >= 0 && inotify_add_watch(descriptor, directory, UInt32(IN_CREATE | IN_ATTRIB)) >= 0)
+        try await body()
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        let count = read(descriptor, &buffer, buffer.count)
+        var found: [(UInt32, String)] = []
+        var offset = 0
+        while offset < count {
+            // struct inotify_event: watch, mask, cookie, length of the name, name.
+            let (mask, length) = buffer.withUnsafeBytes {
+                (
+                    $0.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self),
+                    $0.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self)
+                )
+            }
+            let name = buffer[(offset + 16)..<(offset + 16 + Int(length))].prefix { $0 != 0 }
+            found.append((mask, String(decoding: name, as: UTF8.self)))
+            offset += 16 + Int(length)
+        }
+        return found
+    }
+
+    @Test func `The socket has its mode from its first moment`() async throws {
+        let directory = try directory()
+        let events = try await events(in: directory) { try await serving(directory) {} }
+        #expect(events.contains { $0.mask & UInt32(IN_CREATE) != 0 && $0.name == "control.sock" })
+        #expect(!events.contains { $0.mask & UInt32(IN_ATTRIB) != 0 && $0.name == "control.sock" }, "\(events)")
+    }
+
     private static var beacon: WireControlRequest {
         var request = WireControlRequest()
         request.beacon = WireControlBeacon()

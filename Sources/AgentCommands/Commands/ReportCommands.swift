@@ -58,6 +58,7 @@ struct ValidateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.settings()
+        for warning in options.warnings(settings) { StandardStreams.error("ws1agent: warning: \(warning)") }
         StandardStreams.output(
             "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)")
     }

@@ -21,6 +21,7 @@ struct RunCommand: AsyncParsableCommand {
         let logs = try Self.openLogs(settings.configuration)
         LoggingSystem.bootstrap { MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)]) }
         let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
+        for warning in options.warnings(settings) { logger.warning("\(warning)") }
         let service: AgentService
         do throws(DataSamplerError) {
             var configuration = settings.configuration

@@ -1,6 +1,8 @@
 import ArgumentParser
+import DataSampler
 import FoundationEssentials
 import Glibc
+import WireModel
 
 /// Where the data lies and who says so: on every command.
 struct DirectoryOptions: ParsableArguments {
@@ -33,7 +35,10 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The collector: http[s]://HOST[:PORT]. (WS1_COLLECTOR)", valueName: "url"))
     var collector: String?
 
-    @Option(help: ArgumentHelp("Enrolls this device at its first contact. (WS1_ENROLLMENT_TOKEN)", valueName: "token"))
+    @Option(
+        help: ArgumentHelp(
+            "Enrolls this device at its first contact. Other users see it in the list of processes: better the file. (WS1_ENROLLMENT_TOKEN)",
+            valueName: "token"))
     var enrollmentToken: String?
 
     @Option(help: ArgumentHelp("A file with the enrollment token. (WS1_ENROLLMENT_TOKEN_FILE)", valueName: "file"))
@@ -73,6 +78,18 @@ struct RunOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("off, error, warning, information or verbose; default information.", valueName: "level"))
     var logLevel: String?
+
+    /// What is not wrong and should be otherwise, for who starts the agent.
+    func warnings(_ settings: AgentSettings) -> [String] {
+        let directory = settings.configuration.directory
+        var warnings = DirectoryExposure.of(directory: directory).map { $0.message(directory) }
+        if enrollmentToken != nil {
+            warnings.append(
+                "--enrollment-token shows the token to every user of this machine, in the list of processes: put it into a file that only the "
+                    + "agent reads and give --enrollment-token-file, or set WS1_ENROLLMENT_TOKEN")
+        }
+        return warnings
+    }
 
     func settings() throws(AgentError) -> AgentSettings {
         let flags: [SettingName: String?] = [

@@ -70,11 +70,34 @@ struct ControlServer: Sendable {
         let socket: ControlSocketPath
         do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch { throw AgentError(error) }
         do {
-            let server = try await bootstrap.bind(unixDomainSocketPath: socket.path, cleanupExistingSocketFile: true).get()
-            guard chmod(socket.path, 0o600) == 0 else { throw IOError(errnoCode: errno, reason: "chmod") }
-            return server
+            return try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
         } catch {
             throw AgentError(.failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)", cause: error)
+        }
+    }
+
+    /// A socket at the path, mode 0600 from its first moment: Linux makes the file with the mode that the socket has when it is bound. Changed
+    /// afterwards, there would be a moment in which anybody connects; a umask would be the whole process's.
+    private static func boundSocket(_ path: String) throws -> CInt {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
+        do {
+            guard fchmod(descriptor, 0o600) == 0 else { throw IOError(errnoCode: errno, reason: "fchmod") }
+            var status = stat()
+            if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8).prefix($0.count - 1)) }
+            let result = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            guard result == 0 else { throw IOError(errnoCode: errno, reason: "bind") }
+            return descriptor
+        } catch {
+            close(descriptor)
+            throw error
         }
     }
 
