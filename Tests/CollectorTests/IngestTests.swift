@@ -138,10 +138,12 @@ struct IngestTests {
         #expect(harness.store.appendCount == 0)
     }
 
+    private static let secretPath = "/var/lib/ws1collector/records/2026-11-21/event.sqlite"
+
     @Test func aStoreThatCannotDecideIs503WithATimeToComeBack() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
-        harness.store.fail("no space left")
+        harness.store.fail("no space left on \(Self.secretPath)")
         var events = ChainBuilder(stream: .event)
         let request = [events.events(["a"])].request
         try await harness.route { client in
@@ -152,7 +154,9 @@ struct IngestTests {
             #expect(problem.retryable)
             #expect(problem.retryAfterMs ?? 0 > 0)
             #expect(response.headers[.retryAfter].flatMap { Int($0) } ?? 0 > 0)
-            #expect(try await client.send(.get, "/readyz").status == .serviceUnavailable)
+            let unready = try await client.send(.get, "/readyz")
+            #expect(unready.status == .serviceUnavailable)
+            #expect(!String(buffer: unready.body).contains(Self.secretPath), "anybody may ask")
             #expect(try await client.send(.get, "/livez").status == .ok)
         }
     }

@@ -2,6 +2,7 @@ import Collector
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import NIOCore
 import Testing
 import WireModel
 
@@ -27,6 +28,35 @@ struct QueryTests {
             let all = try await client.json("/api/v1/devices?test=true", bearer: "viewer-default")
             #expect(all.objects("items").contains { $0.text("id") == hidden })
             #expect(all["next"] is NSNull)
+        }
+    }
+
+    /// With it a program other than the collector could wake the device.
+    @Test(arguments: [("viewer", false), ("operator", true), ("administrator", true)])
+    func onlyWhoMayCommandADeviceSeesItsPushToken(role: String, isShown: Bool) async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        try await harness.route { client in
+            var status = ChainBuilder(stream: .status)
+            var beacon = WireBeacon()
+            beacon.deviceName = "kiosk-1"
+            beacon.pushToken.token = "secret-push-token"
+            let part = status.part(kind: .beacon, bodies: [beacon.encoded, Data("no beacon secret-push-token".utf8)])
+            #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status == .ok)
+            let encoded = Data("no beacon secret-push-token".utf8).base64EncodedString()
+            var names = 0
+            for path in ["/api/v1/devices", "/api/v1/devices/\(device.id)", "/api/v1/devices/\(device.id)/beacons"] {
+                let answer = try await client.send(.get, path, bearer: "\(role)-default")
+                #expect(answer.status == .ok)
+                let text = String(buffer: answer.body)
+                if text.contains("kiosk-1") { names += 1 }
+                if path.hasSuffix("beacons") {
+                    #expect(text.contains("secret-push-token") == isShown && text.contains(encoded) == isShown, "\(path): \(text)")
+                } else if !isShown {
+                    #expect(!text.contains("secret-push-token"), "\(path): \(text)")
+                }
+            }
+            #expect(names == 3, "the beacon itself is shown")
         }
     }
 

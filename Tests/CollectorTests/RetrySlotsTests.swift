@@ -32,7 +32,7 @@ struct RetrySlotsTests {
     }
 
     @Test func aDeviceMayAskAtItsPaceAndTwoSecondsOfItAtOnce() {
-        let rate = RequestRate(perSecond: 10)
+        let rate = RequestRate<DeviceID>(perSecond: 10)
         let (wild, quiet) = (DeviceID(high: 1, low: 1), DeviceID(high: 1, low: 2))
         var admitted = 0
         while rate.admit(wild, at: 0) == nil { admitted += 1 }
@@ -48,7 +48,7 @@ struct RetrySlotsTests {
     }
 
     @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(seconds: Int64) {
-        let rate = RequestRate(perSecond: 10)
+        let rate = RequestRate<DeviceID>(perSecond: 10)
         let device = DeviceID(high: 1, low: 1)
         #expect(rate.admit(device, at: 0) == nil)
         var now = -seconds * 1_000_000

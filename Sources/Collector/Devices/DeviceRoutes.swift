@@ -42,8 +42,9 @@ struct DeviceRoutes: Sendable {
             position = cursor.position
         }
         let list = try await registry.devices(query, after: position, limit: try parameters.limit())
+        let role = try exchange.person.role
         return try Page(
-            items: try list.devices.map { try DeviceView($0, now: exchange.now) },
+            items: try list.devices.map { try DeviceView($0, for: role, now: exchange.now) },
             next: list.next.map { DeviceCursor($0, of: query).text }, total: list.total
         ).response()
     }
@@ -54,7 +55,7 @@ struct DeviceRoutes: Sendable {
     }
 
     private func answer(_ device: DeviceRow, _ exchange: Exchange) async throws -> Response {
-        try DeviceView(device, lineage: try await registry.lineage(of: device), now: exchange.now).response()
+        try DeviceView(device, for: try exchange.person.role, lineage: try await registry.lineage(of: device), now: exchange.now).response()
     }
 
     private func revoke(_ exchange: Exchange) async throws -> Response {

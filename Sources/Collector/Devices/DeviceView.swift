@@ -35,7 +35,8 @@ struct DeviceView: Encodable {
     var beacon: JSONValue?
     var identity: JSONValue?
 
-    init(_ device: DeviceRow, lineage: DeviceLineage? = nil, now: Int64) throws {
+    /// - Parameter role: of the person who looks.
+    init(_ device: DeviceRow, for role: PersonRole, lineage: DeviceLineage? = nil, now: Int64) throws {
         id = device.id.description
         organization = device.organization
         name = device.name
@@ -56,7 +57,7 @@ struct DeviceView: Encodable {
         possibleSuccessors = lineage?.possibleSuccessors.map(\.description)
         certificates = device.certificates.isEmpty ? nil : device.certificates.map(DeviceCertificateView.init)
         operatingSystem = try MessageView.json(device.newestOperatingSystem)
-        beacon = try device.beacon.map(MessageView.json)
+        beacon = try device.beacon.map { try MessageView.json($0.seen(by: role)) }
         identity = try device.identity.map(MessageView.json)
     }
 }

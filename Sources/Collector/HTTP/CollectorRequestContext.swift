@@ -12,6 +12,9 @@ package struct CollectorRequestContext: RequestContext {
         channel = source.channel
     }
 
+    /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
+    var peer: String? { PeerLimits.name(of: channel.remoteAddress) }
+
     /// The certificate that the client showed and the TLS library found good; `nil`: none, or a connection without TLS.
     func shownCertificate() async throws -> ShownCertificate? {
         let shown = try await channel.eventLoop.submit { [channel] in

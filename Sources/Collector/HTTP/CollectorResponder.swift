@@ -15,7 +15,8 @@ package struct CollectorResponder: HTTPResponder {
     private let certificates: DeviceCertificates
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
-    private let rate: RequestRate
+    private let rate: RequestRate<DeviceID>
+    private let peers = PeerLimits()
     /// Requests of people that are worked on.
     private let shares: RequestShares
     private let people: PeopleExecutor
@@ -28,7 +29,8 @@ package struct CollectorResponder: HTTPResponder {
 
     init(
         routes: [Route], registry: any DeviceRegistry, certificates: DeviceCertificates, identity: CollectorIdentity,
-        metrics: CollectorMetrics, rate: RequestRate, shares: RequestShares, people: PeopleExecutor, clock: @escaping @Sendable () -> Int64
+        metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
+        clock: @escaping @Sendable () -> Int64
     ) {
         self.certificates = certificates
         table = RouteTable(routes)
@@ -79,15 +81,24 @@ package struct CollectorResponder: HTTPResponder {
         let counted = if case .route(let number, _) = found { requests[number] } else { strays }
         counted.answered(response.status.code, after: ContinuousClock.now - start)
         identity.add(to: &response.headers)
-        if response.status.code >= 400 {
-            context.logger.info(
-                "request refused",
-                metadata: [
-                    "http.method": "\(request.method)", "http.path": "\(request.uri.path)", "http.status": "\(response.status.code)",
-                ])
-        }
+        if response.status.code >= 400 { logRefusal(response.status.code, of: request, context) }
         return response
     }
+
+    /// One line, where the client's address has not had too many; a path as long as a header may be is cut.
+    private func logRefusal(_ status: Int, of request: Request, _ context: Context) {
+        let peer = context.peer
+        guard let unlogged = peers.line(peer, at: Uptime.microseconds()) else { return }
+        var metadata: Logger.Metadata = [
+            "http.method": "\(request.method)", "http.path": "\(String(request.uri.path.prefix(Self.loggedPathCharacters)))",
+            "http.status": "\(status)",
+        ]
+        if let peer { metadata["peer.address"] = "\(peer)" }
+        if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
+        context.logger.info("request refused", metadata: metadata)
+    }
+
+    private static let loggedPathCharacters = 256
 
     private func log(_ error: any Error, of request: Request, _ context: Context) {
         context.logger.error(
@@ -109,7 +120,13 @@ package struct CollectorResponder: HTTPResponder {
         }
         let route = routes[number]
         let now = clock()
-        let sender = try await authenticate(request, context, for: route.access, at: now)
+        let sender: Exchange.Sender
+        do { sender = try await authenticate(request, context, for: route.access, at: now) } catch let problem as Problem
+            where problem.status == 401 && request.headers[.authorization] != nil
+        {
+            guard let wait = peers.failed(context.peer, at: Uptime.microseconds()) else { throw problem }
+            throw Problem.tooManyFailures(wait: wait)
+        }
         if case .device(let device) = sender, let wait = rate.admit(device.id, at: Uptime.microseconds()) {
             throw Problem.busy("This device asks more often than the collector answers one. Wait.", wait: wait)
         }

@@ -56,6 +56,14 @@ extension Problem {
         status: 403, code: Code.revoked, title: "Unenrolled",
         detail: "This device has unenrolled. Enroll it again to send from it.", scope: .device)
 
+    /// - Parameter wait: microseconds.
+    static func tooManyFailures(wait: Int64) -> Problem {
+        Problem(
+            status: 429, code: "too-many-failed-attempts", title: "Too many failed attempts",
+            detail: "Too many wrong credentials came from this address, and this one is wrong too. Right ones are served.", retryable: true,
+            scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
+    }
+
     static func forbidden(_ detail: String) -> Problem {
         Problem(status: 403, code: "forbidden", title: "Not allowed", detail: detail, scope: .device)
     }

@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import SwiftProtobuf
 import WireModel
@@ -49,6 +50,17 @@ enum MessageView {
         }
         guard let prefix = enumPrefixes[field]?.first(where: { text.hasPrefix($0) }) else { return text }
         return text.dropFirst(prefix.count).lowercased().replacing("_", with: "-")
+    }
+}
+
+extension WireBeacon {
+    /// What a person of this role sees of it. With a push token its holder can reach the device's application past the collector, so a viewer,
+    /// who can cause nothing, does not see it.
+    func seen(by role: PersonRole) -> WireBeacon {
+        guard role < .operator, hasPushToken else { return self }
+        var beacon = self
+        beacon.clearPushToken()
+        return beacon
     }
 }
 

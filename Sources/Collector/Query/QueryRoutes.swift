@@ -55,7 +55,8 @@ struct QueryRoutes: Sendable {
             application: query.text("application"), times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
             withTest: withTest)
         return try await RecordListing(
-            store: store, query: records, limit: try query.limit(), withMetrics: withMetrics, device: device.id
+            store: store, query: records, role: try exchange.person.role, limit: try query.limit(), withMetrics: withMetrics,
+            device: device.id
         ).response(from: try query.cursor())
     }
 }

@@ -9,6 +9,8 @@ import WireModel
 struct RecordListing: Sendable {
     let store: any RecordStore
     let query: RecordQuery
+    /// Of the person who looks.
+    let role: PersonRole
     /// Which of the events; `nil` for all, and for other records.
     var events: EventFilter?
     let limit: Int
@@ -80,7 +82,7 @@ struct RecordListing: Sendable {
             // An empty look costs too: what is passed over in the store must not make one request endless.
             piece.budget -= max(Self.pieceRecords, page.records.count)
             for record in page.records where events?.admits(record) ?? true {
-                piece.items.append(try RecordView(record, withMetrics: withMetrics))
+                piece.items.append(try RecordView(record, for: role, withMetrics: withMetrics))
             }
             piece.position = page.next
             piece.wanted = former.wanted - piece.items.count

@@ -42,7 +42,8 @@ struct RecordView: Encodable {
     /// Base64; where the body is of a kind or form that this version does not know.
     var body: String?
 
-    init(_ record: StoredRecord, withMetrics: Bool = false) throws {
+    /// - Parameter role: of the person who looks.
+    init(_ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false) throws {
         let header = record.header
         device = record.device.description
         epoch = record.epoch.description
@@ -57,7 +58,7 @@ struct RecordView: Encodable {
         let bytes = header.body(of: record.bytes)
         do throws(WireError) {
             switch WireRecordKind(rawValue: header.kind) {
-            case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes))
+            case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes).seen(by: role))
             case .event: event = EventView(try WireEvent.decode(bytes))
             case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
             case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
@@ -74,7 +75,9 @@ struct RecordView: Encodable {
         } catch {
             // The body is shown as it is.
         }
-        if beacon == nil, sample == nil, event == nil { body = bytes.base64EncodedString() }
+        // A beacon that cannot be read may hold what a viewer does not see.
+        let isHidden = role < .operator && WireRecordKind(rawValue: header.kind) == .beacon
+        if beacon == nil, sample == nil, event == nil, !isHidden { body = bytes.base64EncodedString() }
     }
 }
 

@@ -91,7 +91,7 @@ package struct CollectorServer: Sendable {
             + QueryRoutes(store: store, registry: registry).routes + SeriesRoutes(store: store, registry: registry).routes
             + EventRoutes(store: store, registry: registry, scans: scans).routes
             + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
-            + HealthRoutes(store: store, registry: registry).routes
+            + HealthRoutes(store: store, registry: registry, logger: logger).routes
             + MetricsRoutes(
                 registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget,
                 certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, noticeCounts: noticeCounts

@@ -1,11 +1,22 @@
 import CollectorStore
 import Hummingbird
+import Logging
+import Synchronization
 import WireModel
 
-/// For supervisors and load balancers; they need no credential and tell nothing but health.
+/// For supervisors and load balancers; they need no credential and tell nothing but health: why the collector is not ready is in its log, because
+/// it names files.
 struct HealthRoutes: Sendable {
     let store: any RecordStore
     let registry: any DeviceRegistry
+    let logger: Logger
+    private let logged = LoggedReason()
+
+    init(store: any RecordStore, registry: any DeviceRegistry, logger: Logger) {
+        self.store = store
+        self.registry = registry
+        self.logger = logger
+    }
 
     private struct Health: Encodable { var status: String }
 
@@ -14,10 +25,25 @@ struct HealthRoutes: Sendable {
             Route(.get, "/livez", .anyone) { _ in try Health(status: "alive").response() },
             Route(.get, "/readyz", .anyone) { _ in
                 for readiness in [await registry.readiness(), await store.readiness()] {
-                    if case .notReady(let reason) = readiness { throw Problem.storeUnavailable(reason) }
+                    guard case .notReady(let reason) = readiness else { continue }
+                    if logged.isNew(reason) { logger.error("not ready", metadata: ["reason": "\(reason)"]) }
+                    throw Problem.storeUnavailable("The collector cannot store records now; its log says why.")
                 }
+                if logged.isNew(nil) { logger.notice("ready again") }
                 return try Health(status: "ready").response()
             },
         ]
+    }
+}
+
+/// What was logged last, so that a reason that lasts is one line however often somebody asks.
+private final class LoggedReason: Sendable {
+    private let last = Mutex<String?>(nil)
+
+    func isNew(_ reason: String?) -> Bool {
+        last.withLock { last in
+            defer { last = reason }
+            return last != reason
+        }
     }
 }

@@ -25,7 +25,7 @@ struct EventRoutes: Sendable {
         let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
-            store: store, query: try await records(query, times, exchange), events: filter, limit: limit,
+            store: store, query: try await records(query, times, exchange), role: try exchange.person.role, events: filter, limit: limit,
             device: try query.device("device"))
         return try await listing.response(from: cursor)
     }
