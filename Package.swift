@@ -96,7 +96,7 @@ let package = Package(
         target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", ["WireModel"]),
-        target("HTTPTransport", ["Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target("HTTPTransport", ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler",
             ["WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
