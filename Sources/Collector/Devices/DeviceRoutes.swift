@@ -91,7 +91,7 @@ struct DeviceRoutes: Sendable {
                 "token.closed": "\(closingToken)",
             ])
         var view = try DeviceView(
-            revocation.device, lineage: try await registry.lineage(of: revocation.device), now: exchange.now)
+            revocation.device, for: person.role, lineage: try await registry.lineage(of: revocation.device), now: exchange.now)
         view.token = revocation.token.map { TokenView($0, now: exchange.now) }
         return try view.response()
     }
