@@ -65,7 +65,16 @@ extension QueueError {
 
     static let closed = QueueError(.closed, "The queue is closed. Open it again.")
 
-    private static func corruptRemedy(_ text: String) -> String {
-        "\(text) The file was left as it is: move it and its -wal aside and start again; what is readable in them can be salvaged later."
+    private static let remedy =
+        " The file was left as it is: move it and its -wal aside and start again; "
+        + "what is readable in them can be salvaged later."
+
+    private static func corruptRemedy(_ text: String) -> String { text + remedy }
+
+    /// What was found, without what to do: for a file that is replaced by itself.
+    var finding: String {
+        guard message.hasSuffix(Self.remedy) else { return message }
+        let finding = message.dropLast(Self.remedy.count)
+        return String(finding.last == "." ? finding.dropLast() : finding)
     }
 }

@@ -6,9 +6,10 @@ import WireModel
 ///
 /// **What lies in the directory.** `lock` is held with `flock` for the life of the queue and holds the owner's process id.
 /// `queue.sqlite` and `queue.sqlite-wal` hold everything else. There is no `-shm`: the connection locks the file exclusively before it
-/// switches to WAL, so the index of the WAL is plain memory. `queue.epoch` names the current epoch once more, for the day on which the
-/// file cannot be read, or is gone. `queue.corrupt-<n>-<time>/` are files that were given up, at most `keptCorruptFiles` of them;
-/// `queue.salvaging/` is one on its way there. All files have mode 0600, a directory we make 0700.
+/// switches to WAL, so the index of the WAL is plain memory. `queue.epoch` names the current epoch and the last numbers
+/// once more, for the day on which the file cannot be read, is gone, or has lost its newest commits
+/// (Epochs/MarkerFile.swift). `queue.corrupt-<n>-<time>/` are files that were given up, at most `keptCorruptFiles` of
+/// them; `queue.salvaging/` is one on its way there. All files have mode 0600, a directory we make 0700.
 ///
 /// **The story of a record.** It gets its number, its bytes and its link inside the transaction that inserts it into its stream's table.
 /// Numbers only grow; rows leave only at the front: by an acknowledgement (`ledger.mark_*` moves up and takes the collector's counts),
@@ -72,6 +73,8 @@ import WireModel
 ///   bounded, and the WAL is checkpointed at `checkpointPages`. Inserts leave `reservePages` for gaps, ledger and new tables; moving deletes
 ///   before it inserts. Only inserting fails, typed and counted. (A copy-on-write file system takes new blocks for old ones; there the
 ///   promise ends.)
+/// - *A damaged, cut or removed WAL*: SQLite takes the part before the damage for all there was. `queue.epoch` knows
+///   the last numbers: where the file ends before them it counts as corrupt, and no number is given twice.
 /// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it, and at the front it
 ///   is dropped once, as `unreadable`, over the first link behind it that its successor confirms. The ledger is checked when
 ///   opening. What cannot be true is corrupt: the file is moved aside and salvaged (Salvage/Salvage.swift has that story).

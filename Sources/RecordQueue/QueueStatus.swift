@@ -68,6 +68,8 @@ package struct QueueStatus: Equatable, Sendable {
     package var pagesWritten: UInt64
     /// Why the last commit failed, where the one after it has not succeeded yet.
     package var failure: String?
+    /// Files that turned out to be corrupt or gone, and were replaced: by opening the queue, and since.
+    package var replacements = 0
 }
 
 /// That and why this epoch's history and the collector's are no longer one.

@@ -37,10 +37,14 @@ package final class RecordQueue: Sendable {
         try configuration.validate()
         let lock = try DirectoryLock(directory: directory)
         do {
-            let store = try Salvage.open(directory: directory, configuration: configuration, clock: clock, logger: logger)
-            let writer = QueueWriter(store: store, lock: lock, configuration: configuration, logger: logger) { error in
+            let (store, isReplaced) = try Salvage.open(
+                directory: directory, configuration: configuration, clock: clock, logger: logger)
+            let writer = QueueWriter(
+                store: store, isReplaced: isReplaced, lock: lock, configuration: configuration, logger: logger
+            ) { error in
                 try Salvage.replace(
-                    error.message, files: SalvageFiles(directory: directory), configuration: configuration, clock: clock, logger: logger)
+                    error.finding, files: SalvageFiles(directory: directory), configuration: configuration,
+                    clock: clock, logger: logger)
                 return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
             }
             return RecordQueue(writer: writer)
@@ -128,6 +132,7 @@ package final class RecordQueue: Sendable {
         let (count, failure) = writer.buffered
         status.buffered = count
         status.failure = failure?.message
+        status.replacements = writer.replacedFiles
         return status
     }
 

@@ -95,8 +95,22 @@ import WireModel
         var clone = ScriptedDevice(device: known, epoch: before.epoch)
         clone.produce(6, bodyBytes: 41)
         #expect(await store.append(try #require(clone.part()), from: known).outcome == .identityConflict)
+        // Damage of its queue: it counts what is lost, and says it again with every part.
+        var damaged = ScriptedDevice(device: known)
+        damaged.produce(6)
+        damaged.dropOldest(2, reason: .unreadable)
+        for _ in 1...2 {
+            var part = try #require(damaged.part())
+            part.totals.droppedUnnumbered = [.salvage: 30, .byteCap: 5]
+            part.totals.produced = 6 + 35
+            let answer = await store.append(part, from: known)
+            #expect(answer.mark.dropped == [.unreadable: 2])
+        }
         await desk.flush()
         let counts = try await desk.counts()
+        #expect(
+            counts[.queueDamaged].notices == 1 && counts[.queueDamaged].raised == 1
+                && counts[.queueDamaged].lasting == 0)
         let conflicts = try await registry.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(\.entry)
         #expect(conflicts.map(\.subject) == [known.description] && conflicts.map(\.detail) == [["stream": "sample", "count": "1"]])
         #expect(counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0 && counts[.identityConflict].raised == 1)
@@ -104,6 +118,7 @@ import WireModel
         let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
         #expect(Set(notices.map(\.subject)) == [known.description])
         #expect(notices.contains { $0.code == .recordsLost && $0.detail.hasPrefix("5 records of the sample stream") })
+        #expect(notices.contains { $0.code == .queueDamaged && $0.detail.hasPrefix("32 records of the sample stream") })
         await archive.shutDown()
         await store.shutDown()
         await registry.close()

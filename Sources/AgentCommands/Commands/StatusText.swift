@@ -86,6 +86,14 @@ struct StatusText {
                 "\(status.quarantined) records that alone were refused: `ws1agent queue inspect` shows them, `queue retry` sends them again"
             )
         }
+        for salvage in status.salvages ?? [] {
+            let file = salvage.file.isEmpty ? "" : "; kept in \(salvage.file)"
+            line(
+                "salvaged",
+                "\(moment(salvage.time)): \(salvage.salvaged) records were still readable, "
+                    + "\(salvage.lost) are missing (lost and counted, but for those that had arrived): "
+                    + "\(salvage.cause)\(file)")
+        }
         if let failure = status.queueFailure { line("queue", "the last write failed: \(failure)") }
         line("disk", "\(status.queueBytes) bytes of queue" + (status.freeBytes.map { ", \($0) bytes free" } ?? ""))
         text = lines.joined(separator: "\n")

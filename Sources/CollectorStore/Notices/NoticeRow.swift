@@ -17,6 +17,10 @@ package struct NoticeRow: Equatable, Sendable {
         case retentionFailed = "retention-failed"
         /// Records a device was told are stored are not there.
         case recordsLost = "records-lost"
+        /// A device lost records because its queue was damaged.
+        case queueDamaged = "queue-damaged"
+        /// A device was enrolled on the machine of another one that has not left.
+        case deviceReplaced = "device-replaced"
         /// A file of records is missing, or cannot be read.
         case recordFile = "record-file"
         /// A device's history is not the one that is stored: a clone, or an older image brought back.
@@ -36,7 +40,7 @@ package struct NoticeRow: Equatable, Sendable {
             case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
                 .tokenExpiry, .deviceSilent, .devicesSilent:
                 true
-            case .uploadExpired, .recordsLost, .identityConflict: false
+            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .identityConflict: false
             }
         }
     }

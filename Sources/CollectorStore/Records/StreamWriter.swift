@@ -172,6 +172,7 @@ actor StreamWriter {
         case .already:
             // An answer was lost; totals newer than those kept are worth a row's update, others are a late ghost's.
             if part.totals.produced > entry.state.totals.sent.produced {
+                noteDamage(part, entry.state.mark, since: entry.state, of: job, &changes)
                 try enter(key, &entry, on: file)
                 entry.state.totals = DeviceTotals(of: part)
                 changes.record(entry, key)
@@ -189,11 +190,27 @@ actor StreamWriter {
             }
             let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
             if lost > 0 { changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost)) }
+            noteDamage(part, slice.mark, since: entry.state, of: job, &changes)
             changes.counts.add(slice.mark, since: entry.state.mark)
             entry.state.mark = slice.mark
             entry.state.totals = DeviceTotals(of: part)
             changes.record(entry, key)
             return answer(part, .stored, slice.mark)
+        }
+    }
+
+    /// What the device counts as lost to damage: without a number, and among those up to the mark.
+    private func noteDamage(
+        _ part: BatchPart, _ mark: StreamMark, since former: ChainState, of job: WriterJob,
+        _ changes: inout WriterChanges
+    ) {
+        func lost(_ totals: StreamTotals, _ mark: StreamMark) -> UInt64 {
+            [totals.droppedUnnumbered[.salvage], totals.droppedUnnumbered[.unreadable], mark.dropped[.unreadable]]
+                .reduce(into: 0) { $0.addSaturating($1 ?? 0) }
+        }
+        let more = lost(part.totals, mark).subtractingSaturating(lost(former.totals.sent, former.mark))
+        if more > 0 {
+            changes.incidents.append((DeviceIncident(.damagedOnDevice, device: job.device, stream: stream), more))
         }
     }
 

@@ -46,7 +46,10 @@ extension DeviceController {
         }
         await goOnWithWipe(parts.wipes)
         // A queue that cannot answer shows elsewhere.
-        if let status = try? await core.queue.status() { core.metrics.update(queue: status) }
+        if let status = try? await core.queue.status() {
+            core.metrics.update(queue: status)
+            core.tellReplacedQueue(status)
+        }
         let sent = parts.transmitter.status
         core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
         let cost = core.cost()

@@ -26,6 +26,8 @@ final class SamplerCore: Sendable {
         var doNotDisturb: Bool?
         /// `nil`: intervals are as they were set.
         var slowdown: WireSlowdown?
+        /// How many replaced files of the queue were told.
+        var toldReplacements = 0
         /// The queue's clock when it was asked, to be carried on by our own.
         var queueClock: QueueClock
     }
@@ -59,9 +61,11 @@ final class SamplerCore: Sendable {
             // What was decided before a crash is carried out before anything is recorded.
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
-            return SamplerCore(
+            let core = SamplerCore(
                 configuration, queue: queue, queueClock: clock, consent: consent, profile: profile, environment: environment,
                 notices: notices, logger: logger)
+            core.tellReplacedQueue(try await queue.status())
+            return core
         } catch {
             await queue.close()
             throw (error as? DataSamplerError) ?? DataSamplerError(.queue, "\(error)", cause: error)
@@ -167,6 +171,14 @@ final class SamplerCore: Sendable {
 
     /// What beacons tell of it; `nil`: intervals are as they were set.
     func setSlowdown(_ slowdown: WireSlowdown?) { state.withLock { $0.slowdown = slowdown } }
+
+    /// - Returns: whether there are more than were told.
+    func takeReplacements(_ count: Int) -> Bool {
+        state.withLock { state in
+            defer { state.toldReplacements = count }
+            return count > state.toldReplacements
+        }
+    }
 
     /// The queue's clock, microseconds: what deadlines are counted on, whatever somebody does to the wall clock.
     var queueTime: Int64 {

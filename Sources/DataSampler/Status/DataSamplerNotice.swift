@@ -45,6 +45,13 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let moduleFailed = Kind(rawValue: "module-failed")
         /// A damaged file of the directory was set aside; `details["file"]`.
         public static let fileSetAside = Kind(rawValue: "file-set-aside")
+        /// The identity file was damaged or gone, and was made anew from the copy in the queue.
+        public static let identityRestored = Kind(rawValue: "identity-restored")
+        /// The queue could not keep a copy of the identity file.
+        public static let identityNotCopied = Kind(rawValue: "identity-not-copied")
+        /// The queue's file was damaged or gone and was replaced by what is readable of it; `details["salvaged"]`,
+        /// `details["lost"]`.
+        public static let queueSalvaged = Kind(rawValue: "queue-salvaged")
     }
 
     /// What happened.

@@ -134,6 +134,21 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var time: Int64
     }
 
+    /// That the queue's file was damaged or gone, and what came of it.
+    public struct Salvage: Codable, Equatable, Sendable {
+        /// When it was noticed.
+        public var time: Int64
+        /// What was found.
+        public var cause: String
+        /// Where the damaged file is kept, in the directory; empty where there was none.
+        public var file: String
+        /// Records that were still readable, and go on in a new epoch.
+        public var salvaged: UInt64
+        /// Records that are missing. Those that had arrived are stored, the others are lost; the balance counts them as
+        /// dropped under `salvage`, or under `unverifiable`.
+        public var lost: UInt64
+    }
+
     /// Whether a data sampler runs; `false`: this is what its directory holds.
     public var running: Bool
     /// The library's version.
@@ -192,4 +207,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var quarantined: UInt64
     /// Why the last write to the queue failed, while it has not succeeded since.
     public var queueFailure: String?
+    /// Damages of the queue's file, oldest first, the last few of them; `nil` from an agent of before, which did not
+    /// tell.
+    public var salvages: [Salvage]?
 }

@@ -29,9 +29,29 @@ extension SamplerCore {
                 DataSamplerStatus.Parting(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
             beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
-            freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure)
+            freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
+            salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
+            })
         status.holding = holding(status) + (transmitter.map(Self.blocked) ?? [])
         return status
+    }
+
+    private static func salvage(_ salvage: QueueStatus.Salvage, at time: Int64) -> DataSamplerStatus.Salvage {
+        .init(time: time, cause: salvage.cause, file: salvage.file, salvaged: salvage.salvaged, lost: salvage.lost)
+    }
+
+    /// Posts a notice where the queue's file was replaced since the last call.
+    func tellReplacedQueue(_ status: QueueStatus) {
+        guard takeReplacements(status.replacements),
+            let salvage = status.ended.last(where: { $0.salvage != nil })?.salvage
+        else { return }
+        notices.post(
+            DataSamplerNotice(
+                .queueSalvaged,
+                "the queue's file was damaged or gone (\(salvage.cause)): \(salvage.salvaged) "
+                    + "records were still readable and go on in a new epoch, "
+                    + "\(salvage.lost) are missing; those of them that had not arrived are counted as lost",
+                ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file]))
     }
 
     private static func command(_ entry: CommandLedgerStateMachine.Entry) -> DataSamplerStatus.Command {

@@ -29,6 +29,8 @@ extension RecordQueue {
                 released += step.moved
             }
         }
+        // As with an ended epoch: what was moved must not wait once more because a WAL is lost.
+        if released > 0 { try await run { $0.checkpoint() } }
         return released
     }
 

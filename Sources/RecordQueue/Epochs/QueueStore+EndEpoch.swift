@@ -31,7 +31,9 @@ extension QueueStore {
             }
             try endQuarantine(end)
         }
-        writeMarker()
+        // From here on no damage to the WAL brings the former epoch back as the current one.
+        checkpoint()
+        writeMarker(syncing: true)
         logger.notice(
             "queue began a new epoch",
             metadata: ["queue.epoch": "\(state.epoch)", "queue.former": "\(former)", "queue.end": "\(end.rawValue)"])
@@ -168,6 +170,8 @@ extension QueueStore {
             for stream in StreamName.allCases { try connection.execute("DROP TABLE \(Shelf.ended(epoch.ordinal, stream).table)") }
             next.settle(epoch.ordinal)
         }
+        // What was moved is sent from now on: its former place must not come back with a WAL that is lost.
+        checkpoint()
         return true
     }
 }

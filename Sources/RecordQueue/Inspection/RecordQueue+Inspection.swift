@@ -32,7 +32,8 @@ extension RecordQueue {
         defer { withExtendedLifetime(lock) {} }
         do {
             let before = SalvageFiles(directory: directory).kept
-            var store = try Salvage.open(directory: directory, configuration: configuration, clock: clock, logger: logger)
+            var (store, _) = try Salvage.open(
+                directory: directory, configuration: configuration, clock: clock, logger: logger)
             var findings: [String] = []
             if SalvageFiles(directory: directory).kept == before {
                 findings = try store.verify().findings

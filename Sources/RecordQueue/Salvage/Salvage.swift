@@ -23,21 +23,28 @@ import WireModel
 /// kept aside. *Against:* it loses records that in all likelihood were never sent. But it loses them counted, and two places have to be
 /// damaged at once for it.
 enum Salvage {
-    /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first.
+    /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first, and that is said.
     static func open(
         directory: String, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
-    ) throws -> QueueStore {
+    ) throws -> (store: QueueStore, isReplaced: Bool) {
         let files = SalvageFiles(directory: directory)
+        var isReplaced = false
         if let cause = try files.unfinished() ?? files.missing() {
             try replace(cause, files: files, configuration: configuration, clock: clock, logger: logger)
+            isReplaced = true
         }
         do {
-            return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
+            return (
+                try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger),
+                isReplaced
+            )
         } catch {
             let error = QueueError(error)
             guard error.code == .corrupt || (error.code == .newerVersion && !files.isVersionPlausible) else { throw error }
-            try replace(error.message, files: files, configuration: configuration, clock: clock, logger: logger)
-            return try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
+            try replace(error.finding, files: files, configuration: configuration, clock: clock, logger: logger)
+            return (
+                try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger), true
+            )
         }
     }
 

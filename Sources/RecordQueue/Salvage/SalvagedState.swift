@@ -66,6 +66,9 @@ struct SalvagedState {
                 for stream in StreamName.allCases {
                     ended.streams[stream] = ledger(ChainCode(ordinal: epoch.ordinal, stream: stream))
                     if ended.phase == .closing { ended.streams[stream].rowCount = 0 }
+                    if epoch.id == marker?.epoch, let known = marker?.streams?[stream] {
+                        ended.streams[stream].raise(to: known)
+                    }
                 }
             }
             state.ended.append(ended)
@@ -73,6 +76,7 @@ struct SalvagedState {
         for stream in StreamName.allCases {
             state.past[stream] = ledger(ChainCode(ordinal: ChainCode.past, stream: stream))
             state.consent[stream] = ledger(ChainCode(ordinal: ChainCode.consent, stream: stream))
+            if let known = marker?.streams?[stream] { state.consent[stream].raiseConsent(to: known) }
         }
         return state
     }
@@ -106,5 +110,22 @@ struct SalvagedState {
         if ledger.front == ledger.last { ledger.lastLink = ledger.frontLink }
         ledger.rowCount = min(ledger.rowCount, ledger.last - ledger.front)
         return ledger
+    }
+}
+
+extension StreamLedger {
+    /// Numbers that only the marker knows of were given: those without a readable row are missing.
+    fileprivate mutating func raise(to known: EpochMarker.Stream) {
+        guard known.last > last else { return }
+        last = known.last
+        lastLink = known.link
+    }
+
+    /// Records that wait for consent have come or gone that only the marker knows of.
+    fileprivate mutating func raiseConsent(to known: EpochMarker.Stream) {
+        guard (known.consentLast, known.consentFront) > (last, front) else { return }
+        last = known.consentLast
+        mark = StreamMark(number: known.consentFront, link: .zero, stored: known.consentFront)
+        rowCount = known.consentWaiting
     }
 }

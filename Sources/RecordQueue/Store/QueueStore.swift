@@ -27,6 +27,9 @@ final class QueueStore {
     var isWALAllocated = false
     /// Up to which number rows that were given up are known to be empty; only spares looking again.
     var emptied: [Shelf: UInt64] = [:]
+    /// The numbers once more, beside the file; `nil` for one that is only being made.
+    private let marker: MarkerFile?
+    private var isMarkerFailing = false
 
     var path: String { connection.path }
 
@@ -42,6 +45,7 @@ final class QueueStore {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        marker = name == QueueFile.databaseName ? MarkerFile(directory: directory) : nil
         let now = clock.now()
         connection = try Connection(path: "\(directory)/\(name)", options: QueueFile.options())
         // Replaced by what the file holds before anything reads it.
@@ -49,14 +53,22 @@ final class QueueStore {
         // Checkpoints are made here, on purpose: a file that turns out to be damaged is closed as it was found.
         try connection.setCheckpointOnClose(false)
         let version = try connection.userVersion
-        if version == 0 { try create(state) }
+        if version == 0 {
+            // The first commits of a queue are in its WAL alone.
+            if let marker = marker?.marker {
+                throw corrupt("it is empty, but \(QueueFile.markerName) names epoch \(marker.epoch)")
+            }
+            try create(state)
+        }
         if version == 1 { try migrateFromVersion1() }
         if version == 2 { try migrateFromVersion2() }
         try checkSchema(ended: try endedOrdinals())
         state = try load()
+        // Nothing has been written to the file or its WAL yet: what is lost for SQLite may still be readable there.
+        if let finding = marker?.marker?.finding(against: state) { throw corrupt(finding) }
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
-        if name == QueueFile.databaseName { writeMarker() }
+        writeMarker(syncing: true)
     }
 
     /// The queue clock now.
@@ -91,6 +103,7 @@ final class QueueStore {
                 try commit()
                 state = next
                 mayDefer = true
+                writeMarker(syncing: false)
             }
             return value
         } catch {
@@ -131,10 +144,18 @@ final class QueueStore {
         state.clock = clock
     }
 
-    /// Names the current epoch beside the file. Not an error where it fails: the file is the truth, and the next opening tries again.
-    func writeMarker() {
-        do { try EpochMarker(epoch: state.epoch, ordinal: state.ordinal).write(to: directory) } catch {
-            logger.warning("the epoch could not be noted beside the queue", metadata: ["queue.error": "\(error)"])
+    /// Notes epoch and numbers beside the file, once they are on synced disk. Not an error where it fails: the file is
+    /// the truth, and the next commit tries again.
+    func writeMarker(syncing: Bool) {
+        guard let marker, !isCommitDue else { return }
+        do {
+            try marker.write(EpochMarker(state), syncing: syncing)
+            isMarkerFailing = false
+        } catch {
+            guard !isMarkerFailing else { return }
+            isMarkerFailing = true
+            logger.warning(
+                "the last numbers could not be noted beside the queue", metadata: ["queue.error": "\(error)"])
         }
     }
 
@@ -164,6 +185,7 @@ final class QueueStore {
             let result = try connection.checkpoint(.full)
             guard !result.busy, result.checkpointedFrames == result.walFrames else { return }
             pagesAtCheckpoint = connection.pagesWritten
+            writeMarker(syncing: true)
             if !isWALAllocated { allocateWAL() }
         } catch {
             logger.warning("queue checkpoint failed", metadata: ["queue.error": "\(error)"])

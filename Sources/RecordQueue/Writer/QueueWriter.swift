@@ -11,12 +11,14 @@ final class QueueWriter: @unchecked Sendable {
     private let buffer: Mutex<WriteBuffer>
     /// As of the last call on `queue`.
     private let glance: Mutex<Glance>
+    /// Files replaced, at opening included.
+    private let replaced: Mutex<Int>
     private let lossWindow: Duration
     private let transactionBytes: Int
     private let logger: Logger
     /// Replaces a corrupt file, whose store is closed, by what is readable of it.
     private let replaceFile: @Sendable (QueueError) throws -> QueueStore
-    /// Only on `queue`.
+    /// Only on `queue`. While running.
     private var replacements = 0
     /// Only on `queue`; `nil` once closed.
     private var store: QueueStore?
@@ -29,7 +31,8 @@ final class QueueWriter: @unchecked Sendable {
     private let settling: any DispatchSourceTimer
 
     init(
-        store: QueueStore, lock: DirectoryLock, configuration: RecordQueue.Configuration, logger: Logger,
+        store: QueueStore, isReplaced: Bool, lock: DirectoryLock, configuration: RecordQueue.Configuration,
+        logger: Logger,
         replaceFile: @escaping @Sendable (QueueError) throws -> QueueStore
     ) {
         self.replaceFile = replaceFile
@@ -37,6 +40,7 @@ final class QueueWriter: @unchecked Sendable {
         self.lock = lock
         buffer = Mutex(WriteBuffer(capacity: configuration.bufferBytes))
         glance = Mutex(Glance(store.state))
+        replaced = Mutex(isReplaced ? 1 : 0)
         lossWindow = configuration.lossWindow
         transactionBytes = configuration.transactionBytes
         self.logger = logger
@@ -66,6 +70,7 @@ final class QueueWriter: @unchecked Sendable {
     // MARK: - Callers
 
     var epoch: EpochID { glance.withLock { $0.epoch } }
+    var replacedFiles: Int { replaced.withLock { $0 } }
     var hasEpochToClose: Bool { glance.withLock { $0.hasEpochToClose } }
 
     func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64) {
@@ -106,18 +111,30 @@ final class QueueWriter: @unchecked Sendable {
         let result: Result<T, QueueError> = await withCheckedContinuation { waiter in
             queue.async { [self] in
                 if committingFirst { commitGathered() }
-                var result: Result<T, QueueError> = .failure(.closed)
-                while let store {
-                    do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
-                    guard case .failure(let error) = result, replaceCorrupt(after: error) else { break }
-                }
-                look()
+                let result = outcome(of: body)
                 waiter.resume(returning: result)
                 store?.checkpointIfDue()
                 if store?.isCommitDue == true { settling.schedule(deadline: .now() + QueueFile.settleTime, leeway: .seconds(10)) }
             }
         }
         return try result.get()
+    }
+
+    /// As `run`, for callers that cannot await; never on the writer's own queue.
+    func runWaiting<T>(_ body: (QueueStore) throws -> T) throws(QueueError) -> T {
+        let result = queue.sync { outcome(of: body) }
+        return try result.get()
+    }
+
+    /// On `queue`.
+    private func outcome<T>(of body: (QueueStore) throws -> T) -> Result<T, QueueError> {
+        var result: Result<T, QueueError> = .failure(.closed)
+        while let store {
+            do { result = .success(try body(store)) } catch { result = .failure(QueueError(error)) }
+            guard case .failure(let error) = result, replaceCorrupt(after: error) else { break }
+        }
+        look()
+        return result
     }
 
     func flush() async throws(QueueError) {
@@ -195,6 +212,7 @@ final class QueueWriter: @unchecked Sendable {
         do {
             try former.abandon()
             store = try replaceFile(error)
+            replaced.withLock { $0 += 1 }
             look()
             return true
         } catch {

@@ -1,0 +1,174 @@
+import FoundationEssentials
+import WireModel
+
+#if canImport(Glibc)
+import Glibc
+
+/// `queue.epoch`: the current epoch and the last numbers given, kept where neither the database nor its WAL is.
+///
+/// **What it is for.** Between two checkpoints the newest commits are in the WAL alone. SQLite reads a WAL up to the
+/// first frame that does not fit, and says nothing about what follows: a WAL that was damaged, cut or removed looks
+/// like one that was never written. The queue would open as it was at the last checkpoint, and give the lost numbers to
+/// other records. This file tells: where it names a greater number than the database does, records are missing. The
+/// database and its WAL are then salvaged as a corrupt file is (Salvage.swift). What is still readable behind the
+/// damage is kept, the rest is counted, and the queue goes on in a new epoch.
+///
+/// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
+///
+///     ws1-queue 2 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
+///
+/// A stream is `last/link/front/end/waiting`: the last number and its link, and of the records that wait for consent
+/// the place up to which they have left, the last place, and how many wait. The checksum is the first 16 bytes of
+/// SHA-256 over the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and replaced by the
+/// next write.
+///
+/// **How it is written.** After a commit that gave a number, in place, over the older slot. The WAL is synced by then,
+/// so the marker is never ahead of a database that is whole, whatever is cut short. The file's block is taken once, so
+/// a full disk does not hinder it. It is synced with each checkpoint, when an epoch begins, and when the queue closes;
+/// never with a single commit.
+///
+/// **How it is read.** The valid slot with the greater sequence counts.
+///
+/// **What can go wrong.**
+/// - *kill -9*: the system keeps what was written. The marker is exact, or behind by the commit that was just made.
+/// - *Power cut*: the marker may be behind by what the system had not written back, 30 s on Linux as it comes. Behind
+///   is harmless while the WAL is whole. Where the power cut also damages the WAL, records younger than the marker are
+///   lost uncounted.
+/// - *A torn or damaged slot* fails its checksum, and the other one counts: behind by one write. With both gone nothing
+///   is known but what the database says, and the marker is written anew.
+/// - *Files copied one after the other from a running queue*: the marker may be ahead of the copy. Then the copy does
+///   lack these records; they are counted, and the collector is asked what it has of them.
+///
+/// *What it costs:* a page for each commit that the system writes back; 186 instead of 176 KB a minute for an agent
+/// that samples two modules every second. No sync but one with each checkpoint.
+///
+/// *Against writing it unsynced:* a sync of its own would close the gap after a power cut. It would also double what a
+/// durable event costs (a flush of the disk each), for a case that takes two faults at once. *Against a file of its
+/// own:* a table would be in the WAL as well, and the free bytes of the database's first page are SQLite's.
+final class MarkerFile {
+    static let slotBytes = 512
+    private static let magic = "ws1-queue"
+    private static let version = "2"
+
+    /// What the file says, or would say if writing had not failed.
+    private(set) var marker: EpochMarker?
+    private let directory: String
+    private var path: String { "\(directory)/\(QueueFile.markerName)" }
+    private var sequence: UInt64 = 0
+    /// Opened by the first write.
+    private var descriptor: Int32 = -1
+    private var isSynced = true
+
+    /// Reads what is there; a file that cannot be read says nothing.
+    init(directory: String) {
+        self.directory = directory
+        let descriptor = open("\(directory)/\(QueueFile.markerName)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 2 * Self.slotBytes)
+        let count = max(0, pread(descriptor, &bytes, bytes.count, 0))
+        let slots = [0, Self.slotBytes].compactMap {
+            Self.parse(bytes[min($0, count)..<min($0 + Self.slotBytes, count)])
+        }
+        if let newest = slots.max(by: { $0.sequence < $1.sequence }) {
+            (sequence, marker) = (newest.sequence, newest.marker)
+        } else {
+            marker = Self.parseVersion1(bytes[..<min(count, 128)])
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Writes what differs from what is there.
+    /// - Parameter syncing: whether it is on synced disk when this returns.
+    func write(_ marker: EpochMarker, syncing: Bool) throws(QueueError) {
+        if marker != self.marker {
+            isSynced = false
+            try openForWriting()
+            let line = Self.line(marker, sequence: sequence + 1)
+            let offset = off_t((sequence + 1) % 2) * off_t(Self.slotBytes)
+            guard pwrite(descriptor, line, line.count, offset) == line.count else { throw failure("write", errno) }
+            sequence += 1
+            self.marker = marker
+        }
+        guard syncing, !isSynced else { return }
+        guard descriptor < 0 || fdatasync(descriptor) == 0 else { throw failure("sync", errno) }
+        isSynced = true
+    }
+
+    private func openForWriting() throws(QueueError) {
+        guard descriptor < 0 else { return }
+        let isNew = access(path, F_OK) != 0
+        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw failure("open", errno) }
+        guard isNew else { return }
+        let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else { throw failure("open the directory of", errno) }
+        defer { close(parent) }
+        guard fsync(parent) == 0 else { throw failure("sync the directory of", errno) }
+    }
+
+    // MARK: - Format
+
+    private static func line(_ marker: EpochMarker, sequence: UInt64) -> [UInt8] {
+        var words = [magic, version, "\(sequence)", "\(marker.epoch)", "\(marker.ordinal)"]
+        for stream in StreamName.allCases {
+            let known = marker.streams?[stream] ?? EpochMarker.Stream()
+            words.append(
+                "\(known.last)/\(known.link)/\(known.consentFront)/\(known.consentLast)/\(known.consentWaiting)")
+        }
+        let text = words.joined(separator: " ")
+        var bytes = Array("\(text) \(checksum(text))".utf8)
+        bytes += [UInt8](repeating: 0x20, count: max(0, slotBytes - 1 - bytes.count))
+        return bytes + [0x0A]
+    }
+
+    private static func checksum(_ text: String) -> ChainLink { ChainLink.zero.appending(Data(text.utf8)) }
+
+    private static func parse(_ slot: ArraySlice<UInt8>) -> (sequence: UInt64, marker: EpochMarker)? {
+        guard slot.count == slotBytes else { return nil }
+        let words = String(decoding: slot, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        guard words.count == 6 + StreamName.allCases.count, words[0] == magic, words[1] == version,
+            words.last.map(String.init) == checksum(words.dropLast().joined(separator: " ")).description,
+            let sequence = UInt64(words[2]), sequence < .max, let epoch = EpochID(String(words[3])),
+            let ordinal = Int64(words[4]),
+            ordinal > 0
+        else { return nil }
+        var streams: [StreamName: EpochMarker.Stream] = [:]
+        for (stream, word) in zip(StreamName.allCases, words[5...]) {
+            guard let known = EpochMarker.Stream(word) else { return nil }
+            streams[stream] = known
+        }
+        return (sequence, EpochMarker(epoch: epoch, ordinal: ordinal, streams: streams))
+    }
+
+    private static func parseVersion1(_ bytes: ArraySlice<UInt8>) -> EpochMarker? {
+        let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        guard words.count == 2, let epoch = EpochID(String(words[0])), let ordinal = Int64(words[1]), ordinal > 0 else {
+            return nil
+        }
+        return EpochMarker(epoch: epoch, ordinal: ordinal, streams: nil)
+    }
+
+    private func failure(_ operation: String, _ systemError: Int32) -> QueueError {
+        QueueError(
+            systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
+            "\(operation) \(path): \(String(cString: strerror(systemError))). Check the directory and its file system.")
+    }
+}
+
+extension EpochMarker.Stream {
+    fileprivate init?(_ word: Substring) {
+        let parts = word.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 5, let last = UInt64(parts[0]), last <= BatchPart.greatestNumber,
+            let link = Identifier<Never>(String(parts[1])).flatMap({ ChainLink($0.data) }),
+            let front = UInt64(parts[2]),
+            let end = UInt64(parts[3]), let waiting = UInt64(parts[4]), front <= end, end <= BatchPart.greatestNumber,
+            waiting <= end - front
+        else { return nil }
+        self.init(last: last, link: link, consentFront: front, consentLast: end, consentWaiting: waiting)
+    }
+}
+#endif
