@@ -59,6 +59,9 @@ import WireModel
 /// be part of `produced` without a number, and of the collector's totals, for as long as nobody acts; and letting the
 /// oldest go, where there are too many, would be another drop of what was dropped already.
 ///
+/// `identity` holds one row at most: a copy of the file that says who this device is, opaque here, for the day on which
+/// that is damaged or gone.
+///
 /// **Promises, and why they hold.**
 /// - *kill -9*: a commit is one WAL transaction: all of it or nothing. A durable call returns after the commit; an ordinary one is lost
 ///   if the process dies within the loss window. Numbers come from the ledger of the same transaction, so none is given twice.
@@ -78,7 +81,8 @@ import WireModel
 /// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it, and at the front it
 ///   is dropped once, as `unreadable`, over the first link behind it that its successor confirms. The ledger is checked when
 ///   opening. What cannot be true is corrupt: the file is moved aside and salvaged (Salvage/Salvage.swift has that story).
-/// - *A wipe*: when it returns, nothing is left in the file but accounts, numbers and links; free pages, ends of pages and the WAL are scrubbed.
+/// - *A wipe*: when it returns, nothing is left in the file but accounts, numbers, links and the copy of the identity;
+///   free pages, ends of pages and the WAL are scrubbed.
 /// - *A newer file*: `user_version` above ours is refused before anything is changed. *An older one* is taken over in one transaction
 ///   (QueueStore+Migration.swift).
 ///
@@ -100,7 +104,7 @@ enum QueueFile {
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
     /// `user_version`; a greater one is refused.
-    static let schemaVersion: Int32 = 3
+    static let schemaVersion: Int32 = 4
     /// A greater one is no version but damage.
     static let greatestVersion: Int32 = 9999
 
@@ -194,6 +198,11 @@ enum QueueFile {
         CREATE TABLE quarantine (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
         reason INTEGER NOT NULL, wall_time INTEGER NOT NULL, queue_time INTEGER NOT NULL, size INTEGER NOT NULL, \
         key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL, \(fateColumn))
+        """,
+        "identity":
+            """
+        CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, \
+        content BLOB NOT NULL)
         """,
         "epoch":
             """

@@ -280,6 +280,31 @@ import WireModel
         try await delete(again)
     }
 
+    @Test func aMachineThatEnrollsAnewWhileItsFormerDeviceHasNotLeftIsANotice() async throws {
+        let archive = try SQLiteLogArchive.open(directory, clock: clock)
+        func told() async throws -> [NoticeRow] {
+            try await archive.notices(organization: "default", below: nil, limit: 10).notices.filter {
+                $0.code == .deviceReplaced
+            }
+        }
+        let (old, other) = (try await device("till 4"), try await device(machine: "x"))
+        #expect(try await told().isEmpty)
+        let left = try await device(machine: "y")
+        try await registry.unenroll(device: left.deviceID)
+        _ = try await device(machine: "y")
+        _ = try await device(previous: other, machine: "x")
+        #expect(try await told().isEmpty, "one that has left, and one that comes again as itself")
+        let new = try await device()
+        let notice = try #require(try await told().first)
+        #expect(
+            notice.subject == new.deviceID.description && notice.detail.contains("\(old.deviceID) (till 4)"),
+            "\(notice)")
+        // Three devices of one machine are copies of one image, not one that has lost its identity.
+        _ = try await device()
+        #expect(try await told().count == 1)
+        await archive.shutDown()
+    }
+
     @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {
         let (old, new, other) = (try await device(), try await device(), try await device(machine: "x"))
         func lineage(_ device: EnrollResult) async throws -> DeviceLineage {

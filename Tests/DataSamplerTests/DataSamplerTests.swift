@@ -205,6 +205,61 @@ import WireModel
         #expect(kept == Data("{}".utf8))
     }
 
+    @Test func `A device whose identity file is gone goes on as the same device`() async throws {
+        let directory = try TemporaryDirectory()
+        let collector = LoopbackCollector(store: store)
+        let first = try sampler(directory.path, collector)
+        try await first.start()
+        try await first.sendBeacon()
+        await first.stop()
+        let device = collector.device
+        try FileManager.default.removeItem(atPath: "\(directory.path)/identity")
+        // No token: who has no identity could not enroll.
+        let second = try sampler(directory.path, collector) { $0.enrollmentToken = nil }
+        try await second.start()
+        try await second.sendBeacon()
+        await second.stop()
+        #expect(collector.enrollments == 1 && collector.device == device)
+        let offline = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
+        #expect(
+            try await offline.balance().streams["status"]?.waiting == 0,
+            "what was recorded since was taken as the device's own")
+        await offline.close()
+    }
+
+    @Test func `A queue that lost its newest records is told: in the status, and as a notice`() async throws {
+        let directory = try TemporaryDirectory()
+        let offline = try await OfflineSampler.open(configuration(directory.path), logger: Logger(label: "test"))
+        for _ in 1...3 { _ = try await offline.sendBeacon() }
+        let image = "\(directory.path)/image"
+        try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: true)
+        // As a kill leaves it, but for the WAL.
+        for name in ["queue.sqlite", "queue.epoch"] {
+            try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(image)/\(name)")
+        }
+        await offline.close()
+
+        let sampler = try sampler(image, LoopbackCollector(store: store))
+        let notices = sampler.notices
+        try await sampler.start()
+        let told = try #require(await notices.first { $0.kind == .queueSalvaged })
+        #expect(told.details["lost"] == "3" && told.details["salvaged"] == "0", "\(told)")
+        let status = try await sampler.status()
+        let salvage = try #require(status.salvages?.last)
+        #expect(
+            salvage.lost == 3 && salvage.cause.contains("queue.epoch") && salvage.file.hasPrefix("queue.corrupt-1-"),
+            "\(salvage)")
+        #expect(!salvage.cause.contains("move it"), "what was carried out is no remedy: \(salvage.cause)")
+        await sampler.stop()
+        let balance = try await { () async throws in
+            let offline = try await OfflineSampler.open(configuration(image), logger: Logger(label: "test"))
+            let balance = try await offline.balance()
+            await offline.close()
+            return balance
+        }()
+        #expect(balance.closes && balance.streams["status"]?.dropped["salvage"] == 3, "\(balance)")
+    }
+
     @Test func `Before the start, after the stop and with analytics off events are refused`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try sampler(directory.path, LoopbackCollector(store: store)) { $0.analyticsEnabled = false }

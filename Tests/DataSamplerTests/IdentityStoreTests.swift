@@ -1,4 +1,8 @@
 import Foundation
+import Logging
+import RecordQueue
+import Synchronization
+import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
@@ -87,5 +91,141 @@ import WireModel
         try store(path, token: "new").save(enrollment)
         #expect(try store(path).state() == .enrolled(enrollment))
         #expect(try store(path).enrollmentToken() == "token")
+    }
+
+    // MARK: - The copy in the queue
+
+    /// What a store tells.
+    private final class Told: Sendable {
+        private let notices = Mutex<[DataSamplerNotice]>([])
+        var kinds: [DataSamplerNotice.Kind] { notices.withLock { $0.map(\.kind) } }
+        func add(_ notice: DataSamplerNotice) { notices.withLock { $0.append(notice) } }
+    }
+
+    private func queue(_ path: String) throws -> RecordQueue {
+        try RecordQueue.open(
+            directory: path, configuration: RecordQueue.Configuration(), clock: ManualRecordClock(),
+            logger: Logger(label: "test"))
+    }
+
+    private func store(
+        _ path: String, _ queue: RecordQueue, machine: String? = "abc", token: String? = "token", told: Told = Told()
+    ) -> IdentityStore {
+        IdentityStore(
+            directory: path, machineHash: machine, enrollmentToken: token, request: WireEnrollRequest(), queue: queue
+        ) { told.add($0) }
+    }
+
+    @Test(arguments: ["deleted", "empty", "cut", "flipped"])
+    func `Damaged or deleted, the identity is made anew from its copy, and that is told once`(_ damage: String)
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let file = URL(filePath: "\(path)/identity")
+        var queue = try queue(path)
+        try store(path, queue).save(enrollment)
+        let whole = try Data(contentsOf: file)
+        await queue.close()
+        var damaged = whole
+        switch damage {
+        case "empty": damaged = Data()
+        case "cut": damaged = whole.prefix(whole.count / 2)
+        default: damaged[whole.count / 2] ^= 4
+        }
+        if damage == "deleted" { try FileManager.default.removeItem(at: file) } else { try damaged.write(to: file) }
+
+        queue = try self.queue(path)
+        let told = Told()
+        let store = store(path, queue, told: told)
+        #expect(try store.state() == .enrolled(enrollment))
+        #expect(try store.load() == enrollment)
+        #expect(told.kinds == [.identityRestored])
+        #expect(try Data(contentsOf: file) == whole)
+        let isKeptAside = (try? Data(contentsOf: URL(filePath: "\(path)/identity.damaged"))) == damaged
+        #expect(isKeptAside == (damage != "deleted"), "a damaged file stays to be looked at")
+        let mode = try FileManager.default.attributesOfItem(atPath: "\(path)/queue.sqlite")[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        await queue.close()
+    }
+
+    @Test func `On another machine the copy makes a clone, never the device itself`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let queue = try queue(path)
+        try store(path, queue).save(enrollment)
+        try FileManager.default.removeItem(atPath: "\(path)/identity")
+        let told = Told()
+        let elsewhere = store(path, queue, machine: "def", told: told)
+        #expect(try elsewhere.state() == .clone(of: enrollment))
+        #expect(try elsewhere.load() == nil)
+        #expect(told.kinds.isEmpty && !FileManager.default.fileExists(atPath: "\(path)/identity"))
+        var own = enrollment
+        own.credential = "its own"
+        try elsewhere.save(own)
+        #expect(try elsewhere.state() == .enrolled(own))
+        #expect(try store(path, queue, machine: "def").state() == .enrolled(own))
+        await queue.close()
+    }
+
+    @Test func `After an unenrollment the copy says so too, and no credential is left in the queue's file`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let queue = try queue(path)
+        var secret = enrollment
+        secret.credential = "ws1d-a-secret-nobody-may-find"
+        try store(path, queue).save(secret)
+        try store(path, queue).unenroll()
+        try FileManager.default.removeItem(atPath: "\(path)/identity")
+        #expect(try store(path, queue).state() == .unenrolled(enrollment.deviceID))
+        try FileManager.default.removeItem(atPath: "\(path)/identity")
+        #expect(try store(path, queue).enrollmentToken() == nil, "the token that lies around is nobody's decision")
+        await queue.close()
+        #expect(
+            try Data(contentsOf: URL(filePath: "\(path)/queue.sqlite")).range(of: Data(secret.credential.utf8)) == nil)
+    }
+
+    @Test func `The file counts: the copy follows it, and a file of a newer version is not replaced by it`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let file = URL(filePath: "\(path)/identity")
+        let queue = try queue(path)
+        try store(path, queue).save(enrollment)
+        // As an older program writes it, which keeps no copy; or somebody who brings a backup back.
+        var other = enrollment
+        other.credential = "another"
+        try store(path).save(other)
+        #expect(try store(path, queue).state() == .enrolled(other))
+        try FileManager.default.removeItem(at: file)
+        #expect(try store(path, queue).state() == .enrolled(other))
+
+        var text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+        text = text.replacingOccurrences(of: "\"version\":2", with: "\"version\":99")
+        try Data(text.utf8).write(to: file)
+        let error = #expect(throws: DataSamplerError.self) { try store(path, queue).state() }
+        #expect(error?.message.contains("update the program") == true)
+        #expect(String(decoding: try Data(contentsOf: file), as: UTF8.self) == text)
+        await queue.close()
+    }
+
+    @Test func `With neither file nor copy readable the message names the next step`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        let queue = try queue(path)
+        try Data("{}".utf8).write(to: URL(filePath: "\(path)/identity"))
+        for content in ["{}", "no JSON"] {
+            try queue.keepIdentityCopy(Data(content.utf8))
+            let error = #expect(throws: DataSamplerError.self) { try store(path, queue).state() }
+            #expect(error?.code == .identity)
+            for words in ["no copy", "backup", "enroll anew", "ws1agent queue rebind"] {
+                #expect(error?.message.contains(words) == true, "\(words): \(error?.message ?? "")")
+            }
+        }
+        #expect(try Data(contentsOf: URL(filePath: "\(path)/identity")) == Data("{}".utf8), "it stays where it is")
+        await queue.close()
     }
 }

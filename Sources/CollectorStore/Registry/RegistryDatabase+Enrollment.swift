@@ -72,6 +72,7 @@ extension RegistryDatabase {
             issued = try ledger.issue(to: id, of: organization)
             try insert(id, organization, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             try connection.cached("UPDATE token SET uses = uses + 1 WHERE hash = ?").run(binding: Secret.hash(of: token))
+            if !isKept { try tellPredecessor(of: id, request, organization, at: now) }
         }
         try tell(
             known == nil ? .deviceEnroll : .deviceReenroll, of: id, organization: organization,
@@ -79,6 +80,33 @@ extension RegistryDatabase {
         try keep(request, tokenHash: Secret.hash(of: token), device: id, at: now)
         return .success(
             try result(id, issued.secret, organization, application: request.application, enrollmentID, kept: isKept))
+    }
+
+    /// A machine that enrolls while another device of the same machine and application has not left has most likely
+    /// lost its identity: its directory was deleted, or its disk replaced. Several such devices are copies of one image
+    /// instead, of which nothing is told here.
+    private func tellPredecessor(
+        of id: DeviceID, _ request: WireEnrollRequest, _ organization: String, at now: Int64
+    ) throws(SQLiteError) {
+        guard !request.machineHash.isEmpty, !request.test else { return }
+        let statement = try connection.cached(
+            """
+            SELECT id, name FROM device AS former WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3
+            AND id <> ?4 AND left_at IS NULL AND revoked IS NULL
+            AND NOT EXISTS (SELECT 1 FROM device WHERE predecessor = former.id) LIMIT 2
+            """)
+        try statement.bind(organization, request.machineHash, request.application, id.data)
+        defer { statement.reset() }
+        guard try statement.step(), let former = DeviceID(statement.data(0)) else { return }
+        let name = statement.string(1)
+        guard try !statement.step() else { return }
+        try NoticeTable(connection: connection).raise(
+            .deviceReplaced, organization: organization, subject: id.description,
+            detail:
+                "This device was enrolled on the machine of device \(former)\(name.isEmpty ? "" : " (\(name))"), which has not left: the "
+                + "former's identity was lost there, or two agents run on one machine. If it is the same device, say so with "
+                + "POST /api/v1/devices/\(id)/predecessor {\"device\": \"\(former)\"}, and revoke the former.",
+            at: now)
     }
 
     /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is not named.

@@ -127,7 +127,11 @@ final class SamplerCore: Sendable {
         identity = IdentityStore(
             directory: configuration.directory, machineHash: environment.machineHash,
             enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request),
-            signingRequest: configuration.clientSigningRequestFile.map { SigningRequestFile(path: $0) })
+            signingRequest: configuration.clientSigningRequestFile.map { SigningRequestFile(path: $0) }, queue: queue
+        ) { notice in
+            logger.warning("identity", metadata: ["reason": "\(notice.message)"])
+            notices.post(notice)
+        }
         var state = State(settings: settings, filter: filter, gate: RecordGate(), facts: facts, queueClock: queueClock)
         state.gate.take(settings)
         self.state = Mutex(state)

@@ -6,7 +6,8 @@ import WireModel
 /// `<data>/identity`: who this device is to its collector. Mode 0600; replaced whole, never edited.
 ///
 /// One JSON object of strings and a SHA-256 over them, so that a damaged file is noticed instead of presenting a wrong credential. A damaged
-/// file is never replaced silently: with it would go the proof of the device's id. Version 1 had neither enrollment id, former credential nor
+/// file is never replaced silently: with it would go the proof of the device's id (`IdentityStore` has the copy it is
+/// made anew from). Version 1 had neither enrollment id, former credential nor
 /// an end of the enrollment, version 2 neither client certificate nor spare credential; they are read as they are, and version 3 is written only
 /// where there is one of these.
 struct IdentityFile: Sendable {
@@ -62,23 +63,49 @@ struct IdentityFile: Sendable {
         path = file.path
     }
 
+    /// What is there.
+    enum Reading: Equatable, Sendable {
+        case none
+        case content(Content)
+        /// Why it is not believed.
+        case damaged(String)
+    }
+
+    /// - Throws: `identity` where the file cannot be read, or is of a newer version.
+    func read() throws(DataSamplerError) -> Reading {
+        guard let bytes = try file.read() else { return .none }
+        return try Self.reading(bytes, from: path)
+    }
+
     /// `nil` where there is none.
+    /// - Throws: as `read`, and for a damaged one.
     func load() throws(DataSamplerError) -> Content? {
-        guard let bytes = try file.read() else { return nil }
-        let form: Form
-        do { form = try JSONDecoder().decode(Form.self, from: bytes) } catch {
-            throw damaged("it is not the JSON object it should be", cause: error)
+        switch try read() {
+        case .none: return nil
+        case .content(let content): return content
+        case .damaged(let why): throw damaged(why)
+        }
+    }
+
+    /// - Parameter place: where the bytes come from, for errors.
+    static func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
+        guard let form = try? JSONDecoder().decode(Form.self, from: bytes) else {
+            return .damaged("it is not the JSON object it should be")
         }
         guard form.version <= Form.currentVersion else {
             throw DataSamplerError(
-                .identity, "\(path) has version \(form.version), this program knows up to \(Form.currentVersion): update the program")
+                .identity,
+                "\(place) has version \(form.version), this program knows up to \(Form.currentVersion): update the program"
+            )
         }
-        guard form.digest == form.expectedDigest else { throw damaged("its digest does not match") }
-        guard let device = DeviceID(form.device) else { throw damaged("the device id is malformed") }
-        if let token = form.leftWithToken { return .unenrolled(device, tokenDigest: token.isEmpty ? nil : token) }
+        guard form.digest == form.expectedDigest else { return .damaged("its digest does not match") }
+        guard let device = DeviceID(form.device) else { return .damaged("the device id is malformed") }
+        if let token = form.leftWithToken {
+            return .content(.unenrolled(device, tokenDigest: token.isEmpty ? nil : token))
+        }
         guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation), !form.credential.isEmpty,
             let enrollment = Self.enrollmentID(form.enrollment)
-        else { throw damaged("an id or the credential is malformed") }
+        else { return .damaged("an id or the credential is malformed") }
         var enrolled = Enrollment(
             deviceID: device, credential: form.credential, formerCredential: form.former, organization: form.organization,
             collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment)
@@ -87,11 +114,17 @@ struct IdentityFile: Sendable {
         enrolled.spareCredential = form.spare
         enrolled.spareCertificate = form.spareCertificate ?? ""
         enrolled.credentialSince = form.credentialSince
-        return .enrolled(enrolled, machineHash: form.machine)
+        return .content(.enrolled(enrolled, machineHash: form.machine))
     }
 
     /// Replaces the file in one step; returns once file and directory are synced.
-    func save(_ content: Content) throws(DataSamplerError) {
+    func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try Self.bytes(content)) }
+
+    /// Renames a damaged file to `identity.damaged`.
+    func setAside() throws(DataSamplerError) { try file.setAside() }
+
+    /// What a file with this content holds.
+    static func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {
         case .enrolled(let enrollment, let machineHash):
@@ -119,9 +152,9 @@ struct IdentityFile: Sendable {
         form.digest = form.expectedDigest
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
-        let bytes: Data
-        do { bytes = try encoder.encode(form) } catch { throw DataSamplerError(.identity, "the identity cannot be encoded", cause: error) }
-        try file.replace(with: bytes)
+        do { return try encoder.encode(form) } catch {
+            throw DataSamplerError(.identity, "the identity cannot be encoded", cause: error)
+        }
     }
 
     /// Empty for an absent one, `nil` for one that is none.
@@ -130,11 +163,16 @@ struct IdentityFile: Sendable {
         return EnrollmentID(text)?.data
     }
 
-    private func damaged(_ why: String, cause: (any Error)? = nil) -> DataSamplerError {
+    /// - Parameter remedy: what to do first, up to "from a backup".
+    func damaged(
+        _ why: String,
+        _ remedy: String = "Start the agent, which takes the copy of it that is in the queue; or restore it"
+    ) -> DataSamplerError {
         DataSamplerError(
             .identity,
-            "\(path) is damaged: \(why). Restore it from a backup; or move it away and enroll anew with an enrollment token, as a new device",
-            cause: cause)
+            "\(path) is damaged: \(why). \(remedy) from a backup; or move it away and enroll anew "
+                + "with an enrollment token, as a new device: "
+                + "`ws1agent queue rebind --send` then hands over what waits")
     }
 }
 

@@ -1,29 +1,47 @@
 import Crypto
 import FoundationEssentials
+import RecordQueue
 import Synchronization
 import Transmitter
 import WireModel
 
 /// The transmitter's `EnrollmentStore` over the identity file. Safe from any thread.
+///
+/// The queue holds a copy of the file, written right after it. Where the file is damaged or gone the copy takes its
+/// place by itself, and that is told. So a copied or emptied directory needs no rule of its own: the copy names its
+/// machine as the file does, and on another machine it makes a clone of this one, never the device itself; an
+/// unenrollment is in the copy as well.
 final class IdentityStore: EnrollmentStore {
     private let file: IdentityFile
     private let enrolling: EnrollingFile
     private let machineHash: String?
     private let request: WireEnrollRequest
     private let signing: SigningRequestFile?
+    private let queue: RecordQueue?
+    private let tell: @Sendable (DataSamplerNotice) -> Void
     /// As configured; `nil` where none was given.
     let configuredToken: String?
     /// One at a time: what is decided on the file's content stands until it is replaced.
-    private let access = Mutex(())
+    private let access = Mutex(Memory())
+
+    private struct Memory {
+        /// The copy was compared with the file.
+        var isCopyKept = false
+    }
 
     /// - Parameters:
     ///   - machineHash: of the machine this runs on; `nil` where it has no machine id.
     ///   - request: what an enrollment says of this device, without what proves it.
     ///   - signingRequest: the request for a client certificate; `nil`: none is wanted.
+    ///   - queue: keeps the copy; `nil`: the file alone is looked at.
+    ///   - tell: is told when the copy was needed, or could not be kept.
     init(
         directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
-        signingRequest: SigningRequestFile? = nil
+        signingRequest: SigningRequestFile? = nil, queue: RecordQueue? = nil,
+        tell: @escaping @Sendable (DataSamplerNotice) -> Void = { _ in }
     ) {
+        self.queue = queue
+        self.tell = tell
         signing = signingRequest
         file = IdentityFile(directory: directory)
         enrolling = EnrollingFile(directory: directory)
@@ -32,39 +50,104 @@ final class IdentityStore: EnrollmentStore {
         self.request = request
     }
 
-    /// Throws `identity` where the file cannot be read or is damaged. A file of another machine is a clone's: two machines under one device id
-    /// would tear its history.
+    /// Throws `identity` where the file cannot be read, or is damaged and there is no copy. A file of another machine
+    /// is a clone's: two machines under one device id would tear its history.
     func state() throws -> EnrollmentState {
-        try access.withLock { _ in
-            switch try file.load() {
+        try access.withLock { memory in
+            switch try content(&memory) {
             case nil: .none
             case .enrolled(let enrollment, let recorded):
-                if let recorded, let machineHash, recorded != machineHash { .clone(of: enrollment) } else { .enrolled(enrollment) }
+                isOfAnotherMachine(recorded) ? .clone(of: enrollment) : .enrolled(enrollment)
             case .unenrolled(let device, _): .unenrolled(device)
             }
         }
     }
 
     func save(_ enrollment: Enrollment) throws {
-        try access.withLock { _ in
-            try file.save(.enrolled(enrollment, machineHash: machineHash))
+        try access.withLock { memory in
+            try save(.enrolled(enrollment, machineHash: machineHash), &memory)
             try enrolling.finish()
         }
     }
 
     func unenroll() throws {
-        try access.withLock { _ in
-            guard case .enrolled(let enrollment, _)? = try file.load() else { return }
-            try file.save(.unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest)))
+        try access.withLock { memory in
+            guard case .enrolled(let enrollment, _)? = try content(&memory) else { return }
+            try save(.unenrolled(enrollment.deviceID, tokenDigest: configuredToken.map(Self.digest)), &memory)
             try enrolling.finish()
         }
+    }
+
+    private func isOfAnotherMachine(_ recorded: String?) -> Bool {
+        if let recorded, let machineHash { recorded != machineHash } else { false }
+    }
+
+    // MARK: - File and copy
+
+    private func save(_ content: IdentityFile.Content, _ memory: inout Memory) throws {
+        try file.save(content)
+        keepCopy(content, &memory)
+    }
+
+    /// What the file says; where it is damaged or gone, what the copy says.
+    private func content(_ memory: inout Memory) throws -> IdentityFile.Content? {
+        let reading = try file.read()
+        if case .content(let content) = reading {
+            if !memory.isCopyKept { keepCopy(content, &memory) }
+            return content
+        }
+        let copy = try queue?.identityCopy().flatMap { bytes -> IdentityFile.Content? in
+            guard
+                case .content(let content) = try IdentityFile.reading(
+                    bytes, from: "the copy of \(file.path) in the queue")
+            else { return nil }
+            return content
+        }
+        if case .damaged(let why) = reading {
+            guard copy != nil else {
+                throw queue == nil
+                    ? file.damaged(why) : file.damaged("\(why), and the queue holds no copy of it", "Restore it")
+            }
+            try file.setAside()
+        }
+        guard let copy else { return nil }
+        // A clone's file is written once it has an identity of its own.
+        if case .enrolled(_, let recorded) = copy, isOfAnotherMachine(recorded) { return copy }
+        try file.save(copy)
+        memory.isCopyKept = true
+        let what =
+            if case .damaged(let why) = reading { "was damaged (\(why)) and was set aside" } else { "was missing" }
+        tell(
+            DataSamplerNotice(
+                .identityRestored, "\(file.path) \(what): it was made anew from the copy in the queue",
+                ["file": IdentityFile.name]))
+        return copy
+    }
+
+    /// The file is what counts: a copy that cannot be kept is told, and tried again with the next start or change.
+    private func keepCopy(_ content: IdentityFile.Content, _ memory: inout Memory) {
+        guard let queue else { return }
+        if case .enrolled(_, let recorded) = content, isOfAnotherMachine(recorded) { return }
+        do {
+            try queue.keepIdentityCopy(try IdentityFile.bytes(content))
+        } catch {
+            tell(
+                DataSamplerNotice(
+                    .identityNotCopied, "the queue could not keep a copy of \(file.path): \(error)",
+                    ["file": IdentityFile.name]))
+        }
+        memory.isCopyKept = true
     }
 
     /// A token stays where it was configured, in a file or a unit, so that its mere presence after an unenrollment says nothing. Another one
     /// than the device had when it left is somebody's decision to enroll it again.
     func enrollmentToken() throws -> String? {
         guard let configuredToken else { return nil }
-        if case .unenrolled(_, let digest)? = try file.load(), digest == Self.digest(configuredToken) { return nil }
+        if case .unenrolled(_, let digest)? = try access.withLock({ try content(&$0) }),
+            digest == Self.digest(configuredToken)
+        {
+            return nil
+        }
         return configuredToken
     }
 

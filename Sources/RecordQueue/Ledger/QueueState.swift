@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// Everything of the queue but its rows: what is on disk as of the last commit, and the same in memory.
@@ -12,6 +13,8 @@ struct QueueState: Equatable, Sendable {
     var quarantineTime: Int64?
     /// When as many epochs may end because histories have parted as ever may (`PartingBudget`), on the queue clock.
     var partingBudgetWholeAt: Int64?
+    /// Who this device is, once more: opaque bytes; `nil`: nobody has said.
+    var identity: IdentityCopy?
     /// Of the current epoch.
     var streams = StreamLedgers()
     /// Ascending; the settled ones at the end of their use, bounded.
@@ -24,6 +27,12 @@ struct QueueState: Equatable, Sendable {
     init(epoch: EpochID, clock: QueueClock) {
         self.epoch = epoch
         self.clock = clock
+    }
+
+    /// The newest of several copies found in a damaged file is the one with the greatest sequence.
+    struct IdentityCopy: Equatable, Sendable {
+        var sequence: Int64
+        var content: Data
     }
 
     subscript(_ stream: StreamName) -> StreamLedger {

@@ -37,10 +37,12 @@ enum SalvageRow {
     case tally(ChainCode, TallyAccount, Int, UInt64)
     case epoch(Epoch)
     case meta(Meta)
+    case identity(QueueState.IdentityCopy)
 
     /// `nil`: nothing of ours, or damaged.
     init?(id: Int64, _ row: RawRow) {
         switch row.columns.count {
+        case 3: self.init(identity: row)
         case 4: self.init(tally: row)
         case 5: self.init(gap: row)
         case 8, 9:
@@ -55,6 +57,11 @@ enum SalvageRow {
             if row.bytes(2)?.count == 16 { self.init(ledger: id, row) } else { self.init(meta: id, row) }
         default: return nil
         }
+    }
+
+    private init?(identity row: RawRow) {
+        guard row.isNull(0), let sequence = row.integer(1), sequence > 0, let content = row.bytes(2) else { return nil }
+        self = .identity(QueueState.IdentityCopy(sequence: sequence, content: Data(content)))
     }
 
     private init?(record id: Int64, _ row: RawRow) {

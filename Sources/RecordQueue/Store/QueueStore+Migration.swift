@@ -2,7 +2,7 @@ import SQLite
 import WireModel
 
 /// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
-/// of records set aside.
+/// of records set aside; and from version 3, which had no copy of the identity.
 ///
 /// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are
 /// copied. Only the rows are counted, once.
@@ -32,12 +32,27 @@ extension QueueStore {
         guard try tables()["quarantine"] != nil else { throw corrupt("table quarantine is missing") }
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             try addFates()
+            try addIdentity()
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    func migrateFromVersion3() throws {
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            try addIdentity()
             try connection.setUserVersion(QueueFile.schemaVersion)
         }
     }
 
     private func addFates() throws {
         try connection.execute("ALTER TABLE quarantine ADD COLUMN \(QueueFile.fateColumn)")
+    }
+
+    private func addIdentity() throws {
+        guard try tables()["identity"] == nil, let sql = QueueFile.tables(ended: [])["identity"] else {
+            throw corrupt("it has a table that its version does not have")
+        }
+        try connection.execute(sql)
     }
 
     private func copyFromVersion1() throws {

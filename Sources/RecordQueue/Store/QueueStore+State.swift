@@ -45,6 +45,7 @@ extension QueueStore {
             if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
             state.ended.append(epoch)
         }
+        state.identity = try loadIdentity()
         state.streams = try loadLedgers(state.ordinal, clock: state.clock)
         state.past = try loadLedgers(ChainCode.past, clock: state.clock)
         state.consent = try loadLedgers(ChainCode.consent, clock: state.clock)
@@ -55,6 +56,7 @@ extension QueueStore {
     func save(_ next: QueueState, over former: QueueState) throws {
         try updateMeta(next)
         if next.epoch != former.epoch || next.ended != former.ended { try saveEpochs(next, over: former) }
+        if next.identity != former.identity { try saveIdentity(next.identity) }
         let (chains, formerChains) = (next.chains, former.chains)
         for (ordinal, ledgers) in chains where formerChains[ordinal] != ledgers {
             for stream in StreamName.allCases {
@@ -71,6 +73,7 @@ extension QueueStore {
     func insert(_ state: QueueState) throws {
         try connection.execute("INSERT INTO meta (id, queue_time, wall_time, since_boot) VALUES (1, 0, 0, 0)")
         try updateMeta(state)
+        if let identity = state.identity { try saveIdentity(identity) }
         try saveEpoch(state.ordinal, id: state.epoch, ended: nil)
         for epoch in state.ended { try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch) }
         for (ordinal, ledgers) in state.chains {
@@ -92,6 +95,21 @@ extension QueueStore {
             state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.parting?.reason.rawValue,
             state.parting?.stream.rawValue, state.parting?.wallTime, state.binding?.collector.data, state.binding?.organization,
             state.binding?.device.data, state.quarantineTime, state.partingBudgetWholeAt)
+        try statement.run()
+    }
+
+    // MARK: - Identity
+
+    private func loadIdentity() throws -> QueueState.IdentityCopy? {
+        let row = try connection.cached("SELECT sequence, content FROM identity WHERE id = 1")
+        defer { row.reset() }
+        return try row.step() ? QueueState.IdentityCopy(sequence: row.int64(0), content: row.data(1)) : nil
+    }
+
+    private func saveIdentity(_ identity: QueueState.IdentityCopy?) throws {
+        guard let identity else { return try connection.execute("DELETE FROM identity") }
+        let statement = try connection.cached("INSERT OR REPLACE INTO identity VALUES (1, ?, ?)")
+        try statement.bind(identity.sequence, identity.content)
         try statement.run()
     }
 

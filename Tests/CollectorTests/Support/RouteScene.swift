@@ -106,17 +106,19 @@ struct RouteScene: Sendable {
 
     static let json: HTTPFields = [.contentType: WireNames.json]
 
-    private static func enroll(_ harness: RegistryHarness, _ name: String, application: String = "") async throws -> EnrollResult {
+    private static func enroll(
+        _ harness: RegistryHarness, _ name: String, application: String = "", machine: String = "m"
+    ) async throws -> EnrollResult {
         var request = WireEnrollRequest()
         request.deviceName = name
         request.application = application
-        request.machineHash = "m"
+        request.machineHash = machine
         return try await harness.registry.enroll(token: harness.enrollmentToken, request: request)
     }
 
-    /// A device that a call may do away with.
+    /// A device that a call may do away with, on a machine of its own: on another device's it would be a notice.
     func anotherDevice() async throws -> DeviceRow {
-        let device = try await Self.enroll(harness, "for one call")
+        let device = try await Self.enroll(harness, "for one call", machine: UUID().uuidString)
         return try #require(try await harness.registry.device(device.deviceID, organization: nil))
     }
 
