@@ -9,18 +9,17 @@ import WireModel
 /// Asks the agent that runs in a directory, or works on the directory itself where none runs.
 struct DeviceAccess {
     let configuration: DataSamplerConfiguration
-    /// Whether a directory without a queue gets one; commands that only look leave nothing behind.
-    let creates: Bool
 
-    init(_ options: DirectoryOptions, creates: Bool) throws(AgentError) {
+    init(_ options: DirectoryOptions) throws(AgentError) {
         var settings = try AgentSettings(try options.layers(), needsCollector: false)
         // A command says what is wrong by its message and exit code.
         settings.configuration.traceLevel = .off
         configuration = settings.configuration
-        self.creates = creates
     }
 
     /// An agent that starts holds the lock before it listens, and one that stops still does after: for five seconds both ways are tried in turn.
+    /// A directory without a queue is left as it is: most likely its name was mistyped, and what goes into a queue that
+    /// no agent runs is never sent.
     ///
     /// - Parameter offline: what to do with the directory where no agent runs.
     func perform(
@@ -31,22 +30,34 @@ struct DeviceAccess {
         var waited = Duration.zero
         while true {
             if let answer = try await Self.ask(client, request) { return answer }
-            if !creates { try requireQueue() }
-            do throws(DataSamplerError) {
-                return try await withQueue(offline)
-            } catch {
-                guard error.code == .queueInUse, waited < .seconds(5) else { throw AgentError(error) }
+            // An agent that starts for the first time has the lock before there is a queue.
+            if waited >= .seconds(5) || access("\(configuration.directory)/lock", F_OK) != 0 { try requireQueue() }
+            if hasQueue {
+                do throws(DataSamplerError) {
+                    return try await withQueue(offline)
+                } catch {
+                    guard error.code == .queueInUse, waited < .seconds(5) else { throw AgentError(error) }
+                }
             }
             try? await Task.sleep(for: step)
             waited += step
         }
     }
 
-    /// Throws where the directory has no queue: commands that only look leave nothing behind.
+    private var hasQueue: Bool { access("\(configuration.directory)/queue.sqlite", F_OK) == 0 }
+
+    /// Throws where the directory has no queue.
     func requireQueue() throws(AgentError) {
-        guard access("\(configuration.directory)/queue.sqlite", F_OK) == 0 else {
-            throw AgentError(.failed, "no agent runs in \(configuration.directory), and there is no queue: check --data")
+        guard !hasQueue else { return }
+        let directory = configuration.directory
+        guard errno == ENOENT || errno == ENOTDIR else {
+            throw AgentError(.failed, "\(directory) cannot be looked at: \(String(cString: strerror(errno)))")
         }
+        throw AgentError(
+            .failed,
+            "no agent runs in \(directory), and none has: there is no queue, so nothing was done. "
+                + "Check --data, or start an agent there first: "
+                + "ws1agent run --data \(directory)")
     }
 
     /// Asks a running agent.

@@ -13,7 +13,7 @@ struct UnlockCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         request.unlock = WireControlUnlock()
-        let answer = try await DeviceAccess(options, creates: false).ask(request)
+        let answer = try await DeviceAccess(options).ask(request)
         StandardStreams.output("beacon \(answer.number)")
     }
 }
@@ -36,7 +36,7 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         request.doNotDisturb.on = state == .on
-        _ = try await DeviceAccess(options, creates: false).ask(request)
+        _ = try await DeviceAccess(options).ask(request)
         StandardStreams.output("do-not-disturb is \(state.rawValue)")
     }
 }
@@ -61,7 +61,7 @@ struct PushTokenCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         if let token { request.pushToken.token.token = token } else { request.pushToken.token.cleared = true }
-        _ = try await DeviceAccess(options, creates: false).ask(request)
+        _ = try await DeviceAccess(options).ask(request)
         StandardStreams.output(clear ? "the push token is cleared" : "the push token is set")
     }
 }
@@ -96,7 +96,7 @@ struct ConsentCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         request.consent.consent = decision.wire
-        _ = try await DeviceAccess(options, creates: false).ask(request)
+        _ = try await DeviceAccess(options).ask(request)
         StandardStreams.output("consent is \(decision.rawValue)")
     }
 }

@@ -15,7 +15,7 @@ struct EndedCommand: ParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() throws {
-        let directory = try DeviceAccess(options, creates: false).configuration.directory
+        let directory = try DeviceAccess(options).configuration.directory
         let environment = ProcessInfo.processInfo.environment
         guard let code = environment["EXIT_CODE"], let status = environment["EXIT_STATUS"], !code.isEmpty, !status.isEmpty else {
             throw AgentError(.usage, "EXIT_CODE and EXIT_STATUS are not set: this is for a service manager, as systemd's ExecStopPost")

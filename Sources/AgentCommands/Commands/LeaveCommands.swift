@@ -25,7 +25,7 @@ struct UnenrollCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         try confirmation.confirm("This device leaves its organization, and what it has not sent is dropped")
         var request = WireControlRequest()
         request.unenroll = WireControlUnenroll()
@@ -48,7 +48,7 @@ struct WipeCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         try confirmation.confirm("All records that wait on this device and its logs are erased")
         var request = WireControlRequest()
         request.wipe.reason = reason

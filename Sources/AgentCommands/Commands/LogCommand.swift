@@ -8,7 +8,8 @@ struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log", abstract: "Logs a line, or each line of standard input; done once it is in the log's file.",
         discussion: """
-            A running agent takes it; without one it goes straight into the data directory's log. Without MESSAGE each line of standard input \
+            A running agent takes it; without one it goes straight into the data directory's log, which is made \
+            where there is none. Without MESSAGE each line of standard input \
             becomes a line of the log, as it comes: some-program 2>&1 | ws1agent log information --category some-program
 
             A line less severe than the level in force is no failure: it is said on standard error, and in what --json prints. A line longer \
@@ -34,7 +35,7 @@ struct LogCommand: AsyncParsableCommand {
 
     func run() async throws {
         let template = try template()
-        let handover = LogHandover(try DeviceAccess(options, creates: true))
+        let handover = LogHandover(try DeviceAccess(options))
         var failure: AgentError?
         do throws(AgentError) { try await handOver(template, to: handover) } catch { failure = error }
         try tell(handover.total ?? LogDelivery(level: nil))

@@ -17,7 +17,7 @@ struct ProfileCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         if reload {
             var request = WireControlRequest()
             request.reload = WireControlReload()

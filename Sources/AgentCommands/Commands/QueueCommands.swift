@@ -27,7 +27,7 @@ struct QueueInspectCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         request.queue.verb = .inspect
-        let answer = try await DeviceAccess(options, creates: false).perform(request) { sampler throws(DataSamplerError) in
+        let answer = try await DeviceAccess(options).perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.inspect())
         }
         if json { return StandardStreams.output(answer.json) }
@@ -48,7 +48,7 @@ struct QueueVerifyCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         request.queue.verb = .verify
-        let answer = try await DeviceAccess(options, creates: false).perform(request) { sampler throws(DataSamplerError) in
+        let answer = try await DeviceAccess(options).perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.verify())
         }
         let verification = try StatusCommand.decode(QueueVerification.self, answer.json)
@@ -76,7 +76,7 @@ struct QueueRepairCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         try access.requireQueue()
         let repair: QueueRepair
         do { repair = try OfflineSampler.repairQueue(access.configuration, logger: Logger(label: "ws1agent")) } catch {
@@ -100,7 +100,7 @@ struct QueueExportCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         var cursor: String?
         repeat {
             var request = WireControlRequest()
@@ -143,7 +143,7 @@ struct QueueRetryCommand: AsyncParsableCommand {
         request.queue.setAside = ids
         request.queue.uncertain = uncertain
         let (ids, uncertain) = (Set(ids), uncertain)
-        let answer = try await DeviceAccess(options, creates: false).perform(request) {
+        let answer = try await DeviceAccess(options).perform(request) {
             sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.retry(ids, includingUncertain: uncertain))
         }
@@ -184,7 +184,7 @@ struct QueueRebindCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         if drop { try confirmation.confirm("All records that wait on this device are dropped") }
         var request = WireControlRequest()
         request.queue.verb = send ? .rebindSend : .rebindDrop

@@ -6,7 +6,7 @@ struct EventCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "event", abstract: "Records an event; done once it is on synced disk.",
         discussion: """
-            A running agent takes it; without one it waits in the data directory for the next run. The answer says when it will be sent: an \
+            A running agent takes it; where one has run before, it waits in the data directory for the next run. The answer says when it will be sent: an \
             event is held for two hours unless --event-hold or the profile says otherwise. A value that begins with a dash goes \
             behind two of them, last: ws1agent event temperature --type double -- -3.5
             """)
@@ -26,7 +26,7 @@ struct EventCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: true)
+        let access = try DeviceAccess(options)
         let event = try event()
         var request = WireControlRequest()
         request.event.event = event.message
@@ -51,12 +51,14 @@ struct EventCommand: AsyncParsableCommand {
 struct BeaconCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beacon", abstract: "Sends the device's status; done once it is on synced disk.",
-        discussion: "A running agent sends it at once; without one it waits in the data directory for the next run.")
+        discussion:
+            "A running agent sends it at once; where one has run before, it waits in the data directory for the next run."
+    )
 
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: true)
+        let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.beacon = WireControlBeacon()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in .numbered(try await sampler.sendBeacon()) }

@@ -13,7 +13,7 @@ struct StatusCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.status = WireControlStatus()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.status()) }
@@ -40,7 +40,7 @@ struct BalanceCommand: AsyncParsableCommand {
     @OptionGroup var options: DirectoryOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options, creates: false)
+        let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.balance = WireControlBalance()
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.balance()) }

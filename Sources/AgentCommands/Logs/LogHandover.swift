@@ -31,7 +31,15 @@ final class LogHandover {
         request.log.lines = entries.map(\.wire)
         if let answer = try await access.askIfRunning(request) { return try StatusCommand.decode(LogDelivery.self, answer.json) }
         do throws(DataSamplerError) {
+            let store = LogStore.Configuration(access.configuration, applicationName: "", applicationVersion: "")
+                .directory
+            let isNew = !FileManager.default.fileExists(atPath: store)
             let logs = try OfflineLogs(access.configuration)
+            if isNew {
+                StandardStreams.error(
+                    "ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was made"
+                )
+            }
             offline = logs
             return logs.deliver(entries)
         } catch {
