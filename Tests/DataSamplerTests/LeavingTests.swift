@@ -31,6 +31,11 @@ import WireModel
         await sampler.stop()
     }
 
+    @Test func `What is left of an unenrollment is tried again soon, and rarely where nobody answers`() {
+        let pauses = (0...9).map { DeviceController.leavingPause(after: $0) / 1_000_000 }
+        #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60])
+    }
+
     @Test func `A wipe that ended with the program is gone on with at the next start, before anything is recorded`() async throws {
         let directory = try TemporaryDirectory()
         let first = try await OfflineSampler.open(SamplerBench.configuration(directory.path), logger: Logger(label: "test"))
@@ -190,6 +195,25 @@ import WireModel
         await again.stop()
         #expect(try await bench.beacons().count == beacons.count)
         #expect(bench.collector.batches == batches && bench.collector.enrollments == 1)
+    }
+
+    @Test func `A damaged note of an unenrollment still ends it`() async throws {
+        let directory = try TemporaryDirectory()
+        let first = try bench.sampler(directory.path)
+        try await first.start()
+        try await first.sendBeacon()
+        await first.stop()
+        try Data("damaged".utf8).write(to: URL(filePath: "\(directory.path)/\(LeaveNote.fileName)"))
+        let second = try bench.sampler(directory.path)
+        let notices = second.notices
+        try await second.start()
+        for await notice in notices where notice.kind == .unenrolled { break }
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in try await second.sendBeacon() }
+                == .unenrolled)
+        #expect(!exists(directory.path, LeaveNote.fileName) && exists(directory.path, "\(LeaveNote.fileName).damaged"))
+        await second.stop()
+        #expect(try await bench.beacons().last?.trigger == .unenroll)
     }
 
     @Test func `Where no agent runs, an unfinished wipe or unenrollment refuses records with a typed error`() async throws {

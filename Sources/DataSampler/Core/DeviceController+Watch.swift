@@ -8,11 +8,14 @@ extension DeviceController {
     private static var leavingMicroseconds: UInt64 { 10_000_000 }
     /// Budgets and figures are looked at so often.
     private static var figuresLook: Int64 { 60_000_000 }
-    private static var leavingLook: Int64 { 60_000_000 }
+    /// What is left of an unenrollment is mostly two answers of the collector away; one that does not answer is asked
+    /// less and less often.
+    static func leavingPause(after attempts: Int) -> Int64 { min(60, 1 << min(attempts, 6)) * 1_000_000 }
 
     /// Until its task is cancelled.
     func run() async {
         var leaveAt: Int64 = 0
+        var leaveAttempts = 0
         var figuresAt: Int64 = 0
         while !Task.isCancelled {
             let now = core.queueTime
@@ -26,7 +29,8 @@ extension DeviceController {
             let isLeaving = await parts?.leaving.isLeaving ?? false
             if isLeaving, leaveAt <= now {
                 _ = await leave()
-                leaveAt = core.queueTime + Self.leavingLook
+                leaveAt = core.queueTime + Self.leavingPause(after: leaveAttempts)
+                leaveAttempts += 1
             }
             if figuresAt <= now {
                 await lookAtFigures()

@@ -39,12 +39,15 @@ actor LeaveKeeper {
 
     var isLeaving: Bool { note != nil }
 
-    /// Finds what an earlier run of the program began.
+    /// Finds what an earlier run of the program began. A damaged note still says that somebody decided it, and no more:
+    /// each step is done again, which costs a second last beacon at most.
     func resume() throws(DataSamplerError) {
-        func setAside(_ error: DataSamplerError) {
+        var isDamaged = false
+        note = try file.loadOrSetAside { error in
+            isDamaged = true
             core.notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": LeaveNote.fileName]))
         }
-        note = try file.loadOrSetAside(damaged: setAside)
+        if isDamaged { try keep(LeaveNote(noted: core.clock.now().wallTime)) }
         if note != nil { core.changeGate { $0.isLeaving = true } }
     }
 
