@@ -18,7 +18,9 @@ struct RunCommand: AsyncParsableCommand {
         // A command that has gone away must not end the agent.
         signal(SIGPIPE, SIG_IGN)
         // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a crash log.
-        let logs = try Self.openLogs(settings.configuration)
+        let logs = try await FullDiskPause.retrying(told: { StandardStreams.error("ws1agent: \($0)") }) {
+            try Self.openLogs(settings.configuration)
+        }
         LoggingSystem.bootstrap { MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)]) }
         let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
         for warning in options.warnings(settings) { logger.warning("\(warning)") }
@@ -54,7 +56,8 @@ struct RunCommand: AsyncParsableCommand {
     private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
         let settings = LogStore.Configuration(configuration, applicationName: logName, applicationVersion: DataSampler.version)
         do throws(LogStoreError) { return try LogStore(settings) } catch {
-            throw AgentError(DataSamplerError(.storage, error.message, cause: error))
+            throw AgentError(
+                DataSamplerError(error.code == .diskFull ? .queueFull : .storage, error.message, cause: error))
         }
     }
 }
@@ -66,7 +69,13 @@ struct AgentService: Service {
     let logger: Logger
 
     func run() async throws {
-        do { try await sampler.start() } catch { throw AgentError(error) }
+        do {
+            try await FullDiskPause.retrying(told: { logger.error("\($0)") }) {
+                do throws(DataSamplerError) { try await sampler.start() } catch { throw AgentError(error) }
+            }
+        } catch is CancellationError {
+            return
+        }
         let control = AgentControl(sampler: sampler)
         let server = ControlServer(directory: directory, logger: logger) { await control.answer($0) }
         let failure: AgentError?

@@ -1,0 +1,35 @@
+import DataSampler
+import Testing
+
+@testable import AgentCommands
+
+@Suite struct FullDiskPauseTests {
+    private static let full = AgentError(DataSamplerError(.queueFull, "no room on /data."))
+
+    @Test func `A full disk is waited for, longer each time, and told once`() async throws {
+        var told: [String] = []
+        var pauses: [Int64] = []
+        var attempts = 0
+        let result = try await FullDiskPause.retrying(
+            told: { told.append($0) }, sleep: { pauses.append($0.components.seconds) },
+            { () async throws -> String in
+                attempts += 1
+                if attempts <= 9 { throw Self.full }
+                return "started"
+            })
+        #expect(result == "started" && pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
+        #expect(told == ["no room on /data. The agent waits until there is room."])
+    }
+
+    @Test func `Anything else ends the wait, and so does being told to stop`() async {
+        let other = AgentError(DataSamplerError(.identity, "damaged"))
+        let error = await #expect(throws: AgentError.self) {
+            try await FullDiskPause.retrying(told: { _ in }, sleep: { _ in }, { throw other })
+        }
+        #expect(error?.message == "damaged")
+        await #expect(throws: CancellationError.self) {
+            try await FullDiskPause.retrying(
+                told: { _ in }, sleep: { _ in throw CancellationError() }, { throw Self.full })
+        }
+    }
+}
