@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlSocket
 import Glibc
 import LogStore
 
@@ -29,6 +30,7 @@ package struct LogCommand: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()
+            if let objection = ProcessLimits.command.objection() { throw LogCommandError(.failed, objection) }
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         } catch let error as LogCommandError {
             finish(error)

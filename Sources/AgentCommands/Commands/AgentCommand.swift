@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlSocket
 import DataSampler
 import FoundationEssentials
 import Glibc
@@ -39,6 +40,8 @@ package struct AgentCommand: AsyncParsableCommand {
         do {
             var command = try parseAsRoot()
             if !(command is RunCommand) { StopSignals.letThrough() }
+            let limits = command is RunCommand ? ProcessLimits.agent : .command
+            if let objection = limits.objection() { throw AgentError(.failed, objection) }
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         } catch let error as AgentError {
             StandardStreams.error("ws1agent: \(error.message)")
