@@ -121,6 +121,8 @@ enum QueueFile {
     static let closePoints = 1000
 
     static let pageBytes = 4096
+    /// No row is larger: a record, its columns and SQLite's header.
+    static let greatestPayload = 300 << 10
     /// The WAL is allocated to this much: a checkpoint's worth and the largest transactions.
     static let walBytes: Int64 = 8 << 20
     /// After so many pages in the WAL it is moved into the file: 4 MiB.

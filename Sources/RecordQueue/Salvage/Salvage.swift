@@ -70,7 +70,7 @@ enum Salvage {
     ) throws -> SalvageNote {
         let pages = RawPages(database: files.corruptDatabase, wal: files.corruptDatabase + "-wal")
         var found = SalvagedState()
-        var rows = RawRows(pages)
+        var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         rows.forEach { id, row in
             if let row = SalvageRow(id: id, row) { found.add(row) }
         }
@@ -104,7 +104,7 @@ extension QueueStore {
             isFull = true
             logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(failure)"])
         }
-        var rows = RawRows(pages)
+        var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         try rows.forEach { id, row in
             guard case .record(var record)? = SalvageRow(id: id, row) else { return }
             guard let shelf = state.shelf(of: record.chain) else {

@@ -1,3 +1,4 @@
+import SQLite
 import WireModel
 
 #if canImport(Glibc)
@@ -36,7 +37,7 @@ struct SalvageFiles {
     /// Whether the file may really be of a newer version, and its head is not just damaged.
     var isVersionPlausible: Bool {
         let pages = RawPages(database: database, wal: database + "-wal")
-        var page = [UInt8](repeating: 0, count: RawPages.pageBytes)
+        var page = [UInt8](repeating: 0, count: QueueFile.pageBytes)
         guard pages.read(1, into: &page) else { return false }
         return page.number32(60) <= UInt32(QueueFile.greatestVersion)
     }
@@ -134,6 +135,13 @@ struct SalvageFiles {
         QueueError(
             systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
             "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system.")
+    }
+}
+
+extension RawPages {
+    /// Of a queue's file.
+    convenience init(database: String, wal: String) {
+        self.init(database: database, wal: wal, pageBytes: QueueFile.pageBytes)
     }
 }
 #endif

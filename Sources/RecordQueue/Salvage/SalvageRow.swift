@@ -1,4 +1,5 @@
 import FoundationEssentials
+import SQLite
 import WireModel
 
 /// What a row of a queue's file is, by its columns alone.

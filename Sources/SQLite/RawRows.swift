@@ -1,49 +1,84 @@
-/// The rows on the leaf pages of tables, wherever such a page lies: interior pages, the schema and the list of free pages are not asked, so
-/// none of them can take rows along. Any bytes give rows or none, never a trap.
-struct RawRows {
+#if canImport(Glibc)
+/// The rows on the leaf pages of tables, and the keys on the pages of indexes, wherever such a page lies: interior
+/// pages of tables, the schema and the list of free pages are not asked, so none of them can take rows along. Any
+/// bytes give rows or none, never a trap.
+package struct RawRows {
     private let pages: RawPages
-    private var page = [UInt8](repeating: 0, count: RawPages.pageBytes)
-    private var overflow = [UInt8](repeating: 0, count: RawPages.pageBytes)
+    private let greatestPayload: Int
+    private var page: [UInt8]
+    private var overflow: [UInt8]
 
     private static let tableLeaf: UInt8 = 0x0D
-    /// No row of a queue is larger: a record, its columns and SQLite's header.
-    private static let greatestPayload = 300 << 10
+    private static let indexLeaf: UInt8 = 0x0A
+    private static let indexInterior: UInt8 = 0x02
 
-    init(_ pages: RawPages) {
+    /// - Parameter greatestPayload: no row is larger: a row's columns and SQLite's header.
+    package init(_ pages: RawPages, greatestPayload: Int) {
         self.pages = pages
+        self.greatestPayload = greatestPayload
+        page = [UInt8](repeating: 0, count: pages.pageBytes)
+        overflow = page
     }
 
     /// Calls `visit` with the row id and the columns of every row found.
-    mutating func forEach(_ visit: (Int64, RawRow) throws -> Void) rethrows {
+    package mutating func forEach<E: Error>(_ visit: (Int64, RawRow) throws(E) -> Void) throws(E) {
+        try forEachCell(of: [Self.tableLeaf]) { (offset: Int, rows: inout RawRows) throws(E) in
+            if let (id, row) = rows.row(at: offset) { try visit(id, row) }
+        }
+    }
+
+    /// Calls `visit` with the columns of every key found: of indexes, and of tables without a row id, which lie as
+    /// indexes do.
+    package mutating func forEachKey<E: Error>(_ visit: (RawRow) throws(E) -> Void) throws(E) {
+        try forEachCell(of: [Self.indexLeaf, Self.indexInterior]) { (offset: Int, rows: inout RawRows) throws(E) in
+            if let row = rows.key(at: offset) { try visit(row) }
+        }
+    }
+
+    private mutating func forEachCell<E: Error>(of types: [UInt8], _ visit: (Int, inout RawRows) throws(E) -> Void)
+        throws(E)
+    {
         var number: UInt32 = 0
         while number < pages.pageCount {
             number += 1
             guard pages.read(number, into: &page) else { continue }
             // The first page begins with the file's header.
             let start = number == 1 ? 100 : 0
-            guard page[start] == Self.tableLeaf else { continue }
+            guard types.contains(page[start]) else { continue }
+            let isInterior = page[start] == Self.indexInterior
+            let cells = start + (isInterior ? 12 : 8)
             let count = page.number16(start + 3)
-            guard start + 8 + count * 2 <= page.count else { continue }
+            guard cells + count * 2 <= page.count else { continue }
             for cell in 0..<count {
-                guard let (id, row) = row(at: page.number16(start + 8 + cell * 2)) else { continue }
-                try visit(id, row)
+                // On an interior page the number of the page below it comes first.
+                try visit(page.number16(cells + cell * 2) + (isInterior ? 4 : 0), &self)
             }
         }
     }
 
     private mutating func row(at offset: Int) -> (Int64, RawRow)? {
         var position = offset
-        guard offset >= 8, let size = page.varint(&position, end: page.count), size > 0, size <= Self.greatestPayload,
-            let id = page.varint(&position, end: page.count), let payload = payload(Int(size), at: position),
+        guard offset >= 8, let size = page.varint(&position, end: page.count), size > 0,
+            size <= UInt64(greatestPayload),
+            let id = page.varint(&position, end: page.count),
+            let payload = payload(Int(size), at: position, greatestLocal: pages.pageBytes - 35),
             let row = RawRow(payload)
         else { return nil }
         return (Int64(bitPattern: id), row)
     }
 
+    private mutating func key(at offset: Int) -> RawRow? {
+        var position = offset
+        guard offset >= 8, let size = page.varint(&position, end: page.count), size > 0,
+            size <= UInt64(greatestPayload),
+            let payload = payload(Int(size), at: position, greatestLocal: (pages.pageBytes - 12) * 64 / 255 - 23)
+        else { return nil }
+        return RawRow(payload)
+    }
+
     /// What of a row lies on its page, and the rest from its overflow pages.
-    private mutating func payload(_ size: Int, at position: Int) -> [UInt8]? {
-        let usable = RawPages.pageBytes
-        let greatestLocal = usable - 35
+    private mutating func payload(_ size: Int, at position: Int, greatestLocal: Int) -> [UInt8]? {
+        let usable = pages.pageBytes
         guard size > greatestLocal else {
             return position + size <= page.count ? Array(page[position..<position + size]) : nil
         }
@@ -64,8 +99,8 @@ struct RawRows {
 }
 
 /// One row's columns, in SQLite's record format.
-struct RawRow {
-    enum Column: Equatable {
+package struct RawRow {
+    package enum Column: Equatable {
         case null
         case integer(Int64)
         case bytes(Range<Int>)
@@ -73,12 +108,14 @@ struct RawRow {
         case real
     }
 
-    let payload: [UInt8]
-    let columns: [Column]
+    package let payload: [UInt8]
+    package let columns: [Column]
 
-    init?(_ payload: [UInt8]) {
+    package init?(_ payload: [UInt8]) {
         var position = 0
-        guard let headerSize = payload.varint(&position, end: payload.count), headerSize <= 64, Int(headerSize) <= payload.count else {
+        guard let headerSize = payload.varint(&position, end: payload.count), headerSize <= 64,
+            Int(headerSize) <= payload.count
+        else {
             return nil
         }
         var content = Int(headerSize)
@@ -118,20 +155,21 @@ struct RawRow {
         }
     }
 
-    func integer(_ index: Int) -> Int64? {
+    package func integer(_ index: Int) -> Int64? {
         if case .integer(let value) = columns[index] { value } else { nil }
     }
 
     /// A number that is never negative.
-    func count(_ index: Int) -> UInt64? { integer(index).flatMap { UInt64(exactly: $0) } }
+    package func count(_ index: Int) -> UInt64? { integer(index).flatMap { UInt64(exactly: $0) } }
 
-    func bytes(_ index: Int) -> ArraySlice<UInt8>? {
+    package func bytes(_ index: Int) -> ArraySlice<UInt8>? {
         if case .bytes(let range) = columns[index] { payload[range] } else { nil }
     }
 
-    func text(_ index: Int) -> String? {
+    package func text(_ index: Int) -> String? {
         if case .text(let range) = columns[index] { String(validating: payload[range], as: UTF8.self) } else { nil }
     }
 
-    func isNull(_ index: Int) -> Bool { columns[index] == .null }
+    package func isNull(_ index: Int) -> Bool { columns[index] == .null }
 }
+#endif
