@@ -51,6 +51,19 @@ import WireModel
         await reopened.shutDown()
     }
 
+    /// The archive holds its own lock while it looks.
+    @Test func theCollectorsOwnLockIsNoStranger() async throws {
+        let directory = try TemporaryDirectory()
+        let archive = try SQLiteLogArchive.open(directory)
+        #expect(FileManager.default.fileExists(atPath: directory.path + "/chunks/lock"))
+        let files = ChunkFiles(directory: DataDirectory(path: directory.path))
+        func strangers() throws -> [String] { try files.removeLeftovers(kept: []) { (_, _) throws(StoreError) in .unknown }.strangers }
+        #expect(try strangers().isEmpty)
+        try Data("kept".utf8).write(to: URL(fileURLWithPath: directory.path + "/chunks/note"))
+        #expect(try strangers() == ["note"])
+        await archive.shutDown()
+    }
+
     @Test func whatIsNotTheCollectorsIsLeftAloneAtAStart() async throws {
         let (directory, elsewhere, device) = (try TemporaryDirectory(), try TemporaryDirectory(), LogDevice())
         let archive = try SQLiteLogArchive.open(directory)

@@ -90,6 +90,8 @@ struct ChunkFiles: Sendable {
             for name in names(in: parent, &found) {
                 let text = parent.isEmpty ? name : "\(parent)/\(name)"
                 var status = stat()
+                // The archive's own lock, which whoever asks holds.
+                if path(text) == directory.chunksLockPath { continue }
                 if lstat(path(text), &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
                     directories.append(text)
                 } else {
