@@ -133,6 +133,50 @@ import WireModel
         #expect(try scene.states() == before)
     }
 
+    /// The beacon of a program that ends names no next one; its batch names the schedule.
+    @Test(arguments: [WireBeaconTrigger.stop, .demand]) func aStoppedDeviceKeepsItsSchedule(_ trigger: WireBeaconTrigger) async throws {
+        let scene = Scene()
+        defer { scene.remove() }
+        try await scene.run { registry, _, client, token in
+            let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
+            var status = ChainBuilder(stream: .status)
+            func send(_ beacon: WireBeacon, schedule: UInt32) async throws {
+                scene.clock.advance(seconds: 30)
+                var request = WireBatchRequest()
+                request.parts = [status.part(kind: .beacon, bodies: [beacon.encoded]).wire]
+                request.expectedBeaconSeconds = schedule
+                let answer = try await client.send(
+                    .post, WireNames.batchesPath, bearer: enrolled.credential, headers: [.contentType: WireNames.protobuf],
+                    body: request.encoded)
+                #expect(answer.status == .ok)
+            }
+            var beacon = WireBeacon()
+            beacon.trigger = .start
+            beacon.nextBeaconSeconds = 60
+            try await send(beacon, schedule: 60)
+            beacon.trigger = trigger
+            beacon.nextBeaconSeconds = 0
+            // An agent that has ended has no schedule to tell with its batch either.
+            try await send(beacon, schedule: trigger == .stop ? 60 : 0)
+            #expect(try await registry.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
+        }
+        func state(after seconds: Int64) async throws -> ReportingState? {
+            let (registry, _) = try CollectorRegistry.open(directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
+            _ = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
+            scene.clock.advance(seconds: seconds)
+            let devices = try await registry.devices(organization: nil, after: nil, limit: 10).devices
+            await registry.close()
+            return devices.first.map { ReportingState(of: $0, at: scene.clock.now()) }
+        }
+        #expect(try await state(after: 0) == .reporting)
+        // As a version that took the last beacon's word left it.
+        try scene.execute("UPDATE device_state SET expected_beacon_seconds = 0")
+        _ = try await scene.rebuild()
+        #expect(try await state(after: 0) == .reporting)
+        #expect(try await state(after: 180) == .late)
+        #expect(try await state(after: 600) == .silent)
+    }
+
     @Test func whatOnlyRemovedFilesCouldTellStays() async throws {
         let scene = Scene()
         defer { scene.remove() }

@@ -9,7 +9,7 @@ extension DeviceSight {
         switch WireRecordKind(rawValue: header.kind) {
         case .beacon:
             let beacon = try? WireBeacon.decode(header.body(of: record.bytes))
-            self.init(at: record.receivedAt, beacon: beacon, expectedBeaconSeconds: beacon?.nextBeaconSeconds)
+            self.init(at: record.receivedAt, beacon: beacon, expectedBeaconSeconds: beacon?.schedule)
         case .sampleSystem:
             self.init(at: record.receivedAt, identity: NewestState.identity(ofSample: header.body(of: record.bytes)))
         default: self.init(at: record.receivedAt)

@@ -74,7 +74,7 @@ struct IngestRoutes: Sendable {
 
     /// The schedule the device keeps. That it keeps none any more is a beacon's to say; a batch without a word of it says nothing.
     private static func schedule(_ request: WireBatchRequest, _ beacon: WireBeacon?) -> UInt32? {
-        request.expectedBeaconSeconds > 0 ? request.expectedBeaconSeconds : beacon?.nextBeaconSeconds
+        request.expectedBeaconSeconds > 0 ? request.expectedBeaconSeconds : beacon?.schedule
     }
 
     /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what is not newer.
