@@ -19,6 +19,30 @@ import WireModel
         return device
     }
 
+    /// Tokens and credentials are nowhere else: it says which command makes a directory that has them.
+    @Test(arguments: ["head", "page"]) func aDamagedDatabaseNamesTheWayBack(_ place: String) async throws {
+        let (registry, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        for number in 0..<200 {
+            _ = try await registry.createPersonToken(name: "ann \(number)", role: .viewer, organization: nil)
+        }
+        await registry.close()
+        _ = try await filled()
+        let handle = try FileHandle(forUpdating: URL(fileURLWithPath: directory.path + "/collector.sqlite"))
+        let bytes = try #require(try handle.readToEnd())
+        // A page of the list of tokens.
+        let page = try #require(
+            (1..<bytes.count / 4096).first { bytes[($0 * 4096)..<($0 + 1) * 4096].range(of: Data("ann 17".utf8)) != nil })
+        try handle.seek(toOffset: place == "head" ? 0 : UInt64(page * 4096))
+        try handle.write(contentsOf: Data(repeating: 0xFF, count: 4096))
+        try handle.close()
+        #expect {
+            _ = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        } throws: { error in
+            guard let error = error as? StoreError, error.code == .corrupt else { return false }
+            return error.message.contains("ws1collector restore --data \(directory.path)-restored --from BACKUP")
+        }
+    }
+
     @Test func aDatabaseThatGoesUnderARunningCollectorIsNoticed() async throws {
         let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)

@@ -153,8 +153,13 @@ enum CollectorDatabase {
         var options = Connection.Options(mode: .create, applicationID: applicationID)
         options.maximumUserVersion = version
         options.cacheKibibytes = 1024
-        let connection = try StoreError.mapping { () throws(SQLiteError) in try Connection(path: directory.databasePath, options: options) }
-        if try StoreError.mapping({ () throws(SQLiteError) in try connection.userVersion }) < version {
+        let connection: Connection
+        let found: Int32
+        do throws(SQLiteError) {
+            connection = try Connection(path: directory.databasePath, options: options)
+            found = try connection.userVersion
+        } catch { throw .ofDatabase(error, in: directory) }
+        if found < version {
             try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.immediate) }
             do {
                 try bringUpToDate(connection, directory, partitions)
@@ -265,9 +270,35 @@ enum CollectorDatabase {
         guard DataDirectory.exists(directory.databasePath) else { return nil }
         var options = Connection.Options(mode: .readOnly, applicationID: applicationID)
         options.maximumUserVersion = version
-        return try StoreError.mapping { () throws(SQLiteError) in
+        do throws(SQLiteError) {
             let connection = try directory.openReading(directory.databasePath, options: options)
             return try connection.userVersion == 0 ? nil : connection
+        } catch { throw .ofDatabase(error, in: directory) }
+    }
+
+    /// Reads all of it, before a collector serves from it: a damaged page would else be met by whoever asks for what is on it.
+    /// - Throws: `.corrupt` with what to do.
+    static func requireWhole(_ connection: Connection, in directory: DataDirectory) throws(StoreError) {
+        let faults: [String]
+        do throws(SQLiteError) { faults = try connection.integrityCheck(quick: true, limit: 3) } catch {
+            throw .ofDatabase(error, in: directory)
         }
+        if !faults.isEmpty { throw .damagedDatabase(faults.joined(separator: ", "), in: directory) }
+    }
+}
+
+extension StoreError {
+    /// SQLite's word on `collector.sqlite`, with the remedy where it is damaged.
+    fileprivate static func ofDatabase(_ error: SQLiteError, in directory: DataDirectory) -> StoreError {
+        let error = StoreError(error)
+        return error.code == .corrupt ? damagedDatabase(error.message, in: directory) : error
+    }
+
+    fileprivate static func damagedDatabase(_ cause: String, in directory: DataDirectory) -> StoreError {
+        StoreError(
+            .corrupt,
+            "\(directory.databasePath) is damaged (\(cause)). It holds tokens, devices' credentials and what retention has removed, which the record "
+                + "files do not tell. Make a new data directory of the newest backup with `ws1collector restore --data \(directory.path)-restored "
+                + "--from BACKUP`, and serve that one. What devices sent after the backup then counts as lost at the collector.")
     }
 }

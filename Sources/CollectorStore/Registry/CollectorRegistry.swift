@@ -34,6 +34,7 @@ package final class CollectorRegistry: Sendable {
         try directory.prepare()
         let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
+        if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
         let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
         guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
             let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
