@@ -77,7 +77,7 @@ struct ServeCommand: AsyncParsableCommand {
                 Housekeeping(
                     retention: retention,
                     disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger),
+                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) { store.noteDamage($0, $1) },
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                     },
@@ -87,7 +87,8 @@ struct ServeCommand: AsyncParsableCommand {
                     notices: notices,
                     silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
                         await store.isTakingRecords()
-                    }),
+                    },
+                    salvage: { await store.salvageDamaged(again: $0) }),
                 courier: webhook.map { webhook in
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
                 })
@@ -107,6 +108,11 @@ struct ServeCommand: AsyncParsableCommand {
         do {
             let report = try await ProjectionRebuild(directory: directory, registry: registry).catchUp()
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])
+            if !report.unreadableFiles.isEmpty {
+                logger.warning(
+                    "device states are caught up without damaged record files",
+                    metadata: ["store.files": "\(report.unreadableFiles.joined(separator: ", "))"])
+            }
         } catch {
             logger.warning("device states could not be caught up: they may be of the minute before", metadata: ["error": "\(error)"])
         }

@@ -35,6 +35,9 @@ package protocol RecordStore: Sendable {
     /// Each device is looked up by itself, in its newest files first, so the cost is that of the devices asked for.
     func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord]
 
+    /// Record files of a stream that answers pass over, because they cannot be read; by name, oldest first. Empty where all are read.
+    func unreadableFiles(of stream: StreamName) -> [String]
+
     /// Whether an append could succeed now; the reason where it could not.
     func readiness() async -> StoreReadiness
 
@@ -46,6 +49,8 @@ package protocol RecordStore: Sendable {
 }
 
 extension RecordStore {
+    package func unreadableFiles(of stream: StreamName) -> [String] { [] }
+
     /// Records of one stream of a device.
     /// - Parameter kind: raw value of a record kind, `nil` for all.
     package func records(

@@ -27,9 +27,10 @@ package final class SQLiteRecordStore: RecordStore {
     let reader: RecordReader
     let writers: [StreamName: StreamWriter]
     let keeper: PartitionKeeper
+    let damaged: DamagedFiles
 
-    /// Opens the store, making what is missing, and finishes what an earlier process left: files whose marks are in the baseline are
-    /// removed, logs of earlier days are moved into their files.
+    /// Opens the store, making what is missing, and finishes what an earlier process left: salvages that were begun, files whose marks are in the
+    /// baseline are removed, logs of earlier days are moved into their files.
     /// - Parameter incidents: told of what an administrator should know, with how many records it is about; called by the writers, so it must
     ///   return at once.
     /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
@@ -42,12 +43,14 @@ package final class SQLiteRecordStore: RecordStore {
         try directory.prepare()
         let lock = try DirectoryLock(path: directory.recordsLockPath)
         let database = try CollectorDatabase.open(directory)
-        let removed = Set(try Baseline(database).removedPartitions())
+        try RecordSalvage.finishUnfinished(directory, clock: clock, logger: logger)
+        let baseline = Baseline(database)
+        let removed = Set(try baseline.removedPartitions())
         for partition in try directory.partitions() {
             if removed.contains(partition) {
                 try directory.remove(partition)
             } else if directory.mayBeUnfinished(partition) {
-                recover(partition, in: directory, logger: logger)
+                recover(partition, DamageCheck(directory: directory, baseline: baseline), clock: clock, logger: logger)
             }
         }
         return try SQLiteRecordStore(
@@ -63,8 +66,10 @@ package final class SQLiteRecordStore: RecordStore {
         self.lock = lock
         self.configuration = configuration
         self.clock = clock
-        reader = try RecordReader(directory: directory)
-        keeper = try PartitionKeeper(directory: directory)
+        let damaged = DamagedFiles()
+        self.damaged = damaged
+        reader = try RecordReader(directory: directory, damaged: damaged)
+        keeper = try PartitionKeeper(directory: directory, damaged: damaged)
         var limits = WriterPipeline.Limits()
         limits.bytes = configuration.pipelineBytes
         limits.parts = configuration.pipelineParts
@@ -73,15 +78,20 @@ package final class SQLiteRecordStore: RecordStore {
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
                 stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock,
-                incidents: incidents, logger: logger, observer: observer)
+                damaged: damaged, incidents: incidents, logger: logger, observer: observer)
         }
         self.writers = writers
     }
 
-    /// Syncs what a killed process left in a log. One file that cannot be read is the matter of the chains in it, not of the store.
-    private static func recover(_ partition: Partition, in directory: DataDirectory, logger: Logger) {
+    /// Syncs what a killed process left in a log, or salvages the file where it or its log is damaged: SQLite would leave a log behind that is not
+    /// read to its end. One file that cannot be read is the matter of the chains in it, not of the store.
+    private static func recover(_ partition: Partition, _ check: DamageCheck, clock: any StoreClock, logger: Logger) {
         do {
-            try DayFile(writing: partition, in: directory).seal()
+            if let fault = try check.quickFault(of: partition) {
+                try RecordSalvage(check.directory, clock: clock, logger: logger).run(partition, cause: fault)
+            } else {
+                try DayFile(writing: partition, in: check.directory).seal()
+            }
         } catch {
             logger.error("a record file cannot be opened", metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
         }

@@ -10,6 +10,8 @@ package struct ProjectionRebuild {
     package struct Report: Equatable, Sendable {
         package var devices = 0
         package var records = 0
+        /// Record files that are damaged and were passed over, by name.
+        package var unreadableFiles: [String] = []
     }
 
     private let registry: CollectorRegistry
@@ -52,6 +54,7 @@ package struct ProjectionRebuild {
         }
         try await write(&sights, &known, resets: resets)
         report.devices = known.count
+        report.unreadableFiles = scan.unreadableFiles
         return report
     }
 

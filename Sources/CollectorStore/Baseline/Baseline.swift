@@ -47,6 +47,11 @@ final class Baseline {
         try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [] }
     }
 
+    /// Whether a file was noted: it had its schema on disk by then.
+    func isListed(_ partition: Partition) throws(StoreError) -> Bool {
+        try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).contains(partition) }
+    }
+
     private static let columns = "device, epoch, removed_rows, \(ChainState.columns)"
 
     func entry(_ key: ChainKey, stream: StreamName) throws(StoreError) -> Entry? {
@@ -108,14 +113,14 @@ final class Baseline {
         let noted = try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).slices(of: file.partition) }
         let isWhole = try file.sliceCount() == noted
         var counted: [Int64: UInt64] = [:]
-        try forEachChain(of: file) { chain throws(StoreError) in
+        try file.forEachChain { chain throws(StoreError) in
             let former = try entry(chain.key, stream: file.partition.stream)?.state.mark.number ?? 0
             if !isWhole || former != chain.entryNumber { counted[chain.id] = try file.countRecords(chain: chain.id) }
         }
         try StoreError.mapping { () throws(SQLiteError) in try connection.begin() }
         do {
             if try noteRemoved(file.partition, at: time) {
-                try forEachChain(of: file) { chain throws(StoreError) in
+                try file.forEachChain { chain throws(StoreError) in
                     try absorb(chain, stream: file.partition.stream, counted: counted[chain.id])
                 }
             }
@@ -123,16 +128,6 @@ final class Baseline {
         } catch {
             connection.rollback()
             throw error
-        }
-    }
-
-    private func forEachChain(of file: DayFile, _ body: (DayFile.ChainRow) throws(StoreError) -> Void) throws(StoreError) {
-        var last: Int64 = 0
-        while true {
-            let chains = try file.chains(after: last, limit: 512)
-            guard let newest = chains.last else { return }
-            for chain in chains { try body(chain) }
-            last = newest.id
         }
     }
 

@@ -32,6 +32,20 @@ struct RecordFileList {
         try statement.run()
     }
 
+    /// A file was replaced by one that holds less.
+    func lower(_ partition: Partition, slices: Int) throws(SQLiteError) {
+        let statement = try connection.cached("UPDATE record_file SET slices = min(slices, ?) WHERE day = ? AND stream = ?")
+        try statement.bind(slices, partition.day.number, partition.stream.rawValue)
+        try statement.run()
+    }
+
+    func contains(_ partition: Partition) throws(SQLiteError) -> Bool {
+        let statement = try connection.cached("SELECT 1 FROM record_file WHERE day = ? AND stream = ?")
+        try statement.bind(partition.day.number, partition.stream.rawValue)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
     /// What a file held when it was last closed in order; `nil`: it never was.
     func slices(of partition: Partition) throws(SQLiteError) -> Int? {
         let statement = try connection.cached("SELECT slices FROM record_file WHERE day = ? AND stream = ? AND slices > 0")

@@ -7,6 +7,8 @@ import WireModel
 ///     <data>/collector.sqlite   registry and baseline
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
+///     <data>/records/salvaging/<UTC day>-<stream>/         while a damaged record file is replaced
+///     <data>/records/damaged/<UTC day>-<stream>-<time>/    damaged record files that were replaced, for people to look into
 ///     <data>/chunks/lock        held by the log archive
 ///     <data>/chunks/<organization>/<application>/<device>/<upload>-<number>.log.gz
 struct DataDirectory: Sendable {

@@ -7,6 +7,7 @@ package struct Housekeeping: Sendable {
     private let tokens: TokenWatch?
     private let notices: NoticeDesk
     private let silence: SilenceWatch?
+    private let salvage: @Sendable (_ again: Bool) async -> Int
 
     /// How often clock and disk are looked at, and whether an administrator has asked for something.
     package static let interval = Duration.seconds(10)
@@ -16,12 +17,16 @@ package struct Housekeeping: Sendable {
     /// At which of these looks silent devices are looked for: every minute.
     package static let looksPerSilence = 6
 
-    /// - Parameter silence: `nil`: nobody is told of silent devices.
+    /// - Parameters:
+    ///   - silence: `nil`: nobody is told of silent devices.
+    ///   - salvage: replaces record files that were found damaged, those too that could not be mended before if `again`; says how many.
     package init(
         retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil, certificates: CertificateWatch? = nil,
         tokens: TokenWatch? = nil,
-        notices: NoticeDesk, silence: SilenceWatch? = nil
+        notices: NoticeDesk, silence: SilenceWatch? = nil,
+        salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
+        self.salvage = salvage
         self.files = files
         self.certificates = certificates
         self.tokens = tokens
@@ -37,8 +42,11 @@ package struct Housekeeping: Sendable {
         while !Task.isCancelled {
             await disk.look()
             await certificates?.look()
-            if looks % Self.looksPerPass == 0 {
-                await files?.look()
+            let isPass = looks % Self.looksPerPass == 0
+            if isPass { await files?.look() }
+            // The notice of a file that was replaced ends at once.
+            if await salvage(isPass) > 0 { await files?.look() }
+            if isPass {
                 await tokens?.look()
                 await retention.pass()
             } else {

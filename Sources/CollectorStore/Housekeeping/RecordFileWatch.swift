@@ -5,12 +5,17 @@ package actor RecordFileWatch {
     private let verifier: StoreVerifier
     private let notices: NoticeDesk
     private let logger: Logger
+    private let note: @Sendable (Partition, String) -> Void
     private var told: [String: String]?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.record-files")
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    package init(directory: String, notices: NoticeDesk, logger: Logger) {
+    /// - Parameter note: told of each file that is there and cannot be read.
+    package init(
+        directory: String, notices: NoticeDesk, logger: Logger, note: @escaping @Sendable (Partition, String) -> Void = { _, _ in }
+    ) {
+        self.note = note
         verifier = StoreVerifier(directory: directory)
         self.notices = notices
         self.logger = logger
@@ -20,12 +25,14 @@ package actor RecordFileWatch {
     package func look() async {
         let present: [String: String]
         do throws(StoreError) {
+            let harmed = try verifier.harmedFiles()
+            for (partition, harm) in harmed where !harm.isMissing { note(partition, harm.message) }
             present = Dictionary(
-                uniqueKeysWithValues: try verifier.harmedFiles().map { partition, harm in
+                uniqueKeysWithValues: harmed.map { partition, harm in
                     (
                         partition.name,
-                        "\(partition.name) \(harm). Its records are not shown, and what devices of its day alone were told is stored is not known. "
-                            + "README, \"When a file is damaged\", says what to do."
+                        "\(partition.name) \(harm.message). Its records are not shown, and what devices of its day alone were told is stored is not "
+                            + "known. README, \"When a file is damaged\", says what to do."
                     )
                 })
         } catch {

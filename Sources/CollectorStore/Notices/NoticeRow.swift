@@ -23,6 +23,8 @@ package struct NoticeRow: Equatable, Sendable {
         case deviceReplaced = "device-replaced"
         /// A file of records is missing, or cannot be read.
         case recordFile = "record-file"
+        /// A damaged file of records was replaced by what could be read of it.
+        case recordFileSalvaged = "record-file-salvaged"
         /// A device's history is not the one that is stored: a clone, or an older image brought back.
         case identityConflict = "identity-conflict"
         /// A certificate of the collector's own is about to end, or has ended.
@@ -40,7 +42,7 @@ package struct NoticeRow: Equatable, Sendable {
             case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
                 .tokenExpiry, .deviceSilent, .devicesSilent:
                 true
-            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .identityConflict: false
+            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict: false
             }
         }
     }

@@ -61,6 +61,16 @@ struct NoticeTable {
         try update.run()
     }
 
+    /// Raises a notice whose subject is of one event alone: it is told once, however often this is called.
+    func raiseOnce(
+        _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
+    ) throws(SQLiteError) {
+        let statement = try connection.cached("SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?")
+        try statement.bind(organization, code.rawValue, subject)
+        defer { statement.reset() }
+        if try !statement.step() { try raise(code, organization: organization, subject: subject, detail: detail, at: now) }
+    }
+
     /// What a notice tells of is over.
     func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
         let statement = try connection.cached(

@@ -39,6 +39,17 @@ extension DayFile {
         return try rows(statement, limit: limit)
     }
 
+    /// Over all chains, in bounded memory.
+    func forEachChain(_ body: (ChainRow) throws(StoreError) -> Void) throws(StoreError) {
+        var last: Int64 = 0
+        while true {
+            let chains = try chains(after: last, limit: 512)
+            guard let newest = chains.last else { return }
+            for chain in chains { try body(chain) }
+            last = newest.id
+        }
+    }
+
     private func rows(_ statement: Statement, limit: Int) throws(StoreError) -> [ChainRow] {
         defer { statement.reset() }
         var found: [ChainRow] = []
@@ -270,6 +281,8 @@ extension DayFile {
     }
 
     func corrupt(_ message: String) -> StoreError {
-        StoreError(.corrupt, "\(path): \(message). Run `ws1collector verify`; move the file aside to go on without it.")
+        StoreError(
+            .corrupt,
+            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong.")
     }
 }

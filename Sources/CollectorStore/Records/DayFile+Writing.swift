@@ -5,12 +5,13 @@ import WireModel
 /// What the writer does inside its transaction.
 extension DayFile {
     /// Adds the chain's row with the state it enters this day with.
+    /// - Parameter id: of the row; `nil`: the next one.
     /// - Returns: the row's id.
-    func enter(_ key: ChainKey, state: ChainState) throws(SQLiteError) -> Int64 {
+    func enter(_ key: ChainKey, state: ChainState, id: Int64? = nil) throws(SQLiteError) -> Int64 {
         let statement = try connection.cached(
             """
-            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, kinds)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, kinds, id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         try statement.bind(key.device.data, at: 1)
         try statement.bind(key.epoch.data, at: 2)
@@ -18,6 +19,7 @@ extension DayFile {
         try statement.bind(state.mark.link.data, at: 4)
         try state.bind(to: statement, from: 5)
         try Self.bind(RecordBounds.none, to: statement, from: 5 + ChainState.columnCount)
+        try statement.bind(id, at: 8 + ChainState.columnCount)
         try statement.run()
         return connection.lastInsertedRow
     }
@@ -99,7 +101,7 @@ extension DayFile {
 
     static func kindBit(_ kind: Int) -> UInt64 { 1 << UInt64(kind % 63) }
 
-    private static func encoded(_ gaps: [Gap]) -> Data {
+    static func encoded(_ gaps: [Gap]) -> Data {
         guard !gaps.isEmpty else { return Data() }
         var message = WireBatchPart()
         message.gaps = gaps.map(\.wire)

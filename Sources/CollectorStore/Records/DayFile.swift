@@ -47,6 +47,8 @@ import WireModel
 /// - *File removed by retention*: its marks and counts are in the baseline first and its name is never used again. *Removed by hand while
 ///   open*: found before each commit by the inode; the writer then forgets its marks and asks the files that are left; what is missing
 ///   shows as lost at the collector, never as stored.
+/// - *File damaged*: the collector replaces it by one that holds what can be proved, with the rest counted as lost (`RecordSalvage`). Numbers that
+///   were lost at the end of a chain are a slice of their own, with one gap.
 /// - *File copied while open*: any copy of file and log is some committed state, or is refused by the log's checksums.
 final class DayFile {
     let partition: Partition
@@ -58,6 +60,8 @@ final class DayFile {
 
     static let applicationID: Int32 = 0x5753_3152
     static let version: Int32 = 2
+    /// Files of before keep the pages they have.
+    static let pageBytes = 8192
 
     private static let schema = """
         CREATE TABLE chain (
@@ -112,8 +116,8 @@ final class DayFile {
         var options = Connection.Options(mode: mode, applicationID: applicationID)
         options.maximumUserVersion = version
         // Slices are longer than a page of the default size: fewer pages to write, twice each (log and file). A small commit still writes
-        // three. Files of before keep the pages they have.
-        options.pageSize = 8192
+        // three.
+        options.pageSize = pageBytes
         options.walAutocheckpointPages = 2000
         options.journalSizeLimitBytes = 64 << 20
         options.cacheKibibytes = mode == .create ? 8192 : 512

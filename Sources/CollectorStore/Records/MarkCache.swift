@@ -61,6 +61,13 @@ final class MarkCache: Sendable {
         }
     }
 
+    /// The chains whose newest row is in a file, as they stand on disk.
+    func states(in partition: Partition) -> [ChainKey: ChainState] {
+        generations.withLock { generations in
+            generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }.mapValues(\.state)
+        }
+    }
+
     func removeAll() {
         generations.withLock { $0 = Generations() }
     }

@@ -7,6 +7,7 @@ import WireModel
 /// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has run here.
 actor RecordReader {
     private let directory: DataDirectory
+    private let damaged: DamagedFiles
     private let baselineConnection: Connection
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: DayFile] = [:]
@@ -25,8 +26,10 @@ actor RecordReader {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(directory: DataDirectory) throws(StoreError) {
+    /// - Parameter damaged: told of files that cannot be read: they are passed over.
+    init(directory: DataDirectory, damaged: DamagedFiles) throws(StoreError) {
         self.directory = directory
+        self.damaged = damaged
         baselineConnection = try CollectorDatabase.open(directory)
     }
 
@@ -35,20 +38,53 @@ actor RecordReader {
         let partitions = try partitions(of: query.stream)
         for partition in partitions.reversed() {
             if let before, partition.day > before.day { continue }
-            guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { continue }
-            let walk = try SliceWalk(file, query)
-            var position = before?.day == partition.day ? before : nil
-            while let (id, key) = try walk.newest(atMost: position?.slice ?? .max, work: &page.work) {
-                let below = position?.slice == id ? position?.number ?? .max : .max
-                guard let key else {
-                    page.next = RecordCursor(day: partition.day, slice: id, number: below)
-                    return page.page
-                }
-                if try page.add(slice: id, of: key, in: file, below: below) { return page.page }
-                position = RecordCursor(day: partition.day, slice: id - 1, number: .max)
+            let isFull = try passingOver(partition) { () throws(StoreError) in
+                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { return false }
+                return try add(file, from: before?.day == partition.day ? before : nil, to: &page)
             }
+            if isFull == true { return page.page }
         }
         return page.page
+    }
+
+    /// - Returns: whether the page is full.
+    private func add(_ file: DayFile, from start: RecordCursor?, to page: inout RecordPageBuilder) throws(StoreError) -> Bool {
+        let day = file.partition.day
+        let walk = try SliceWalk(file, page.query)
+        var position = start
+        while let (id, key) = try walk.newest(atMost: position?.slice ?? .max, work: &page.work) {
+            let below = position?.slice == id ? position?.number ?? .max : .max
+            guard let key else {
+                page.next = RecordCursor(day: day, slice: id, number: below)
+                return true
+            }
+            if try addProvable(slice: id, of: key, in: file, below: below, to: &page) { return true }
+            position = RecordCursor(day: day, slice: id - 1, number: .max)
+        }
+        return false
+    }
+
+    /// A slice whose bytes make no records is passed over.
+    private func addProvable(
+        slice id: Int64, of key: ChainKey, in file: DayFile, below: UInt64, to page: inout RecordPageBuilder
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) { return try page.add(slice: id, of: key, in: file, below: below) } catch {
+            // SQLite's own word is of the file, not of the slice.
+            guard error.code == .corrupt, error.cause == nil else { throw error }
+            damaged.settle(file.partition, error.message)
+            return false
+        }
+    }
+
+    /// What cannot be read is passed over and noted, so that one file does not keep the others from being asked.
+    /// - Returns: `nil` where it was passed over.
+    private func passingOver<T>(_ partition: Partition, _ body: () throws(StoreError) -> T) throws(StoreError) -> T? {
+        do throws(StoreError) { return try body() } catch {
+            guard error.code == .corrupt || error.code == .io else { throw error }
+            files[partition] = nil
+            damaged.note(partition, error.message)
+            return nil
+        }
     }
 
     /// A device's newest slices that may hold what is asked for and are looked into before it counts as having none.
@@ -59,21 +95,23 @@ actor RecordReader {
         var remaining = Dictionary(devices.map { ($0, Self.slicesPerDevice) }) { first, _ in first }
         let partitions = try partitions(of: query.stream)
         for partition in partitions.reversed() where !remaining.isEmpty {
-            guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { continue }
-            for (device, slices) in remaining {
-                var query = query
-                query.devices = .one(device)
-                var page = RecordPageBuilder(query: query, limit: 1)
-                page.work = slices * RecordPageBuilder.workPerSlice
-                let walk = try SliceWalk(file, query)
-                var position = Int64.max
-                while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work), let key {
-                    if try page.add(slice: id, of: key, in: file, below: .max) { break }
-                    position = id - 1
+            _ = try passingOver(partition) { () throws(StoreError) in
+                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { return }
+                for (device, slices) in remaining {
+                    var query = query
+                    query.devices = .one(device)
+                    var page = RecordPageBuilder(query: query, limit: 1)
+                    page.work = slices * RecordPageBuilder.workPerSlice
+                    let walk = try SliceWalk(file, query)
+                    var position = Int64.max
+                    while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work), let key {
+                        if try addProvable(slice: id, of: key, in: file, below: .max, to: &page) { break }
+                        position = id - 1
+                    }
+                    let left = page.work / RecordPageBuilder.workPerSlice
+                    found[device] = page.records.first
+                    remaining[device] = page.records.isEmpty && left > 0 ? left : nil
                 }
-                let left = page.work / RecordPageBuilder.workPerSlice
-                found[device] = page.records.first
-                remaining[device] = page.records.isEmpty && left > 0 ? left : nil
             }
         }
         return found
@@ -89,7 +127,12 @@ actor RecordReader {
             var counted = ChainCounts()
             for entry in try baseline.entries(of: device, stream: stream) { counted.add(entry) }
             for partition in try partitions(of: stream) {
-                if let file = try file(partition) { try counted.add(file, of: device) }
+                let added = try passingOver(partition) { () throws(StoreError) in
+                    var added = counted
+                    if let file = try file(partition) { try added.add(file, of: device) }
+                    return added
+                }
+                if let added { counted = added }
             }
             balances += counted.balances(stream: stream).map(\.balance)
         }

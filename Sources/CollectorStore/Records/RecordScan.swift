@@ -58,6 +58,8 @@ package final class RecordScan {
     /// The next one last.
     private var partitions: [Partition]
     private var opened: OpenFile?
+    /// Files that are damaged, so that some or all of their records were passed over; by name.
+    package private(set) var unreadableFiles: [String] = []
 
     /// A file that is gone over.
     private struct OpenFile {
@@ -92,10 +94,21 @@ package final class RecordScan {
     /// The records of the next packed row that the filter admits, perhaps none; `nil` at the end.
     package func next() throws(StoreError) -> [Entry]? {
         while true {
-            if let entries = try nextOfOpenFile() { return entries }
+            do throws(StoreError) {
+                if let entries = try nextOfOpenFile() { return entries }
+            } catch  where error.code == .corrupt {
+                if let file = opened?.file { passOver(file.partition) }
+                // SQLite's own word is of the file, and not of one row that was passed over.
+                if error.cause != nil { opened = nil }
+                continue
+            }
             guard let partition = partitions.popLast() else { return nil }
-            opened = try openFile(partition)
+            do throws(StoreError) { opened = try openFile(partition) } catch  where error.code == .corrupt { passOver(partition) }
         }
+    }
+
+    private func passOver(_ partition: Partition) {
+        if !unreadableFiles.contains(partition.name) { unreadableFiles.append(partition.name) }
     }
 
     private func openFile(_ partition: Partition) throws(StoreError) -> OpenFile? {

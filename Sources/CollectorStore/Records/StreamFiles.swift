@@ -9,6 +9,7 @@ final class StreamFiles {
     let stream: StreamName
     let directory: DataDirectory
     private let baseline: Baseline
+    private let damaged: DamagedFiles
     private let logger: Logger
 
     /// The file that is written; made at the first transaction of its day.
@@ -24,8 +25,11 @@ final class StreamFiles {
     /// At most so many older files are kept open; looking goes on through all of them.
     private static let openLimit = 128
 
-    init(stream: StreamName, directory: DataDirectory, baseline: Baseline, logger: Logger) throws(StoreError) {
+    init(
+        stream: StreamName, directory: DataDirectory, baseline: Baseline, damaged: DamagedFiles, logger: Logger
+    ) throws(StoreError) {
         self.stream = stream
+        self.damaged = damaged
         self.directory = directory
         self.baseline = baseline
         self.logger = logger
@@ -52,12 +56,38 @@ final class StreamFiles {
         if let open = active, open.partition.day == day { return (open, hasLostFiles) }
         try sealActive()
         older[day] = nil
-        let file = try DayFile(writing: Partition(day: day, stream: stream), in: directory)
+        let file = try openForWriting(day)
         try baseline.add(file.partition, at: time)
         active = file
         if days.last != day { days.append(day) }
         return (file, hasLostFiles)
     }
+
+    private func openForWriting(_ day: UTCDay) throws(StoreError) -> DayFile {
+        let partition = Partition(day: day, stream: stream)
+        do throws(StoreError) {
+            if let fault = try damageCheck.quickFault(of: partition) { throw StoreError(.corrupt, "\(partition.name): \(fault)") }
+            let file = try DayFile(writing: partition, in: directory)
+            unreadable[day] = nil
+            return file
+        } catch {
+            if error.code == .corrupt { unreadable[day] = error }
+            throw error
+        }
+    }
+
+    /// Looks for damage before a file is opened or moved.
+    var damageCheck: DamageCheck { DamageCheck(directory: directory, baseline: baseline) }
+
+    /// Days whose files may be damaged, oldest first: those that could not be read, and the one that is written.
+    var suspects: [UTCDay] {
+        var days = Set(unreadable.filter { $0.value.code == .corrupt }.keys)
+        if let active { days.insert(active.partition.day) } else if let newest = self.days.last { days.insert(newest) }
+        return days.sorted()
+    }
+
+    /// A file was replaced by one that can be read.
+    func noteMended(_ day: UTCDay) { unreadable[day] = nil }
 
     /// What is known of a chain: its row in the newest file that has it, or the baseline's word, whichever is greater.
     func find(_ key: ChainKey) throws(StoreError) -> MarkCache.Entry {
@@ -112,6 +142,9 @@ final class StreamFiles {
         return .some(.none)
     }
 
+    /// Whether a day's file is on its way out.
+    func isRetiring(_ day: UTCDay) -> Bool { newestRemoved.map { day <= $0 } ?? false }
+
     /// A day's file is on its way out: from now on nothing is written to it and its name is not used again; it is still read.
     /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the baseline's.
     func beginRetiring(_ day: UTCDay) throws(StoreError) {
@@ -136,6 +169,14 @@ final class StreamFiles {
     func close() {
         active = nil
         older = [:]
+    }
+
+    /// Closes without moving the log into the file: what lies on disk stays as it is.
+    func abandon() {
+        do throws(SQLiteError) { try active?.connection.setCheckpointOnClose(false) } catch {
+            logger.warning("a record file is closed with its log moved into it", metadata: ["store.error": "\(error)"])
+        }
+        close()
     }
 
     /// Closes in order: the log is moved into the file.
@@ -164,6 +205,7 @@ final class StreamFiles {
                 logger.error("a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
             }
             unreadable[day] = error
+            if error.code == .corrupt { damaged.note(Partition(day: day, stream: stream), error.message) }
             older[day] = nil
             throw error
         }

@@ -20,15 +20,24 @@ actor StreamWriter {
     /// The error of the last transaction, until one succeeds.
     private var trouble: StoreError?
     private var isShutDown = false
+    private let damaged: DamagedFiles
+    /// When a file was last looked at for damage and could not be mended: reading all of it for every transaction would hold everybody up.
+    private var lookedAt: [UTCDay: ContinuousClock.Instant] = [:]
+    /// Whether a transaction that meets a damaged file may wait for its salvage.
+    private var maySalvage = true
+
+    private static let lookAgainAfter = Duration.seconds(60)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
         stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock,
-        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
+        damaged: DamagedFiles, incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger,
+        observer: (any StoreObserver)?
     ) throws(StoreError) {
         let baseline = Baseline(try CollectorDatabase.open(directory))
-        files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, logger: logger)
+        files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, damaged: damaged, logger: logger)
+        self.damaged = damaged
         self.stream = stream
         self.clock = clock
         self.incidents = incidents
@@ -62,8 +71,10 @@ actor StreamWriter {
         }
     }
 
-    private func commit(_ batch: [WriterJob]) {
+    /// - Parameter salvages: whether a damaged file is mended, and the batch tried again.
+    private func commit(_ batch: [WriterJob], salvages: Bool = true) {
         let start = ContinuousClock.now
+        maySalvage = salvages
         do throws(StoreError) {
             if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
             let (outcomes, counts) = try transaction(batch)
@@ -71,9 +82,13 @@ actor StreamWriter {
             observe(batch, since: start, counts: counts)
             for (job, outcome) in zip(batch, outcomes) { job.settle(outcome) }
         } catch {
+            if salvages, error.code == .corrupt {
+                salvageWhatIsDamaged()
+                return commit(batch, salvages: false)
+            }
             // What only one row can be blamed for must not keep the others out.
             if batch.count > 1, error.code == .conflict || error.code == .invalid {
-                for job in batch { commit([job]) }
+                for job in batch { commit([job], salvages: salvages) }
                 return
             }
             note(error)
@@ -129,6 +144,8 @@ actor StreamWriter {
 
     /// After a failed commit the marks are read from disk again; where not only space was missing, over a new connection.
     private func forget(_ changes: WriterChanges, after error: StoreError) {
+        // A salvage goes by the marks in memory, which were committed.
+        if error.code == .corrupt, maySalvage { return }
         if error.code != .diskFull, error.code != .conflict, error.code != .invalid {
             files.close()
             cache.removeAll()
@@ -157,6 +174,7 @@ actor StreamWriter {
         let key = ChainKey(device: job.device, epoch: part.epoch)
         var entry: MarkCache.Entry
         do { entry = try known(key, changes) } catch {
+            if error.code == .corrupt, maySalvage { throw error }
             // Unknown is never "nothing": without its mark the part cannot be decided. Others go on.
             return answer(part, .unavailable, cache[key]?.state.mark ?? .none, "\(error)")
         }
@@ -224,6 +242,7 @@ actor StreamWriter {
             entry = try known(key, changes)
             match = try files.match(request.points, key: key, state: entry.state)
         } catch {
+            if error.code == .corrupt, maySalvage { throw error }
             return .failure(error)
         }
         var closed = entry.state
@@ -279,9 +298,12 @@ actor StreamWriter {
     /// Why an append could not succeed now; `nil` where it could.
     func fault() -> StoreError? {
         if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }
-        if let unreadable = files.unreadable.values.first { return unreadable }
         do throws(StoreError) {
-            let file = try fileForWriting()
+            let file: DayFile
+            do throws(StoreError) { file = try fileForWriting() } catch  where error.code == .corrupt {
+                salvageWhatIsDamaged()
+                file = try fileForWriting()
+            }
             // After a failure only a write that reaches the disk shows that it is over.
             let hadTrouble = trouble != nil
             try StoreError.mapping { () throws(SQLiteError) in
@@ -294,6 +316,46 @@ actor StreamWriter {
         } catch {
             return error
         }
+    }
+
+    // MARK: Damaged files
+
+    private func salvageWhatIsDamaged() {
+        for day in files.suspects { salvage(day, isAsked: false) }
+    }
+
+    /// Replaces a day's file, if it is damaged.
+    /// - Parameter isAsked: looks at it whenever it was looked at last.
+    /// - Returns: whether it was replaced.
+    @discardableResult
+    func salvage(_ day: UTCDay, isAsked: Bool = true) -> Bool {
+        let partition = Partition(day: day, stream: stream)
+        if isShutDown { return false }
+        // Retention may be reading it at this moment.
+        if !isAsked, files.isRetiring(day) { return false }
+        if !isAsked, let last = lookedAt[day], .now - last < Self.lookAgainAfter { return false }
+        files.abandon()
+        do throws(StoreError) {
+            guard let fault = try files.damageCheck.fault(of: partition) else {
+                lookedAt[day] = .now
+                damaged.forget(partition)
+                return false
+            }
+            let cache = cache
+            try RecordSalvage(files.directory, clock: clock, logger: logger) { cache.states(in: $0) }.run(partition, cause: fault)
+        } catch {
+            lookedAt[day] = .now
+            damaged.settle(partition, error.message)
+            logger.error(
+                "a damaged record file could not be replaced",
+                metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
+            return false
+        }
+        cache.removeAll()
+        lookedAt[day] = nil
+        files.noteMended(day)
+        damaged.forget(partition)
+        return true
     }
 
     /// Writes to a day's file no more.

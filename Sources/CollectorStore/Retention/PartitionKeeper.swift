@@ -5,12 +5,15 @@ import WireModel
 actor PartitionKeeper {
     private let directory: DataDirectory
     private let baseline: Baseline
+    private let damaged: DamagedFiles
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.retention")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(directory: DataDirectory) throws(StoreError) {
+    /// - Parameter damaged: told of files that cannot be read.
+    init(directory: DataDirectory, damaged: DamagedFiles = DamagedFiles()) throws(StoreError) {
         self.directory = directory
+        self.damaged = damaged
         baseline = Baseline(try CollectorDatabase.open(directory))
     }
 
@@ -42,17 +45,25 @@ actor PartitionKeeper {
     }
 
     private func newestReceipt(_ partition: Partition) throws(StoreError) -> Int64? {
-        try DayFile(reading: partition, in: directory)?.newestReceipt()
+        do throws(StoreError) { return try DayFile(reading: partition, in: directory)?.newestReceipt() } catch {
+            if error.code == .corrupt { damaged.note(partition, error.message) }
+            throw error
+        }
     }
 
     /// Takes a file's marks and counts over. Nobody writes to it any more.
     func absorb(_ partition: Partition, at time: Int64) throws(StoreError) {
-        // What a killed process left in its log is synced before its marks are relied on.
-        if directory.mayBeUnfinished(partition) { try DayFile(writing: partition, in: directory).seal() }
-        guard let file = try DayFile(reading: partition, in: directory) else {
-            throw StoreError(.corrupt, "\(partition.name) has no schema. Run `ws1collector verify`.")
+        do throws(StoreError) {
+            // What a killed process left in its log is synced before its marks are relied on.
+            if directory.mayBeUnfinished(partition) { try DayFile(writing: partition, in: directory).seal() }
+            guard let file = try DayFile(reading: partition, in: directory) else {
+                throw StoreError(.corrupt, "\(partition.name) has no schema. Run `ws1collector verify`.")
+            }
+            try baseline.absorb(file, at: time)
+        } catch {
+            if error.code == .corrupt { damaged.note(partition, error.message) }
+            throw error
         }
-        try baseline.absorb(file, at: time)
     }
 
     /// Removes a file that nobody has open any more, and whose marks are in the baseline.

@@ -5,6 +5,8 @@ import WireModel
 /// running collector: each file is read at one moment, the newest last.
 package struct StoreVerifier {
     private let directory: DataDirectory
+    /// Called after the baseline was read and before the files are listed, for tests.
+    var betweenLooks: () -> Void = {}
 
     package init(directory: String) {
         self.directory = DataDirectory(path: directory)
@@ -58,40 +60,85 @@ package struct StoreVerifier {
                 }
                 verification.finish(&report)
             }
+            for partition in try SalvageArea.unfinished(in: directory) where SalvageArea(partition, in: directory).isBuilt {
+                report.add(
+                    .init(
+                        code: .unreadable, file: partition.name, stream: "\(partition.stream)",
+                        message: "a damaged file is being replaced, and counts in later files are not yet those of the new "
+                            + "one. A running collector finishes that by itself, another one when it starts: verify again then."))
+            }
             return report
         }
     }
 
+    /// What is wrong with a record file.
+    struct Harm: Equatable {
+        var isMissing = false
+        var message: String
+    }
+
     /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong; quick, where `verify`
     /// reads everything.
-    func harmedFiles() throws(StoreError) -> [Partition: String] {
+    func harmedFiles() throws(StoreError) -> [Partition: Harm] {
         let listing = try listing(withBaseline: false)
-        var harmed: [Partition: String] = [:]
-        for entry in listing.missing { harmed[entry.partition] = "is not there, and retention has not removed it" }
+        var harmed: [Partition: Harm] = [:]
+        for entry in listing.missing {
+            harmed[entry.partition] = Harm(isMissing: true, message: "is not there, and retention has not removed it")
+        }
         for partition in listing.partitions {
-            do throws(StoreError) { _ = try DayFile(reading: partition, in: directory) } catch {
-                if DataDirectory.exists(directory.path(of: partition)) { harmed[partition] = "cannot be read: \(error.message)" }
+            do throws(StoreError) {
+                // SQLite removes the WAL of an empty file, in which its records may be.
+                var isEmpty = DataDirectory.size(of: directory.path(of: partition)) == 0
+                if !isEmpty { isEmpty = try DayFile(reading: partition, in: directory) == nil }
+                if isEmpty, listing.slices[partition] != nil { harmed[partition] = Harm(message: "cannot be read: it is empty") }
+            } catch {
+                if DataDirectory.exists(directory.path(of: partition)) {
+                    harmed[partition] = Harm(message: "cannot be read: \(error.message)")
+                }
             }
         }
         return harmed
     }
 
+    /// Every device's balances, as far as the record files can be read.
+    package struct Balances: Sendable {
+        package var devices: [DeviceBalance]
+        /// Files that are damaged and were passed over.
+        package var unreadableFiles: [String]
+    }
+
     /// The balance of every device, counted from rows and the baseline, sorted by device, epoch and stream.
+    /// - Throws: `.corrupt` where a record file is damaged.
     package func balance() throws(StoreError) -> [DeviceBalance] {
+        let balances = try balances()
+        guard let file = balances.unreadableFiles.first else { return balances.devices }
+        throw StoreError(.corrupt, "\(file) cannot be read. `ws1collector verify` says why.")
+    }
+
+    /// The same of what can be read.
+    package func balances() throws(StoreError) -> Balances {
         try retryingWhenFilesGo { listing throws(StoreError) in
             var devices: [DeviceID: [EpochBalance]] = [:]
+            var unreadable: [String] = []
             for stream in StreamName.allCases {
                 var counts = ChainCounts()
                 for entry in listing.baseline[stream] ?? [] { counts.add(entry) }
                 for partition in listing.partitions where partition.stream == stream {
-                    if let file = try DayFile(reading: partition, in: directory) { try counts.add(file, of: nil) }
+                    do throws(StoreError) {
+                        var added = counts
+                        if let file = try DayFile(reading: partition, in: directory) { try added.add(file, of: nil) }
+                        counts = added
+                    } catch  where error.code == .corrupt {
+                        unreadable.append(partition.name)
+                    }
                 }
                 for (device, balance) in counts.balances(stream: stream) { devices[device, default: []].append(balance) }
             }
-            return devices.map { device, epochs in
-                DeviceBalance(
-                    device: device, epochs: epochs.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) })
-            }.sorted { $0.device.description < $1.device.description }
+            return Balances(
+                devices: devices.map { device, epochs in
+                    DeviceBalance(
+                        device: device, epochs: epochs.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) })
+                }.sorted { $0.device.description < $1.device.description }, unreadableFiles: unreadable)
         }
     }
 
@@ -110,38 +157,45 @@ package struct StoreVerifier {
         var missing: [RecordFileList.Entry] = []
         /// Ascending.
         var partitions: [Partition] = []
+        /// Files the baseline stands for.
+        var removed: Set<Partition> = []
     }
 
-    /// The baseline and the files it does not stand for, at one moment of `collector.sqlite`.
+    /// The baseline and the files it does not stand for.
+    ///
+    /// The two are read one after the other. A file that retention takes into the baseline and removes in between would be in neither: then both are
+    /// read anew. That ends, since each time another file has gone.
     /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not want.
     private func listing(withBaseline: Bool = true) throws(StoreError) -> Listing {
+        while true {
+            let listing = try look(withBaseline: withBaseline)
+            if try removedPartitions() == listing.removed { return listing }
+        }
+    }
+
+    private func look(withBaseline: Bool) throws(StoreError) -> Listing {
         guard DataDirectory.exists(directory.path) else { throw StoreError(.notFound, "there is no data directory \(directory.path).") }
         // With records and no registry there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()
         guard !partitions.isEmpty || DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         var listing = Listing()
-        var removed: Set<Partition> = []
         if let connection = try CollectorDatabase.openReading(directory) {
             try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.deferred) }
             defer { connection.rollback() }
             let baseline = Baseline(connection)
-            removed = Set(try baseline.removedPartitions())
+            listing.removed = Set(try baseline.removedPartitions())
             if withBaseline {
                 for stream in StreamName.allCases { listing.baseline[stream] = try baseline.entries(of: stream) }
             }
-            for entry in try baseline.recordFiles() where !removed.contains(entry.partition) {
+            for entry in try baseline.recordFiles() where !listing.removed.contains(entry.partition) {
                 listing.slices[entry.partition] = entry.slices
                 listing.missing.append(entry)
             }
         }
-        listing.partitions = try directory.partitions().filter { !removed.contains($0) }
+        betweenLooks()
+        listing.partitions = try directory.partitions().filter { !listing.removed.contains($0) }
         let present = Set(listing.partitions)
         listing.missing.removeAll { present.contains($0.partition) }
-        if !listing.missing.isEmpty {
-            // Retention beside us may just have removed them.
-            let removed = try removedPartitions()
-            listing.missing.removeAll { removed.contains($0.partition) }
-        }
         return listing
     }
 
@@ -150,17 +204,15 @@ package struct StoreVerifier {
         return Set(try Baseline(connection).removedPartitions())
     }
 
-    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then.
+    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then. That ends, since each time a file
+    /// that was listed has gone.
     private func retryingWhenFilesGo<T>(_ body: (Listing) throws(StoreError) -> T) throws(StoreError) -> T {
-        var attempts = 0
         while true {
             let listing = try listing()
             do throws(StoreError) {
                 return try body(listing)
             } catch {
-                attempts += 1
-                let hasGone = listing.partitions.contains { !DataDirectory.exists(directory.path(of: $0)) }
-                if !hasGone || attempts == 5 { throw error }
+                if listing.partitions.allSatisfy({ DataDirectory.exists(directory.path(of: $0)) }) { throw error }
             }
         }
     }

@@ -120,12 +120,11 @@ struct StreamVerification {
         var stored: UInt64 = 0
         var misplaced: StoredSlice.Fault?
         var fault: StoredSlice.Fault?
+        let lost = mark.lostAtCollector
         do throws(StoredSlice.Fault) {
             try slice.walk { number, _, step in
-                switch step {
-                case .gap(let gap): mark.dropped[gap.reason, default: 0].addSaturating(gap.count)
-                case .rejected(let rejection): mark.rejected[rejection.reason, default: 0] += 1
-                case .record(let range):
+                mark.add(step)
+                if case .record(let range) = step {
                     stored += 1
                     let envelope = slice.records.slice(range).withUnsafeBytes { RecordEnvelope(scanning: $0) }
                     if envelope?.number != number, misplaced == nil {
@@ -134,7 +133,7 @@ struct StreamVerification {
                 }
             }
         } catch { fault = error }
-        mark.stored += stored
+        report.lostAtCollector.addSaturating(mark.lostAtCollector.subtractingSaturating(lost))
         report.records += stored
         report.recordBytes += UInt64(slice.records.count)
         report.rejected += UInt64(slice.rejected.count)

@@ -1,0 +1,315 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// Makes whole chains of the rows a salvage has found: what does not prove goes, and the numbers without a row are
+/// lost at the collector.
+///
+/// Numbers lost before a slice are its `lost_before`, as where a device's part began beyond the mark. Numbers lost at
+/// the end of a chain, up to the mark its device was told, have no slice behind them: they become a slice of their
+/// own that holds one gap, with a reason no device can give.
+struct ChainMend {
+    private let file: DayFile
+    private let before: [ChainKey: ChainState]
+    private let after: [ChainKey: StreamMark]
+    private let known: [ChainKey: ChainState]
+
+    private(set) var keptRecords: UInt64 = 0
+    private(set) var keptChains = 0
+    private(set) var lostNumbers: UInt64 = 0
+    private(set) var lostChains = 0
+    private(set) var ownerlessRecords: UInt64 = 0
+
+    private static let chainsPerTransaction = 256
+
+    /// - Parameters:
+    ///   - before: each chain's state before the file.
+    ///   - after: the mark with which each chain enters the next file that has it.
+    ///   - known: states the running process has in memory, of chains whose newest row is in this file.
+    init(_ file: DayFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]) {
+        self.file = file
+        self.before = before
+        self.after = after
+        self.known = known
+    }
+
+    private struct Chain {
+        var id: Int64
+        var key: ChainKey
+        /// `nil`: its row is lost.
+        var state: ChainState?
+    }
+
+    mutating func run(_ fill: SalvageFill) throws(StoreError) {
+        var rest = try chains(fill)[...]
+        while !rest.isEmpty {
+            try transaction { (mend: inout ChainMend) throws(StoreError) in
+                for chain in rest.prefix(Self.chainsPerTransaction) { try mend.mend(chain) }
+            }
+            rest = rest.dropFirst(Self.chainsPerTransaction)
+        }
+        try transaction { (mend: inout ChainMend) throws(StoreError) in try mend.removeOwnerless() }
+    }
+
+    /// Each chain that anything tells of, once.
+    private func chains(_ fill: SalvageFill) throws(StoreError) -> [Chain] {
+        var chains: [Chain] = []
+        var keys: Set<ChainKey> = []
+        // Of two rows that claim one chain the greater mark is the newer one.
+        for row in fill.chains.values.sorted(by: { ($1.state.mark.number, $0.id) < ($0.state.mark.number, $1.id) })
+        where keys.insert(row.key).inserted { chains.append(Chain(id: row.id, key: row.key, state: row.state)) }
+        var ids = Set(fill.chains.keys)
+        for (id, key) in fill.keys.sorted(by: { $0.key < $1.key }) where !ids.contains(id) && keys.insert(key).inserted {
+            ids.insert(id)
+            chains.append(Chain(id: id, key: key))
+        }
+        for (id, key) in try adopted(otherThan: ids) where keys.insert(key).inserted {
+            ids.insert(id)
+            chains.append(Chain(id: id, key: key))
+        }
+        var next = max(ids.max() ?? 0, try greatestChain()) + 1
+        let beyond = after.filter { $0.value.number > before[$0.key]?.mark.number ?? 0 }
+        for key in Set(known.keys).union(beyond.keys).subtracting(keys).sorted(by: { "\($0)" < "\($1)" }) {
+            chains.append(Chain(id: next, key: key))
+            next += 1
+        }
+        return chains
+    }
+
+    /// Whose the slices are whose chain has neither a row nor a key: a link is of one chain alone, so the one at
+    /// either end of them tells.
+    private func adopted(otherThan ids: Set<Int64>) throws(StoreError) -> [(id: Int64, key: ChainKey)] {
+        struct Place: Hashable {
+            var number: UInt64
+            var link: ChainLink
+        }
+        var ends: [Place: ChainKey] = [:]
+        for (key, state) in known { ends[Place(number: state.mark.number, link: state.mark.link)] = key }
+        for (key, mark) in after { ends[Place(number: mark.number, link: mark.link)] = key }
+        var starts: [Place: ChainKey] = [:]
+        for (key, state) in before where state.mark.number > 0 {
+            starts[Place(number: state.mark.number, link: state.mark.link)] = key
+        }
+        var found: [(id: Int64, key: ChainKey)] = []
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try file.connection.cached(
+                """
+                SELECT c.chain, f.first - 1, f.prior_link, l.last, l.last_link
+                FROM (SELECT chain, min(first) AS least, max(first) AS greatest FROM slice GROUP BY chain) AS c
+                JOIN slice AS f ON f.chain = c.chain AND f.first = c.least
+                JOIN slice AS l ON l.chain = c.chain AND l.first = c.greatest
+                """)
+            defer { statement.reset() }
+            while try statement.step() {
+                let (before, last) = (try statement.uint64(1), try statement.uint64(3))
+                guard !ids.contains(statement.int64(0)), let priorLink = ChainLink(statement.data(2)),
+                    let lastLink = ChainLink(statement.data(4)),
+                    let key = starts[Place(number: before, link: priorLink)] ?? ends[Place(number: last, link: lastLink)]
+                else { continue }
+                found.append((statement.int64(0), key))
+            }
+        }
+        return found
+    }
+
+    private func greatestChain() throws(StoreError) -> Int64 {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try file.connection.cached("SELECT coalesce(max(chain), 0) FROM slice")
+            defer { statement.reset() }
+            return try statement.step() ? statement.int64(0) : 0
+        }
+    }
+
+    private mutating func transaction(_ body: (inout ChainMend) throws(StoreError) -> Void) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        do throws(StoreError) {
+            try body(&self)
+            try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
+        } catch {
+            file.connection.rollback()
+            throw error
+        }
+    }
+
+    private mutating func mend(_ chain: Chain) throws(StoreError) {
+        let entry = before[chain.key] ?? ChainState()
+        var state = (chain.state ?? entry).merged(with: entry)
+        if let known = known[chain.key] { state = known.merged(with: state) }
+        if let later = after[chain.key], later.number > state.mark.number {
+            (state.mark.number, state.mark.link) = (later.number, later.link)
+        }
+        var mark = entry.mark
+        var lost: UInt64 = 0
+        var from: UInt64 = 0
+        while let slice = try file.slice(chain: chain.id, from: from) {
+            from = slice.first + 1
+            var next = mark
+            guard continues(mark, slice, upTo: state.mark), (try? slice.count(into: &next)) != nil else {
+                try execute("DELETE FROM slice WHERE id = ?", slice.id)
+                continue
+            }
+            let hole = slice.first - 1 - mark.number
+            if hole != slice.lostBefore {
+                try execute("UPDATE slice SET lost_before = ? WHERE id = ?", Int64(hole), slice.id)
+            }
+            lost.addSaturating(hole.subtractingSaturating(slice.lostBefore))
+            next.lostAtCollector.addSaturating(hole)
+            (next.number, next.link) = (slice.last, slice.lastLink)
+            mark = next
+            keptRecords += slice.recordCount
+        }
+        try execute(
+            """
+            DELETE FROM rejected WHERE chain = ?
+            AND NOT EXISTS (SELECT 1 FROM slice WHERE slice.chain = rejected.chain
+            AND rejected.number BETWEEN slice.first AND slice.last)
+            """, chain.id)
+        if mark.number < state.mark.number {
+            let gap = Gap(
+                first: mark.number + 1, last: state.mark.number, reason: .lostAtCollector, link: state.mark.link)
+            try StoreError.mapping { () throws(SQLiteError) in
+                try file.insert(lost: gap, chain: chain.id, priorLink: mark.link)
+            }
+            mark.add(.gap(gap))
+            (mark.number, mark.link) = (gap.last, gap.link)
+            lost.addSaturating(gap.count)
+        }
+        state.mark = mark
+        try StoreError.mapping { () throws(SQLiteError) in
+            let id = try file.enter(chain.key, state: entry, id: chain.id)
+            try file.update(chain: id, state: state, bounds: try file.boundsOfSlices(chain: id))
+        }
+        keptChains += 1
+        lostNumbers.addSaturating(lost)
+        if lost > 0 { lostChains += 1 }
+    }
+
+    /// Whether a slice may stand behind the mark that those before it left.
+    private func continues(_ mark: StreamMark, _ slice: StoredSlice, upTo told: StreamMark) -> Bool {
+        guard slice.first > mark.number, slice.first > mark.number + 1 || slice.priorLink == mark.link else {
+            return false
+        }
+        return slice.last != told.number || slice.lastLink == told.link
+    }
+
+    /// Slices and rejections whose chain nothing tells of.
+    private mutating func removeOwnerless() throws(StoreError) {
+        ownerlessRecords = try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try file.connection.cached(
+                "SELECT coalesce(sum(record_count), 0) FROM slice WHERE chain NOT IN (SELECT id FROM chain)")
+            defer { statement.reset() }
+            return try statement.step() ? try statement.uint64(0) : 0
+        }
+        for table in ["slice", "rejected"] {
+            try execute("DELETE FROM \(table) WHERE chain NOT IN (SELECT id FROM chain)")
+        }
+    }
+
+    private func execute(_ sql: String, _ values: Int64...) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try file.connection.cached(sql)
+            for (place, value) in values.enumerated() { try statement.bind(value, at: Int32(place + 1)) }
+            try statement.run()
+        }
+    }
+
+    // MARK: Later files
+
+    /// Counts chains of a later file anew from what they were before it. Numbers and links stay; done twice it
+    /// changes nothing.
+    /// - Parameter marks: of each chain before the file, and after it when this returns. Chains that enter it
+    ///   elsewhere are left out.
+    static func recount(_ marks: inout [ChainKey: StreamMark], in file: DayFile) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        var next = marks
+        do throws(StoreError) {
+            for (key, mark) in marks {
+                guard let row = try file.chain(key) else { continue }
+                next[key] = nil
+                guard row.entryNumber == mark.number, let counted = try file.count(row, from: mark) else { continue }
+                next[key] = counted
+                guard counted != row.state.mark else { continue }
+                var state = row.state
+                state.mark = counted
+                try StoreError.mapping { () throws(SQLiteError) in
+                    try file.update(chain: row.id, state: state, bounds: row.bounds)
+                }
+            }
+            try StoreError.mapping { () throws(SQLiteError) in try file.connection.commit() }
+        } catch {
+            file.connection.rollback()
+            throw error
+        }
+        marks = next
+    }
+}
+
+extension DropReason {
+    /// In a file alone, never on the wire: devices' reasons are all below it.
+    static let lostAtCollector = DropReason(rawValue: 1000)
+}
+
+extension StreamMark {
+    /// Counts what a slice holds at one place.
+    mutating func add(_ step: StoredSlice.Step) {
+        switch step {
+        case .gap(let gap) where gap.reason == .lostAtCollector: lostAtCollector.addSaturating(gap.count)
+        case .gap(let gap): dropped[gap.reason, default: 0].addSaturating(gap.count)
+        case .rejected(let rejection): rejected[rejection.reason, default: 0].addSaturating(1)
+        case .record: stored.addSaturating(1)
+        }
+    }
+}
+
+extension StoredSlice {
+    /// Adds what the slice holds, and proves it. Nothing is said of its place in the chain.
+    func count(into mark: inout StreamMark) throws(Fault) {
+        var counted = mark
+        try walk { _, _, step in counted.add(step) }
+        mark = counted
+    }
+}
+
+extension DayFile {
+    /// What the chain's rows add up to.
+    /// - Parameter mark: as it entered the file.
+    /// - Returns: `nil` where they do not prove, or do not lead to the mark the row tells.
+    fileprivate func count(_ row: ChainRow, from mark: StreamMark) throws(StoreError) -> StreamMark? {
+        var mark = mark
+        while let slice = try slice(chain: row.id, from: mark.number + 1) {
+            guard (try? slice.count(into: &mark)) != nil else { return nil }
+            mark.lostAtCollector.addSaturating(slice.lostBefore)
+            (mark.number, mark.link) = (slice.last, slice.lastLink)
+        }
+        return mark.number == row.state.mark.number && mark.link == row.state.mark.link ? mark : nil
+    }
+
+    /// A slice that holds nothing but what is lost. It is dated like the newest that came.
+    fileprivate func insert(lost gap: Gap, chain: Int64, priorLink: ChainLink) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest,
+                latest, record_count, kinds, gaps, records)
+            SELECT ?, ?, ?, 0, ?, ?, coalesce((SELECT max(received_at) FROM slice), ?), 0, 0, 0, 0, ?, x''
+            """)
+        try statement.bind(
+            chain, gap.first, gap.last, priorLink.data, gap.link.data, partition.day.start, Self.encoded([gap]))
+        try statement.run()
+    }
+
+    /// Of a chain's records, from the columns of its slices.
+    fileprivate func boundsOfSlices(chain: Int64) throws(SQLiteError) -> RecordBounds {
+        let statement = try connection.cached(
+            "SELECT earliest, latest, kinds FROM slice WHERE chain = ? AND record_count > 0")
+        try statement.bind(chain, at: 1)
+        defer { statement.reset() }
+        var bounds = RecordBounds.none
+        while try statement.step() {
+            bounds.include(
+                RecordBounds(
+                    earliest: statement.int64(0), latest: statement.int64(1),
+                    kinds: UInt64(bitPattern: statement.int64(2))))
+        }
+        return bounds
+    }
+}

@@ -1,0 +1,236 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+/// Goes on after a record file turned out to be damaged: keeps what can be proved of it, and counts the rest as lost
+/// at the collector.
+///
+/// ## What happens
+///
+/// The writer of the stream has closed the file. Every page of it and of its WAL is read without SQLite (`RawRows`),
+/// and the rows found go into a new file (`SalvageFill`). There each chain is walked (`ChainMend`): a slice stays if
+/// its records give its last link and it continues the slice before it. Where the chain's row is lost, its key in the
+/// table's index or a link at either end of its slices tells whose they are. Numbers without such a slice become
+/// `lostAtCollector`, up to the greatest mark that anything tells:
+///
+///     the chain's row in the damaged file, and the slices behind it
+///     the marks that the running process has in memory
+///     the mark with which the chain enters the stream's next file
+///     its state before the file (older files, baseline)
+///
+/// So no mark is lowered that anything remembers: a device has deleted what it was told is stored. A chain that
+/// nothing remembers begins anew; the device's next part then starts beyond the mark, and its missing numbers count
+/// as lost by the rule of the wire.
+///
+/// The new file takes the name, and the damaged one is kept in `records/damaged/` with `report.json`. Retention,
+/// `verify`, `backup` and `rebuild` look only at days, so they leave it alone. Marks in later files still count what
+/// was lost as stored: they are counted anew from their rows (`ChainMend.recount`), which gives the same however
+/// often it is done. Then the notice is raised.
+///
+/// ## The steps, and a kill at each
+///
+///     records/salvaging/<day>-<stream>/
+///       new/...            1  filled from the damaged file, which stays where it is
+///       report.json        2  the new file is whole and synced
+///       <stream>.sqlite    3  the WAL, then the damaged file, are moved here; the new file takes the name
+///                          4  later files are counted anew; list of files and notice are written
+///     records/damaged/<day>-<stream>-<time>/
+///                          5  the directory gets its last name
+///
+/// - *Before 2*: nothing was moved. The next start removes the unfinished copy and begins anew.
+/// - *In 3*: the next start finds `report.json` and moves what is not moved yet. It reads nothing of the damaged file
+///   again, so a file without its WAL is never taken for the whole.
+/// - *In 4*: counting anew and writing the list change nothing the second time; the notice is raised once for each
+///   directory.
+/// - An unfinished salvage is finished when the store opens, before a writer looks at its files: while the name is
+///   free, a writer would make an empty file and begin every chain anew.
+///
+/// ## Argued against
+///
+/// - *Doubled or resurrected records*: slices keep their ids and are taken only above the chain's state before the
+///   file, in order, each number once.
+/// - *A file of the old name beside the new one's WAL*: names of removed files are never used again elsewhere,
+///   because a WAL that is left would be read into the new file. Here the WAL goes before the file, and whatever a
+///   reader made in between is removed before the new file takes the name.
+/// - *Two damaged files*: the older one is salvaged first, since the younger one's counts start from it.
+/// - *Disk full*: nothing was moved; the copy is removed, and it is tried again later.
+struct RecordSalvage {
+    /// What has been done when `observe` is called.
+    enum Step: Equatable {
+        case filled
+        case built
+        case walMoved
+        case fileMoved
+        case replaced
+        case recounted
+        case told
+        case finished
+    }
+
+    /// Marks the running process knows of chains whose newest row is in a file.
+    typealias KnownStates = (Partition) -> [ChainKey: ChainState]
+
+    private let directory: DataDirectory
+    private let connection: Connection
+    private let baseline: Baseline
+    private let clock: any StoreClock
+    private let logger: Logger
+    private let known: KnownStates
+    private let observe: (Step) -> Void
+
+    /// - Parameter observe: called after each step, for tests.
+    init(
+        _ directory: DataDirectory, clock: any StoreClock, logger: Logger, known: @escaping KnownStates = { _ in [:] },
+        observe: @escaping (Step) -> Void = { _ in }
+    ) throws(StoreError) {
+        self.directory = directory
+        connection = try CollectorDatabase.open(directory)
+        baseline = Baseline(connection)
+        self.clock = clock
+        self.logger = logger
+        self.known = known
+        self.observe = observe
+    }
+
+    /// Finishes what a killed process left, before any writer opens a file.
+    static func finishUnfinished(_ directory: DataDirectory, clock: any StoreClock, logger: Logger) throws(StoreError) {
+        for partition in try SalvageArea.unfinished(in: directory) {
+            let area = SalvageArea(partition, in: directory)
+            // Unbuilt, nothing was moved: the damaged file is found again when it is read.
+            if area.isBuilt {
+                _ = try RecordSalvage(directory, clock: clock, logger: logger).run(partition, cause: "")
+            } else {
+                try area.discard()
+            }
+        }
+    }
+
+    /// Nobody writes to the file; it is not open for writing.
+    /// - Parameter cause: what was found wrong.
+    /// - Returns: what was kept and what not. On disk when it returns.
+    @discardableResult
+    func run(_ partition: Partition, cause: String) throws(StoreError) -> SalvageReport {
+        let area = SalvageArea(partition, in: directory)
+        if !area.isBuilt {
+            do throws(StoreError) { try build(partition, cause: cause, in: area) } catch {
+                // Nothing was moved. What went wrong is what is said, also where this fails.
+                try? area.discard()
+                throw error
+            }
+        }
+        try area.swap(observe)
+        let report = try area.report()
+        try recount(after: partition)
+        observe(.recounted)
+        try tell(report, of: partition)
+        observe(.told)
+        try area.finish(as: report.keptAs)
+        observe(.finished)
+        logger.error(
+            "a damaged record file was replaced",
+            metadata: ["store.file": "\(report.file)", "store.report": "\(report.detail)"])
+        return report
+    }
+
+    private func build(_ partition: Partition, cause: String, in area: SalvageArea) throws(StoreError) {
+        let states = try statesBefore(partition)
+        let entries = try entriesAfter(partition)
+        try area.begin()
+        let file = try DayFile(writing: partition, in: area.scratch)
+        let fill = try SalvageFill(into: file, from: directory.path(of: partition))
+        observe(.filled)
+        var mend = ChainMend(file, before: states, after: entries, known: known(partition))
+        try mend.run(fill)
+        try file.seal()
+        try area.build(
+            SalvageReport(
+                file: partition.name, cause: String(cause.prefix(500)), at: clock.now(),
+                keptAs: try area.keptName(at: clock.now()),
+                keptRecords: mend.keptRecords, keptChains: mend.keptChains, lostNumbers: mend.lostNumbers,
+                lostChains: mend.lostChains,
+                ownerlessRecords: mend.ownerlessRecords))
+        observe(.built)
+    }
+
+    // MARK: The stream's other files
+
+    private func others(than partition: Partition) throws(StoreError) -> [Partition] {
+        let removed = Set(try baseline.removedPartitions())
+        return try directory.partitions().filter {
+            $0.stream == partition.stream && $0 != partition && !removed.contains($0)
+        }
+    }
+
+    /// Each chain's state as it was before the file.
+    private func statesBefore(_ partition: Partition) throws(StoreError) -> [ChainKey: ChainState] {
+        var states: [ChainKey: ChainState] = [:]
+        for entry in try baseline.entries(of: partition.stream) { states[entry.key] = entry.state }
+        for older in try others(than: partition) where older < partition {
+            do throws(StoreError) { try add(older, to: &states) } catch  where error.code == .corrupt {
+                // Its counts are what those of the younger file start from.
+                try run(older, cause: error.message)
+                try add(older, to: &states)
+            }
+        }
+        return states
+    }
+
+    private func add(_ partition: Partition, to states: inout [ChainKey: ChainState]) throws(StoreError) {
+        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        var read = states
+        try file.forEachChain { row throws(StoreError) in
+            read[row.key] = read[row.key].map { row.state.merged(with: $0) } ?? row.state
+        }
+        states = read
+    }
+
+    /// The mark with which each chain enters the next file that has it. Beyond a file that cannot be read, a mark may
+    /// be of that one's records.
+    private func entriesAfter(_ partition: Partition) throws(StoreError) -> [ChainKey: StreamMark] {
+        var entries: [ChainKey: StreamMark] = [:]
+        for younger in try others(than: partition) where partition < younger {
+            do throws(StoreError) {
+                guard let file = try DayFile(reading: younger, in: directory) else { continue }
+                var read = entries
+                try file.forEachChain { row throws(StoreError) in
+                    if read[row.key] == nil { read[row.key] = StreamMark(number: row.entryNumber, link: row.entryLink) }
+                }
+                entries = read
+            } catch  where error.code == .corrupt { break }
+        }
+        return entries
+    }
+
+    /// Brings the counts in later files in line with what this one holds.
+    private func recount(after partition: Partition) throws(StoreError) {
+        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        var marks: [ChainKey: StreamMark] = [:]
+        try file.forEachChain { row throws(StoreError) in
+            if row.state.mark.lostAtCollector > 0 { marks[row.key] = row.state.mark }
+        }
+        for younger in try others(than: partition) where partition < younger && !marks.isEmpty {
+            do throws(StoreError) {
+                let file = try DayFile(writing: younger, in: directory)
+                try ChainMend.recount(&marks, in: file)
+                try file.seal()
+            } catch  where error.code == .corrupt {
+                // It is salvaged in its turn, and counts what comes after it anew.
+                break
+            }
+        }
+    }
+
+    private func tell(_ report: SalvageReport, of partition: Partition) throws(StoreError) {
+        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        let slices = try file.sliceCount()
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
+                try RecordFileList(connection).lower(partition, slices: slices)
+                try NoticeTable(connection: connection).raiseOnce(
+                    .recordFileSalvaged, organization: "", subject: report.keptAs, detail: report.detail,
+                    at: clock.now())
+            }
+        }
+    }
+}

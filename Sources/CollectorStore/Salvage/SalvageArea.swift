@@ -1,0 +1,142 @@
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// The files of one salvage: where they lie and how they move (`RecordSalvage` says why in this order).
+struct SalvageArea {
+    private let partition: Partition
+    private let directory: DataDirectory
+
+    private static let salvagingName = "salvaging"
+    private static let damagedName = "damaged"
+    private static let reportName = "report.json"
+
+    private var path: String { "\(directory.recordsPath)/\(Self.salvagingName)/\(partition.day)-\(partition.stream)" }
+    private var reportPath: String { "\(path)/\(Self.reportName)" }
+    private var damagedFile: String { "\(path)/\(partition.stream).sqlite" }
+    private var file: String { directory.path(of: partition) }
+    private var newFile: String { scratch.path(of: partition) }
+
+    /// Where the new file is made, under the same name as it will have.
+    var scratch: DataDirectory { DataDirectory(path: "\(path)/new") }
+
+    init(_ partition: Partition, in directory: DataDirectory) {
+        self.partition = partition
+        self.directory = directory
+    }
+
+    /// Salvages that were begun and are not over, oldest file first.
+    static func unfinished(in directory: DataDirectory) throws(StoreError) -> [Partition] {
+        try DataDirectory.names(in: "\(directory.recordsPath)/\(salvagingName)").compactMap { name in
+            guard let day = UTCDay(String(name.prefix(10))), let stream = StreamName(name: String(name.dropFirst(11)))
+            else { return nil }
+            return Partition(day: day, stream: stream)
+        }.sorted()
+    }
+
+    /// Whether the new file is whole and on disk.
+    var isBuilt: Bool { DataDirectory.exists(reportPath) }
+
+    /// An empty place to build in.
+    func begin() throws(StoreError) {
+        try discard()
+        try DataDirectory.makeDirectory(path)
+    }
+
+    /// Removes what was begun. Nothing has been moved yet.
+    func discard() throws(StoreError) {
+        guard DataDirectory.exists(path) else { return }
+        try DataDirectory(path: path).removeContent()
+        guard rmdir(path) == 0 else { throw DataDirectory.failure("remove", path) }
+    }
+
+    /// The new file is whole: from now on it takes the damaged one's place, whatever happens.
+    func build(_ report: SalvageReport) throws(StoreError) {
+        try DataDirectory.synchronize(scratch.dayPath(partition.day))
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        let bytes: Data
+        do { bytes = try encoder.encode(report) } catch {
+            throw StoreError(.internalFault, "the report of a salvage: \(error)")
+        }
+        let name = "\(reportPath).partial"
+        let descriptor = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DataDirectory.failure("make", name) }
+        defer { close(descriptor) }
+        if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, name) }) { throw failure }
+        guard fsync(descriptor) == 0 else { throw DataDirectory.failure("sync", name) }
+        guard rename(name, reportPath) == 0 else { throw DataDirectory.failure("rename", name) }
+        try DataDirectory.synchronize(path)
+    }
+
+    func report() throws(StoreError) -> SalvageReport {
+        do {
+            return try JSONDecoder().decode(SalvageReport.self, from: try Data(contentsOf: URL(filePath: reportPath)))
+        } catch {
+            throw StoreError(
+                .corrupt,
+                "\(reportPath) cannot be read: \(error). Move \(path) out of the data directory and start again.")
+        }
+    }
+
+    /// Moves the damaged file and its WAL away and gives the new file their name. What was moved already stays moved.
+    func swap(_ observe: (RecordSalvage.Step) -> Void) throws(StoreError) {
+        guard DataDirectory.exists(newFile) else { return }
+        let wal = "\(file)-wal"
+        if DataDirectory.exists(wal), !DataDirectory.exists("\(damagedFile)-wal") {
+            try move(wal, to: "\(damagedFile)-wal")
+        }
+        try sync()
+        observe(.walMoved)
+        if DataDirectory.exists(file), !DataDirectory.exists(damagedFile) { try move(file, to: damagedFile) }
+        // What a reader made beside the file before it went; it must not be read into the new one.
+        for leftover in [wal, "\(file)-shm"] where unlink(leftover) != 0 && errno != ENOENT {
+            throw DataDirectory.failure("remove", leftover)
+        }
+        try sync()
+        observe(.fileMoved)
+        try directory.makeDay(partition.day)
+        try move(newFile, to: file)
+        try sync()
+        observe(.replaced)
+    }
+
+    /// Keeps the damaged file under its last name.
+    /// - Parameter name: relative to the data directory.
+    func finish(as name: String) throws(StoreError) {
+        for leftover in [scratch.dayPath(partition.day), scratch.recordsPath, scratch.path]
+        where rmdir(leftover) != 0 && errno != ENOENT {
+            throw DataDirectory.failure("remove", leftover)
+        }
+        let damaged = "\(directory.recordsPath)/\(Self.damagedName)"
+        try DataDirectory.makeDirectory(damaged)
+        try move(path, to: "\(directory.path)/\(name)")
+        try DataDirectory.synchronize(damaged)
+        try DataDirectory.synchronize("\(directory.recordsPath)/\(Self.salvagingName)")
+    }
+
+    /// A name that is free, relative to the data directory.
+    func keptName(at time: Int64) throws(StoreError) -> String {
+        let taken = Set(try DataDirectory.names(in: "\(directory.recordsPath)/\(Self.damagedName)"))
+        let stem =
+            "\(partition.day)-\(partition.stream)-\(LogTime.text(time).filter { $0.isNumber || $0 == "T" }.prefix(15))Z"
+        var name = stem
+        var number = 1
+        while taken.contains(name) {
+            number += 1
+            name = "\(stem)-\(number)"
+        }
+        return "records/\(Self.damagedName)/\(name)"
+    }
+
+    private func move(_ path: String, to target: String) throws(StoreError) {
+        guard rename(path, target) == 0 else { throw DataDirectory.failure("move", path) }
+    }
+
+    private func sync() throws(StoreError) {
+        try DataDirectory.synchronize(path)
+        if DataDirectory.exists(directory.dayPath(partition.day)) {
+            try DataDirectory.synchronize(directory.dayPath(partition.day))
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+/// Takes the rows of a damaged record file over into a new one, wherever they lie; which of them can be believed
+/// `ChainMend` decides.
+///
+/// Rows are told apart by their columns alone. Of copies of one row the first is taken: slices never change, and of a
+/// chain's row the one with the greatest mark is kept.
+struct SalvageFill {
+    /// By their ids in the damaged file, which the new one keeps.
+    private(set) var chains: [Int64: DayFile.ChainRow] = [:]
+    /// Whose chains are, as the index of the table says it: also where the chain's row is lost.
+    private(set) var keys: [Int64: ChainKey] = [:]
+
+    /// A part is smaller.
+    private static let greatestPayload = 64 << 20
+    private static let transactionBytes = 8 << 20
+
+    init(into file: DayFile, from path: String) throws(StoreError) {
+        let wal = "\(path)-wal"
+        // Where neither the file nor its WAL says the size of its pages: the sizes that record files have had.
+        let sizes = RawPages.pageBytes(database: path, wal: wal).map { [$0] } ?? [8192, 4096]
+        for size in sizes {
+            let pages = RawPages(database: path, wal: wal, pageBytes: size)
+            if try fill(file, from: pages) { return }
+        }
+    }
+
+    /// - Returns: whether any row was found.
+    private mutating func fill(_ file: DayFile, from pages: RawPages) throws(StoreError) -> Bool {
+        var bytes = 0
+        var count = 0
+        var chains: [Int64: DayFile.ChainRow] = [:]
+        var keys: [Int64: ChainKey] = [:]
+        func commit(andGoOn goesOn: Bool) throws(StoreError) {
+            try StoreError.mapping { () throws(SQLiteError) in
+                try file.connection.commit()
+                if goesOn { try file.connection.begin() }
+            }
+            bytes = 0
+        }
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
+        do {
+            var rows = RawRows(pages, greatestPayload: Self.greatestPayload)
+            try rows.forEach { (id: Int64, row: RawRow) throws(StoreError) in
+                if let chain = Self.chain(id, row) {
+                    count += 1
+                    if let former = chains[id], !former.isOlder(than: chain) { return }
+                    chains[id] = chain
+                } else if let slice = Self.slice(row) {
+                    count += 1
+                    try StoreError.mapping { () throws(SQLiteError) in try file.insert(salvaged: slice, id: id) }
+                    bytes += row.payload.count
+                    if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
+                }
+            }
+            try rows.forEachKey { (row: RawRow) throws(StoreError) in
+                if let (id, key) = Self.key(row) {
+                    keys[id] = key
+                } else if let (chain, rejected) = Self.rejected(row) {
+                    try StoreError.mapping { () throws(SQLiteError) in try file.insert(rejected, chain: chain) }
+                    bytes += row.payload.count
+                    if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
+                }
+            }
+            try commit(andGoOn: false)
+        } catch {
+            file.connection.rollback()
+            throw error
+        }
+        self.chains = chains
+        self.keys = keys
+        return count > 0
+    }
+
+    // MARK: Rows
+
+    private static func chain(_ id: Int64, _ row: RawRow) -> DayFile.ChainRow? {
+        // A chain of a file of version 1 has no bounds.
+        guard (12...15).contains(row.columns.count), id > 0, row.isNull(0),
+            let device = row.bytes(1).flatMap({ DeviceID(Data($0)) }),
+            let epoch = row.bytes(2).flatMap({ EpochID(Data($0)) }), let number = row.count(3),
+            let link = row.bytes(4).flatMap({ ChainLink(Data($0)) }), let state = ChainState(row, from: 5)
+        else { return nil }
+        return DayFile.ChainRow(
+            id: id, key: ChainKey(device: device, epoch: epoch), entryNumber: number, entryLink: link, state: state,
+            bounds: nil)
+    }
+
+    struct Slice {
+        var chain: Int64
+        var first: UInt64
+        var last: UInt64
+        var lostBefore: UInt64
+        var priorLink: Data
+        var lastLink: Data
+        var receivedAt: Int64
+        var earliest: Int64
+        var latest: Int64
+        var recordCount: UInt64
+        var kinds: Int64
+        var gaps: Data
+        var records: Data
+    }
+
+    private static func slice(_ row: RawRow) -> Slice? {
+        guard row.columns.count == 14, row.isNull(0), let chain = row.integer(1), chain > 0, let first = row.count(2),
+            first > 0,
+            let last = row.count(3), last >= first, let lost = row.count(4), let prior = row.bytes(5),
+            prior.count == ChainLink.byteCount,
+            let lastLink = row.bytes(6), lastLink.count == ChainLink.byteCount, let received = row.integer(7),
+            let earliest = row.integer(8), let latest = row.integer(9), let count = row.count(10),
+            let kinds = row.integer(11),
+            let gaps = row.bytes(12), let records = row.bytes(13),
+            (try? WireBatchPart.decode(Data(gaps)).gaps.map { try Gap($0) }) != nil
+        else { return nil }
+        return Slice(
+            chain: chain, first: first, last: last, lostBefore: lost, priorLink: Data(prior), lastLink: Data(lastLink),
+            receivedAt: received, earliest: earliest, latest: latest, recordCount: count, kinds: kinds,
+            gaps: Data(gaps),
+            records: Data(records))
+    }
+
+    private static func key(_ row: RawRow) -> (Int64, ChainKey)? {
+        guard row.columns.count == 3, let device = row.bytes(0).flatMap({ DeviceID(Data($0)) }),
+            let epoch = row.bytes(1).flatMap({ EpochID(Data($0)) }), let id = row.integer(2), id > 0
+        else { return nil }
+        return (id, ChainKey(device: device, epoch: epoch))
+    }
+
+    private static func rejected(_ row: RawRow) -> (Int64, RejectedRecord)? {
+        guard row.columns.count == 6, let chain = row.integer(0), chain > 0, let number = row.count(1), number > 0,
+            let reason = row.integer(2), let size = row.count(3),
+            let link = row.bytes(4).flatMap({ ChainLink(Data($0)) }),
+            row.isNull(5) || row.bytes(5) != nil
+        else { return nil }
+        return (
+            chain,
+            RejectedRecord(
+                number: number, reason: RejectReason(rawValue: Int(clamping: reason)), size: Int(clamping: size),
+                link: link,
+                bytes: row.bytes(5).map { Data($0) })
+        )
+    }
+}
+
+extension DayFile.ChainRow {
+    fileprivate func isOlder(than other: Self) -> Bool {
+        (state.mark.number, state.totals.sent.produced, state.closed == nil ? 0 : 1)
+            < (other.state.mark.number, other.state.totals.sent.produced, other.state.closed == nil ? 0 : 1)
+    }
+}
+
+extension ChainState {
+    /// Of a row that SQLite was not asked for; `nil` where the columns are not what `bind` writes.
+    fileprivate init?(_ row: RawRow, from index: Int) {
+        guard let mark = row.bytes(index), let totals = row.bytes(index + 1), let partLast = row.count(index + 2),
+            let above = row.bytes(index + 3), let wireMark = try? WireMark.decode(Data(mark)),
+            let foundMark = try? StreamMark(wireMark), let foundTotals = try? WireStreamTotals.decode(Data(totals)),
+            let foundAbove = try? WireStreamTotals.decode(Data(above))
+        else { return nil }
+        self.init()
+        self.mark = foundMark
+        self.totals.sent = StreamTotals(foundTotals)
+        self.totals.partLast = partLast
+        let waiting = StreamTotals(foundAbove)
+        self.totals.waitingAbovePart = waiting.waiting
+        self.totals.droppedAbovePart = waiting.dropped
+        if row.isNull(index + 4) { return }
+        guard let last = row.count(index + 4), let reason = row.integer(index + 5), let at = row.integer(index + 6)
+        else { return nil }
+        closed = Closure(last: last, reason: DropReason(rawValue: Int(clamping: reason)), at: at)
+    }
+}
+
+extension DayFile {
+    /// A row as it was read; one that is there already stays.
+    fileprivate func insert(salvaged slice: SalvageFill.Slice, id: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            INSERT OR IGNORE INTO slice (id, chain, first, last, lost_before, prior_link, last_link, received_at, earliest,
+                latest, record_count, kinds, gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(
+            id, slice.chain, slice.first, slice.last, slice.lostBefore, slice.priorLink, slice.lastLink,
+            slice.receivedAt, slice.earliest,
+            slice.latest, slice.recordCount, slice.kinds, slice.gaps, slice.records)
+        try statement.run()
+    }
+
+    fileprivate func insert(_ rejected: RejectedRecord, chain: Int64) throws(SQLiteError) {
+        let statement = try connection.cached(
+            "INSERT OR IGNORE INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)")
+        try statement.bind(
+            chain, rejected.number, rejected.reason.rawValue, rejected.size, rejected.link.data, rejected.bytes)
+        try statement.run()
+    }
+}
