@@ -10,7 +10,8 @@ struct BalanceCommand: AsyncParsableCommand {
         abstract: "Account for every record: produced = stored + rejected + dropped + lostAtCollector + waiting.",
         discussion: """
             One line per device, epoch and stream, counted from what is on disk; works beside a running collector. Waiting is what the device
-            had not yet been rid of when it last said so. Exits 1 when a balance does not close. Where a device says of
+            had not yet been rid of when it last said so. Exits 1 when a balance does not close,
+            or a record file cannot be read. Where a device says of
             itself what cannot be, that is told, its stream is left out of the totals, and the command exits 1 only if
             --device names it.
 
@@ -24,7 +25,10 @@ struct BalanceCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("This device only.", valueName: "id"))
     var device: String?
 
-    @Flag(help: "Print JSON: `closes`, `totals`, `findings`, and `streams` with the counts of each.")
+    @Flag(
+        help: """
+            Print JSON: `closes`, `totals`, `findings`, `streams` with the counts of each, and `missing` where record files are damaged.
+            """)
     var json = false
 
     func run() async throws {
@@ -34,13 +38,19 @@ struct BalanceCommand: AsyncParsableCommand {
                 only = DeviceID(device)
                 guard only != nil else { throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).") }
             }
-            var devices = try StoreVerifier(directory: try data.directory()).balance()
+            let balances = try StoreVerifier(directory: try data.directory()).balances()
+            var devices = balances.devices
             if let only {
                 devices.removeAll { $0.device != only }
                 guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
             }
-            let report = BalanceReport(devices.map { ($0.device, $0.epochs) }, isFleet: only == nil)
+            let report = BalanceReport(
+                devices.map { ($0.device, $0.epochs) }, isFleet: only == nil, missing: balances.unreadableFiles)
             if json { try Output.json(report) } else { try show(report) }
+            if let missing = report.missing {
+                throw CommandError(
+                    .failed, "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
+            }
             guard report.closes else {
                 throw CommandError(
                     .failed,

@@ -13,6 +13,11 @@ struct CommandError: Error, CustomStringConvertible, Equatable {
     /// What failed, on what, and what to do.
     let message: String
 
+    /// What to do about a record file that cannot be read.
+    static let damageRemedy = """
+        A running collector replaces a damaged file by itself within seconds, keeping what can be proved: start it, and look again.
+        """
+
     init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

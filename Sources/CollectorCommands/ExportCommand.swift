@@ -11,7 +11,7 @@ struct ExportCommand: AsyncParsableCommand {
         abstract: "Records as NDJSON, one a line; works beside a running collector.",
         discussion: """
             In the order of their receipt, stream by stream. A line is what the API shows of a record, with its stream, kind and organization. Records of
-            devices that were deleted are left out.
+            devices that were deleted are left out. Exits 1 where a record file is damaged, after all others are written.
 
             Examples:
               ws1collector export --data /var/lib/ws1collector --stream event --from 2026-03-01 --output events.ndjson
@@ -68,6 +68,12 @@ struct ExportCommand: AsyncParsableCommand {
             }
             try write(piece, to: descriptor)
             if output != nil, fsync(descriptor) != 0 || close(descriptor) != 0 { throw failure() }
+            if !scan.unreadableFiles.isEmpty {
+                throw CommandError(
+                    .failed,
+                    "Everything else is written, but records are missing of: \(scan.unreadableFiles.joined(separator: ", ")). "
+                        + CommandError.damageRemedy)
+            }
         }
     }
 

@@ -25,6 +25,10 @@ struct RebuildCommand: AsyncParsableCommand {
                 try await ProjectionRebuild(directory: directory, registry: registry).run()
             }
             try Output.line("\(report.devices) devices, from \(report.records) records.")
+            if !report.unreadableFiles.isEmpty {
+                throw CommandError(
+                    .failed, "Left out, because damaged: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)")
+            }
         }
     }
 }

@@ -81,9 +81,16 @@ package struct BalanceReport: Encodable, Equatable, Sendable {
     package var findings: [Finding]
     /// Whether all of them close; of a fleet, but for those whose device says what cannot be.
     package var closes: Bool
+    /// Record files that are damaged, whose records are not counted; `nil`: none.
+    package var missing: [String]?
 
-    /// - Parameter isFleet: whether it is of all devices, of which none may make it fail for the others.
-    package init(_ devices: [(device: DeviceID, epochs: [EpochBalance])], isFleet: Bool = false) {
+    /// - Parameters:
+    ///   - isFleet: whether it is of all devices, of which none may make it fail for the others.
+    ///   - missing: record files that could not be read, by name.
+    package init(
+        _ devices: [(device: DeviceID, epochs: [EpochBalance])], isFleet: Bool = false, missing: [String] = []
+    ) {
+        self.missing = missing.isEmpty ? nil : missing
         streams = devices.flatMap { device, epochs in
             epochs.map { entry in
                 Stream(

@@ -23,7 +23,8 @@ struct QueryRoutes: Sendable {
         let device = try await known(exchange)
         let balances: [EpochBalance]
         do throws(StoreError) { balances = try await store.balance(of: device.id) } catch { throw Problem.ofStore(error) }
-        return try BalanceReport([(device.id, balances)]).response()
+        let missing = StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }
+        return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
     }
 
     private func known(_ exchange: Exchange) async throws -> DeviceRow { try await registry.known(exchange) }

@@ -60,11 +60,18 @@ struct RecordListing: Sendable {
                 piece = try await self.piece(after: piece)
             }
             let next = piece.position.map { #""\#(PageCursor(device: device, before: $0).text)""# } ?? "null"
-            text.writeString(#"],"next":\#(next)}"#)
+            text.writeString(#"],"next":\#(next)"#)
+            let missing = store.unreadableFiles(of: query.stream)
+            if !missing.isEmpty {
+                text.writeString(#","missing":"#)
+                text.writeBytes(try encoder.encode(missing))
+            }
+            text.writeString("}")
             try await writer.write(text)
             try await writer.finish(nil)
         }
         return Response(status: .ok, headers: [.contentType: WireNames.json, .cacheControl: "no-store"], body: body)
+            .naming(missing: store.unreadableFiles(of: query.stream))
     }
 
     /// The next items that there are: at least one, unless the list or the budget ends before.

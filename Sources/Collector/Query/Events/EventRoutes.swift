@@ -58,7 +58,7 @@ struct EventRoutes: Sendable {
                 "\(summary.groups.count) groups of \(window.buckets) buckets are more than one answer holds. Ask for a longer `step`, or filter."
             )
         }
-        return try EventSummaryView(summary, isStepped: step != nil).response()
+        return try EventSummaryView(summary, isStepped: step != nil).response().naming(missing: store.unreadableFiles(of: .event))
     }
 
     private func records(_ query: QueryParameters, _ times: RecordTimes, _ exchange: Exchange) async throws -> RecordQuery {

@@ -42,7 +42,7 @@ struct FleetMetricRoutes: Sendable {
             rest = rest.dropFirst(step.count)
         }
         let next = rest.isEmpty ? nil : PageCursor(device: devices[rest.startIndex - 1], before: nil).text
-        return try Page(items: items, next: next).response()
+        return try Page(items: items, next: next).response().naming(missing: store.unreadableFiles(of: .sample))
     }
 
     private func distribution(_ exchange: Exchange) async throws -> Response {
@@ -72,6 +72,7 @@ struct FleetMetricRoutes: Sendable {
             rest = rest.dropFirst(step.count)
         }
         return try DistributionView(metric: latest.metric, definition: definition, devices: found, values: values).response()
+            .naming(missing: store.unreadableFiles(of: .sample))
     }
 }
 

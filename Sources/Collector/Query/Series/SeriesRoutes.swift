@@ -32,6 +32,7 @@ struct SeriesRoutes: Sendable {
                     + "are given. Ask for a longer `step`, less time, or one `attribute`.")
         }
         return try SeriesView(accumulator, query.aggregates, device: device.id).response()
+            .naming(missing: store.unreadableFiles(of: .sample))
     }
 
     private func accumulate(_ query: SeriesQuery, of device: DeviceRow) async throws -> SeriesAccumulator {
