@@ -1,3 +1,5 @@
+import WireModel
+
 /// Where the server listens: a host name or address, and a port.
 struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     let host: String
@@ -25,11 +27,7 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Whether only programs on this machine can connect.
-    var isLoopback: Bool {
-        if host == "localhost" || host == "::1" { return true }
-        let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
-        return numbers.count == 4 && numbers[0] == 127 && numbers.allSatisfy { $0 != nil }
-    }
+    var isLoopback: Bool { LoopbackHost.contains(host) }
 
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

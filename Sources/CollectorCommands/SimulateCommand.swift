@@ -2,6 +2,7 @@ import ArgumentParser
 import CollectorStore
 import FleetSimulator
 import Foundation
+import WireModel
 
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -62,6 +63,9 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Requests under way at a time.", valueName: "n"))
     var concurrency = 256
 
+    @Flag(help: "Speak plain http:// to a collector on another machine too. Everybody on the way can then read the tokens.")
+    var allowPlaintext = false
+
     @Flag(help: "The collector can be reached all the time.")
     var noOutage = false
 
@@ -106,8 +110,15 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func url() throws -> String {
-        guard let url = URL(string: collector), url.scheme == "http" || url.scheme == "https", url.host() != nil, url.query() == nil else {
+        guard let url = URL(string: collector), url.scheme == "http" || url.scheme == "https", let host = url.host(), url.query() == nil
+        else {
             throw CommandError(.usage, "--collector is \(collector); expected a URL such as http://127.0.0.1:8420.")
+        }
+        guard url.scheme == "https" || allowPlaintext || LoopbackHost.contains(host) else {
+            throw CommandError(
+                .usage,
+                "\(collector) is on another machine, and without TLS everybody in between can read the tokens. "
+                    + "Give an https:// address, or say --allow-plaintext.")
         }
         return collector.hasSuffix("/") ? String(collector.dropLast()) : collector
     }

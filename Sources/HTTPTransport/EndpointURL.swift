@@ -1,4 +1,5 @@
 import FoundationEssentials
+import WireModel
 
 /// An `http` or `https` address of a server, checked: host, port and a path prefix without a slash at its end.
 package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
@@ -50,6 +51,9 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
 
     /// Host and port as they stand in a URL.
     package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Whether it is on this machine.
+    package var isLoopback: Bool { LoopbackHost.contains(host) }
 
     package var description: String { "\(scheme.rawValue)://\(authority)\(prefix)" }
 }

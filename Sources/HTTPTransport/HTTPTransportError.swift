@@ -4,6 +4,8 @@ package struct HTTPTransportError: Error, Sendable, CustomStringConvertible {
         case invalidCollectorURL = "invalid-collector-url"
         case invalidProxyURL = "invalid-proxy-url"
         case certificateAuthorities = "certificate-authorities"
+        /// Plain HTTP beyond this machine that nobody has asked for.
+        case plaintext
     }
 
     package let code: Code

@@ -35,7 +35,7 @@ import WireModel
         _ body: (DataSampler) async throws -> Void
     ) async throws {
         var configuration = DataSamplerConfiguration(
-            directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+            directory: directory, collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = 0
         configuration.sampleModules = modules
         configuration.defaultSampleInterval = 1

@@ -16,7 +16,7 @@ import WireModel
     private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
             sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
-            collectorURL: "http://collector.test", enrollmentToken: token)
+            collectorURL: "https://collector.test", enrollmentToken: token)
         configuration.applicationIdentifier = "com.example.app"
         configuration.applicationVersion = "2.1"
         configuration.eventHold = 0

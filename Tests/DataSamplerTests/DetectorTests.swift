@@ -242,7 +242,7 @@ import Testing
 
     @Test func `On this machine every detector comes to an end with evidence or has nothing to look at`() throws {
         let directory = try TemporaryDirectory()
-        let configuration = DataSamplerConfiguration(directory: directory.path, collectorURL: "http://collector.test")
+        let configuration = DataSamplerConfiguration(directory: directory.path, collectorURL: "https://collector.test")
         let detectors = configuration.allDetectors(host: LinuxHostSource())
         #expect(detectors.map(\.name) == BuiltInDetector.allCases.map(\.rawValue))
         for detector in detectors {

@@ -19,7 +19,7 @@ import WireModel
         _ body: (DataSampler) async throws -> Void = { _ in }
     ) async throws -> [String] {
         var configuration = DataSamplerConfiguration(
-            directory: directory, collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+            directory: directory, collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = hold
         configuration.sampleModules = []
         configuration.traceLevel = .off

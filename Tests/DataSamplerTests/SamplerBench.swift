@@ -17,7 +17,7 @@ struct SamplerBench {
     static func configuration(_ directory: String) -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
             sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
-            collectorURL: "http://collector.test", enrollmentToken: "enrollment-token")
+            collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = 0
         configuration.lossWindow = 0
         return configuration

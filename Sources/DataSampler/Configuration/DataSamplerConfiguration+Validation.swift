@@ -49,7 +49,14 @@ extension DataSamplerConfiguration {
                 "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key and "
                     + "the request that was made with it")
         }
-        _ = try transportConfiguration
+        let transport = try transportConfiguration
+        do { try transport.checkPlaintext() } catch { throw DataSamplerError(.invalidConfiguration, error.message, cause: error) }
+    }
+
+    /// Checks what ``validate()`` leaves to the start because it lies on disk: the files that are named. A start checks the same first.
+    package func validateFiles() throws(DataSamplerError) {
+        let transport = try transportConfiguration
+        do { try transport.check() } catch { throw DataSamplerError(.invalidConfiguration, error.message, cause: error) }
     }
 
     private func checkBudgets() throws(DataSamplerError) {
@@ -100,6 +107,7 @@ extension DataSamplerConfiguration {
                     collector: try EndpointURL(collector: collectorURL), certificateAuthorityFile: certificateAuthorityFile,
                     proxy: try proxyURL.map { url throws(HTTPTransportError) in try EndpointURL(proxy: url) })
                 transport.clientKeyFile = clientKeyFile
+                transport.allowsPlaintext = allowsPlaintext
                 return transport
             } catch {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)

@@ -33,7 +33,7 @@ public struct DataSamplerConfiguration: Sendable {
 
     /// Where queue, identity, profile and lock lie; made with mode 0700 where it is missing. One process at a time holds it.
     public var directory: String
-    /// `http[s]://HOST[:PORT][/PREFIX]`.
+    /// `http[s]://HOST[:PORT][/PREFIX]`; `http` to another machine only with ``allowsPlaintext``.
     public var collectorURL: String
     /// Enrolls this device at its first contact; not needed afterwards. `nil`: an enrolled device goes on, another one holds.
     public var enrollmentToken: String?
@@ -58,6 +58,9 @@ public struct DataSamplerConfiguration: Sendable {
     public var clientSigningRequestFile: String?
     /// `http://HOST[:PORT]` of an HTTP proxy; `nil`: direct.
     public var proxyURL: String?
+    /// Plain `http` may be spoken to other machines, collector or proxy: everybody on the way can then read and change what is sent, the
+    /// device's credential among it. `false`, the default: only to this one.
+    public var allowsPlaintext = false
     /// `false`: no events are recorded, whatever the profile says. `true` leaves it to the profile.
     public var analyticsEnabled: Bool
     /// `false`: no logs are kept or sent, whatever the profile says. `true` leaves it to the profile.

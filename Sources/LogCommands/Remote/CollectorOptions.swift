@@ -23,12 +23,30 @@ struct CollectorOptions: ParsableArguments {
     @Option(help: ArgumentHelp("An HTTP proxy on the way to the collector: http://HOST[:PORT]. (WS1_PROXY)", valueName: "url"))
     var proxy: String?
 
+    @Flag(
+        help: """
+            Speak plain http:// to a collector on another machine too. Everybody on the way can then read your access token and the logs. \
+            (WS1_ALLOW_PLAINTEXT)
+            """)
+    var allowPlaintext = false
+
     private static var environment: [String: String] { ProcessInfo.processInfo.environment }
 
     /// - Parameter data: `--data`.
     func place(data: String?) throws(LogCommandError) -> LogPlace {
-        let flags = [("--collector", collector), ("--device", device), ("--token-file", tokenFile), ("--ca", ca), ("--proxy", proxy)]
+        let flags = [
+            ("--collector", collector), ("--device", device), ("--token-file", tokenFile), ("--ca", ca), ("--proxy", proxy),
+            ("--allow-plaintext", allowPlaintext ? "true" : nil),
+        ]
         return try LogPlace(data: data, remote: flags.filter { $0.1 != nil }.map(\.0), environment: Self.environment)
+    }
+
+    private static func flag(_ variable: String, _ environment: [String: String]) throws(LogCommandError) -> Bool {
+        switch environment[variable]?.lowercased() {
+        case nil, "", "false", "no", "0": return false
+        case "true", "yes", "1": return true
+        case .some(let text): throw LogCommandError(.usage, "\(variable) is '\(text)'; it must be true or false")
+        }
     }
 
     /// - Throws: `.usage` for what is missing or cannot be.
@@ -44,10 +62,13 @@ struct CollectorOptions: ParsableArguments {
         }
         guard let device = DeviceID(name) else { throw LogCommandError(.usage, "--device \(name) is no device's id (a UUID)") }
         let token = try AccessToken(file: tokenFile, environment: environment)
+        let isPlaintextAllowed = try Self.flag("WS1_ALLOW_PLAINTEXT", environment) || allowPlaintext
         do throws(HTTPTransportError) {
             var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: url))
             configuration.certificateAuthorityFile = value(ca, "WS1_CA")
             if let proxy = value(proxy, "WS1_PROXY") { configuration.proxy = try EndpointURL(proxy: proxy) }
+            configuration.allowsPlaintext = isPlaintextAllowed
+            try configuration.check()
             return CollectorAccess(device: device, token: token, configuration: configuration)
         } catch { throw LogCommandError(.usage, error.message, cause: error) }
     }

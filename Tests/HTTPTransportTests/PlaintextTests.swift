@@ -1,0 +1,54 @@
+import Testing
+
+@testable import HTTPTransport
+
+/// Plain HTTP leaves this machine only where somebody asked for it.
+@Suite struct PlaintextTests {
+    private func configuration(_ collector: String, _ proxy: String?) throws -> HTTPTransportConfiguration {
+        var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: collector))
+        if let proxy { configuration.proxy = try EndpointURL(proxy: proxy) }
+        return configuration
+    }
+
+    @Test(
+        arguments: [
+            ("http://collector.test", nil, "the collector http://collector.test:80"), ("http://10.0.0.1:8420", nil, "10.0.0.1"),
+            ("http://[2001:db8::1]:8420", nil, "2001:db8::1"),
+            // The proxy sees all of it, wherever the collector is; and one here forwards to there.
+            ("http://127.0.0.1:8420", "http://proxy.test:3128", "the proxy http://proxy.test:3128"),
+            ("http://collector.test", "http://127.0.0.1:3128", "the collector http://collector.test:80"),
+        ] as [(String, String?, String)])
+    func `Plain http beyond this machine is refused before anything is sent, and allowed where it is asked for`(
+        _ collector: String, _ proxy: String?, _ names: String
+    ) async throws {
+        var configuration = try configuration(collector, proxy)
+        for refuse in [{ try configuration.check() }, { _ = try HTTPTransport(configuration: configuration) }] as [() throws -> Void] {
+            let error = #expect(throws: HTTPTransportError.self) { try refuse() }
+            #expect(error?.code == .plaintext)
+            #expect(
+                error?.message.contains(names) == true && error?.message.contains("--allow-plaintext") == true, "\(error?.message ?? "")")
+        }
+        configuration.allowsPlaintext = true
+        try configuration.check()
+        await (try HTTPTransport(configuration: configuration)).shutdown()
+    }
+
+    @Test(
+        arguments: [
+            ("http://127.0.0.1:8420", nil), ("http://localhost:8420", "http://localhost:3128"), ("http://[::1]:8420", nil),
+            // A tunnel through the proxy is encrypted to its end.
+            ("https://collector.test", "http://proxy.test:3128"),
+        ] as [(String, String?)])
+    func `This machine and TLS need no leave`(_ collector: String, _ proxy: String?) throws {
+        try configuration(collector, proxy).check()
+    }
+
+    @Test func `A file of authorities that is missing or holds none is refused without a connection`() throws {
+        for file in ["/nonexistent/ca.pem", "/dev/null", "/etc/passwd"] {
+            var configuration = try configuration("https://collector.test", nil)
+            configuration.certificateAuthorityFile = file
+            let error = #expect(throws: HTTPTransportError.self) { try configuration.check() }
+            #expect(error?.code == .certificateAuthorities && error?.message.contains(file) == true)
+        }
+    }
+}
