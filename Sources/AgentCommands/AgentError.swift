@@ -7,6 +7,8 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
     enum Code: String, Sendable {
         /// A flag, a variable, a file or a value is not what it must be.
         case usage
+        /// A file that was named is not there, or cannot be read. Whether that is an error depends on whether it is needed.
+        case notThere = "not-there"
         /// Something holds now that may not hold later: locked, disk full, collector out of reach.
         case tryAgain = "try-again"
         case failed
@@ -60,7 +62,7 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
     var exitCode: Int32 {
         switch code {
         case .failed: 1
-        case .usage: 64
+        case .usage, .notThere: 64
         case .tryAgain: 75
         }
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// SIGTERM and SIGINT between a program's first line and the moment somebody listens for them.
+/// SIGTERM, SIGINT and SIGHUP between a program's first line and the moment somebody listens for them.
 ///
 /// A signal that comes then would end the process on the spot, with whatever it has begun. Held back it waits in the kernel and is seen as
 /// soon as the service group listens (libdispatch reads signals from a signalfd, which also gives those that already wait).
@@ -16,6 +16,8 @@ enum StopSignals {
         sigemptyset(&signals)
         sigaddset(&signals, SIGTERM)
         sigaddset(&signals, SIGINT)
+        // Asks a running agent to read its configuration again; it ends every other command, as a terminal that is closed should.
+        sigaddset(&signals, SIGHUP)
         pthread_sigmask(how, &signals, nil)
     }
 }

@@ -51,7 +51,11 @@ package struct ControlClient: Sendable {
 
     private func connect() throws(ControlError) -> Int32? {
         var status = stat()
-        guard stat(directory, &status) == 0 else { return nil }
+        guard stat(directory, &status) == 0 else {
+            guard let denial = AccessDenial.text(directory, errno) else { return nil }
+            throw denied(denial)
+        }
+        let whole = "\(directory)/\(ControlSocketPath.name)"
         let path = try ControlSocketPath(directory: directory)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw ControlError(.failed, "no socket: \(String(cString: strerror(errno)))") }
@@ -72,10 +76,18 @@ package struct ControlClient: Sendable {
         switch error {
         case ENOENT, ECONNREFUSED, ENOTDIR: return nil
         case EAGAIN: throw ControlError(.tryAgain, "the agent in \(directory) has too many connections: try again")
+        case EACCES, EPERM: throw denied("\(AccessDenial(whole)). \(AccessDenial(whole).remedy)")
         default:
             throw ControlError(
                 .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: \(String(cString: strerror(error)))")
         }
+    }
+
+    private func denied(_ why: String) -> ControlError {
+        ControlError(
+            .failed,
+            "the agent in \(directory) cannot be asked: \(why); or let a group of yours do so, with accessGroup in the agent's configuration"
+        )
     }
 
     private func send(_ bytes: Data, _ descriptor: Int32) throws(ControlError) {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import WireModel
 
 extension LogStoreError {
     /// A failed system call, sorted by what it means for the caller.
@@ -13,8 +14,9 @@ extension LogStoreError {
             case EACCES, EPERM, EROFS: (.io, "Run as the user whose files these are.")
             default: (.io, "Check the disk.")
             }
+        let denial = number == EROFS ? nil : AccessDenial.text(path, number)
+        let words = denial.map { "\($0)." } ?? "\(String(cString: strerror(number))) (errno \(number)). \(remedy)"
         return LogStoreError(
-            code, "\(action) \(path) failed: \(String(cString: strerror(number))) (errno \(number)). \(remedy)",
-            cause: POSIXErrorCode(rawValue: number).map { POSIXError($0) })
+            code, "\(action) \(path) failed: \(words)", cause: POSIXErrorCode(rawValue: number).map { POSIXError($0) })
     }
 }

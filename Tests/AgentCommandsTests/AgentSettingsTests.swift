@@ -1,8 +1,10 @@
-import DataSampler
 import Foundation
 import Testing
+import Transmitter
+import WireModel
 
 @testable import AgentCommands
+@testable import DataSampler
 
 @Suite struct AgentSettingsTests {
     private func settings(
@@ -75,7 +77,7 @@ import Testing
         let error = #expect(throws: AgentError.self) {
             let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
             let flags: [SettingName: String] = values[.data] == nil ? [.data: "/d"] : [:]
-            let layers = SettingLayers(flags: flags, environment: ["WS1_COLLECTOR": "http://c"], file: (values, "agent.json5"))
+            let layers = SettingLayers(flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: (values, "agent.json5"))
             _ = try AgentSettings(layers, needsCollector: true)
         }
         #expect(error?.exitCode == 64)
@@ -98,6 +100,63 @@ import Testing
         #expect(throws: AgentError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
         let missing = #expect(throws: AgentError.self) { try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"]) }
         #expect(missing?.message.contains("/nonexistent/token") == true)
+    }
+
+    @Test func `Plain http beyond this machine has to be asked for, by flag, variable or file`() throws {
+        let far: [SettingName: String] = [.collector: "http://collector.example:8420"]
+        let error = #expect(throws: AgentError.self) { try settings(flags: far) }
+        #expect(error?.exitCode == 64 && error?.message.contains("--allow-plaintext") == true)
+        let proxied = #expect(throws: AgentError.self) { try settings(flags: [.proxy: "http://proxy.example:3128"]) }
+        #expect(proxied?.message.contains("proxy.example") == true)
+        #expect(try settings(flags: far.merging([.allowPlaintext: "true"]) { $1 }).allowsPlaintext)
+        #expect(try settings(flags: far, environment: ["WS1_ALLOW_PLAINTEXT": "1"]).allowsPlaintext)
+        #expect(try settings(flags: far, file: "{ allowPlaintext: true }").allowsPlaintext)
+        #expect(throws: AgentError.self) { try settings(flags: far, file: "{ allowPlaintext: false }") }
+    }
+
+    @Test func `A file of authorities that run could not use is refused where settings are checked`() {
+        let error = #expect(throws: AgentError.self) { try settings(flags: [.ca: "/nope"]) }
+        #expect(error?.exitCode == 64)
+        #expect(error?.message.contains("--ca") == true && error?.message.contains("/nope") == true)
+    }
+
+    @Test func `A missing token file stops only a device that is not enrolled`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let flags: [SettingName: String] = [
+            .data: directory, .collector: "http://localhost", .enrollmentTokenFile: "/nonexistent/token",
+        ]
+        let layers = SettingLayers(flags: flags, environment: [:], file: nil)
+        let refused = #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true) }
+        #expect(refused?.exitCode == 64 && refused?.message.contains("not enrolled") == true)
+        // A command that asks the collector nothing needs no token.
+        #expect(try AgentSettings(layers, needsCollector: false).configuration.enrollmentToken == nil)
+
+        let enrollment = Enrollment(
+            deviceID: .random(), credential: "c", organization: "default", collectorID: .random(), incarnationID: .random())
+        let identity = IdentityFile(directory: directory)
+        try identity.save(.enrolled(enrollment, machineHash: nil))
+        let settings = try AgentSettings(layers, needsCollector: true)
+        #expect(settings.configuration.enrollmentToken == nil)
+        #expect(settings.remarks.count == 1 && settings.remarks[0].contains("/nonexistent/token"))
+        try identity.save(.unenrolled(enrollment.deviceID, tokenDigest: nil))
+        #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true) }
+    }
+
+    @Test func `A data directory that cannot be written is told before anything starts`() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try Data().write(to: URL(filePath: file))
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        for path in [file, "\(file)/below/it"] {
+            let layers = SettingLayers(flags: [.data: path, .collector: "http://localhost"], environment: [:], file: nil)
+            let error = #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true).checkDirectory() }
+            #expect(error?.exitCode == 1 && error?.message.contains(file) == true)
+        }
+        let layers = SettingLayers(
+            flags: [.data: "\(file)-other/deep", .collector: "http://localhost"], environment: [:], file: nil)
+        try AgentSettings(layers, needsCollector: true).checkDirectory()
+        #expect(!FileManager.default.fileExists(atPath: "\(file)-other"), "a check makes nothing")
     }
 
     @Test func `What must be given and is not names all three places`() {

@@ -59,6 +59,7 @@ struct ValidateCommand: AsyncParsableCommand {
     func run() async throws {
         let settings = try options.settings()
         for warning in options.warnings(settings) { StandardStreams.error("ws1agent: warning: \(warning)") }
+        for remark in settings.remarks { StandardStreams.error("ws1agent: \(remark)") }
         StandardStreams.output(
             "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)")
     }

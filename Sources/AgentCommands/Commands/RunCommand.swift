@@ -9,7 +9,11 @@ import UnixSignals
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
-        discussion: "At its end it sends what is due for up to five seconds; the rest waits on disk for the next start.")
+        discussion: """
+            At its end it sends what is due for up to five seconds; the rest waits on disk for the next start. SIGHUP reads the configuration \
+            again: what can change while it runs does, for the rest the log says that it wants a restart, and a configuration that is wrong \
+            changes nothing.
+            """)
 
     @OptionGroup var options: RunOptions
 
@@ -24,13 +28,19 @@ struct RunCommand: AsyncParsableCommand {
         LoggingSystem.bootstrap { MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)]) }
         let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
         for warning in options.warnings(settings) { logger.warning("\(warning)") }
+        for remark in settings.remarks { logger.notice("\(remark)") }
         let service: AgentService
         do throws(DataSamplerError) {
             var configuration = settings.configuration
             configuration.logStore = logs
+            let sampler = try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent"))
+            let running = RunningSettings(
+                settings, logger: logger, read: { [options] () throws(AgentError) in try options.settings() },
+                apply: { settings throws(AgentError) in
+                    do throws(DataSamplerError) { try await sampler.reconfigure(settings.configuration) } catch { throw AgentError(error) }
+                })
             service = AgentService(
-                sampler: try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent")),
-                directory: configuration.directory, logger: logger)
+                sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup, logger: logger)
         } catch {
             // It ends in order, so that nobody takes it for a crash.
             await logs.close()
@@ -65,10 +75,14 @@ struct RunCommand: AsyncParsableCommand {
 /// The running agent: the sampler, and the control socket before it.
 struct AgentService: Service {
     let sampler: DataSampler
+    let settings: RunningSettings
     let directory: String
+    let group: AccessGroup?
     let logger: Logger
 
     func run() async throws {
+        // Listened to before the start: a reload that is asked for meanwhile is made at its end.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         do {
             try await FullDiskPause.retrying(told: { logger.error("\($0)") }) {
                 do throws(DataSamplerError) { try await sampler.start() } catch { throw AgentError(error) }
@@ -77,10 +91,16 @@ struct AgentService: Service {
             return
         }
         let control = AgentControl(sampler: sampler)
-        let server = ControlServer(directory: directory, logger: logger) { await control.answer($0) }
+        let server = ControlServer(directory: directory, accessGroup: group, logger: logger) { await control.answer($0) }
         let failure: AgentError?
         do {
-            try await cancelWhenGracefulShutdown { try await server.run() }
+            try await cancelWhenGracefulShutdown {
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { for await _ in hangups { await settings.reload() } }
+                    try await server.run()
+                    group.cancelAll()
+                }
+            }
             failure = nil
         } catch let error as AgentError {
             failure = error

@@ -76,6 +76,9 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("An HTTP proxy: http://HOST[:PORT]; default none.", valueName: "url"))
     var proxy: String?
 
+    @Flag(help: "Speak plain http:// to another machine too. Everybody on the way can then read credentials and data.")
+    var allowPlaintext = false
+
     @Option(help: ArgumentHelp("off, error, warning, information or verbose; default information.", valueName: "level"))
     var logLevel: String?
 
@@ -91,13 +94,16 @@ struct RunOptions: ParsableArguments {
         return warnings
     }
 
+    /// All checks that `run` makes before it starts: `validate` makes them by this too.
     func settings() throws(AgentError) -> AgentSettings {
         let flags: [SettingName: String?] = [
             .collector: collector, .enrollmentToken: enrollmentToken, .enrollmentTokenFile: enrollmentTokenFile,
             .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules, .eventHold: eventHold,
             .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .clientKey: clientKey, .clientRequest: clientRequest,
-            .proxy: proxy, .logLevel: logLevel,
+            .proxy: proxy, .allowPlaintext: allowPlaintext ? "true" : nil, .logLevel: logLevel,
         ]
-        return try AgentSettings(try directory.layers(flags.compactMapValues { $0 }), needsCollector: true)
+        let settings = try AgentSettings(try directory.layers(flags.compactMapValues { $0 }), needsCollector: true)
+        try settings.checkDirectory()
+        return settings
     }
 }

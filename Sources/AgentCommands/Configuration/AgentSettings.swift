@@ -1,10 +1,18 @@
 import DataSampler
 import FoundationEssentials
+import Glibc
 import LogStore
+import WireModel
 
 /// What the agent runs with, checked value by value; each error names the flag, variable or key that gave the value.
 struct AgentSettings: Sendable {
     var configuration: DataSamplerConfiguration
+    /// Where each value was given, to tell what a reload changes.
+    let layers: SettingLayers
+    /// What to log once; such as a file of an enrollment token that is missing and not needed.
+    private(set) var remarks: [String] = []
+    /// Who else may ask the running agent and read its logs; `nil`: nobody.
+    private(set) var accessGroup: AccessGroup?
 
     /// The agent's own defaults, where they are not the library's.
     enum Default {
@@ -22,15 +30,27 @@ struct AgentSettings: Sendable {
             }
             return try given.text()
         }
+        self.layers = layers
+        let directory = try required(.data, "the data directory")
+        let token: String?
+        do { token = try Self.token(layers) } catch  where error.code == .notThere {
+            // A token enrolls a device once. One that is enrolled runs without, and a command that asks the collector nothing does too.
+            guard !needsCollector || DataSampler.isEnrolled(in: directory) else {
+                throw AgentError(.usage, "\(error.message). This device is not enrolled yet and needs one")
+            }
+            if needsCollector { remarks.append("\(error.message). This device is enrolled and needs none now") }
+            token = nil
+        }
         configuration = DataSamplerConfiguration(
-            directory: try required(.data, "the data directory"),
+            directory: directory,
             collectorURL: needsCollector ? try required(.collector, "the collector's URL") : (try layers[.collector]?.text() ?? ""),
-            enrollmentToken: try Self.token(layers), traceLevel: try layers[.logLevel]?.choice(TraceLevel.self) ?? Default.logLevel)
+            enrollmentToken: token, traceLevel: try layers[.logLevel]?.choice(TraceLevel.self) ?? Default.logLevel)
         try takeSampling(layers)
         try takeSending(layers)
         try takeSwitches(layers)
         try takeProgram(layers)
         guard needsCollector else { return }
+        accessGroup = try layers[.accessGroup].map { given throws(AgentError) in try AccessGroup(given) }
         try checkAddresses(layers)
     }
 
@@ -51,6 +71,7 @@ struct AgentSettings: Sendable {
         configuration.clientKeyFile = try layers[.clientKey]?.text()
         configuration.clientSigningRequestFile = try layers[.clientRequest]?.text()
         configuration.proxyURL = try layers[.proxy]?.text()
+        configuration.allowsPlaintext = try layers[.allowPlaintext]?.flag() ?? false
         configuration.offlineTimeAllowed = try layers[.offlineTimeAllowed]?.seconds(.offline)
         if let given = layers[.credentialDays] { configuration.credentialDays = try given.number() }
         configuration.budgets = try Self.budgets(layers[.budgets])
@@ -80,11 +101,36 @@ struct AgentSettings: Sendable {
         configuration.builtInDetectors = detectors
     }
 
-    /// What is left to check is what the library knows best: names, digests, addresses.
+    /// Whether a start could make the data directory, or write to it. What stands in the way may be gone at the next start, as a disk that is
+    /// read-only for now: so it is no usage error.
+    func checkDirectory() throws(AgentError) {
+        var place = configuration.directory
+        while access(place, F_OK) != 0, errno == ENOENT, let slash = place.lastIndex(of: "/") {
+            place = slash == place.startIndex ? "/" : String(place[..<slash])
+            if place == "/" { break }
+        }
+        // A relative path whose first name is missing is made here.
+        if access(place, F_OK) != 0, errno == ENOENT, !place.contains("/") { place = "." }
+        var status = stat()
+        if stat(place, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                throw AgentError(.failed, "the data directory \(configuration.directory) cannot be used: \(place) is no directory")
+            }
+            guard faccessat(AT_FDCWD, place, W_OK | X_OK, AT_EACCESS) != 0 else { return }
+        }
+        let why = AccessDenial.text(place, errno) ?? "\(place): \(String(cString: strerror(errno)))"
+        throw AgentError(.failed, "the data directory \(configuration.directory) cannot be written: \(why)")
+    }
+
+    /// What is left to check is what the library knows best: names, digests, addresses, files that are named. All that a start would refuse
+    /// about the settings is refused here, so that `validate` and `run` cannot differ.
     private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
-        do { try configuration.validate() } catch {
+        do {
+            try configuration.validate()
+            try configuration.validateFiles()
+        } catch {
             let checked: [SettingName] = [
-                .collector, .proxy, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention,
+                .collector, .proxy, .ca, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention,
                 .credentialDays, .binaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
@@ -168,7 +214,7 @@ struct AgentSettings: Sendable {
             let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
         else {
             throw AgentError(
-                .usage, "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes")
+                .notThere, "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes")
         }
         return line.trimmingSpaces
     }

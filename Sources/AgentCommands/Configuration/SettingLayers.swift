@@ -42,4 +42,9 @@ struct SettingLayers: Sendable {
     }
 
     subscript(name: SettingName) -> GivenSetting? { given[name] }
+
+    /// The settings that have another value than in `former`, wherever it is given.
+    func changes(from former: SettingLayers) -> [SettingName] {
+        SettingName.allCases.filter { self[$0]?.value != former[$0]?.value }
+    }
 }

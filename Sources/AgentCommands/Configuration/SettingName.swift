@@ -14,6 +14,7 @@ enum SettingName: String, CaseIterable, Sendable {
     case clientKey = "client-key"
     case clientRequest = "client-request"
     case proxy
+    case allowPlaintext = "allow-plaintext"
     case logLevel = "log-level"
 
     // Seldom said: no flags, only environment and file.
@@ -28,6 +29,7 @@ enum SettingName: String, CaseIterable, Sendable {
     case test
     case offlineTimeAllowed = "offline-time-allowed"
     case credentialDays = "credential-days"
+    case accessGroup = "access-group"
     case detectors
     case binaryDigest = "binary-digest"
 
@@ -42,6 +44,18 @@ enum SettingName: String, CaseIterable, Sendable {
         switch self {
         case .moduleIntervals, .privacy, .budgets, .logRetention: true
         default: false
+        }
+    }
+
+    /// Whether a running agent takes a new value over; the others want a restart.
+    var isLive: Bool {
+        switch self {
+        case .sampleInterval, .transmitInterval, .modules, .moduleIntervals, .disabledModules, .telecomSource, .eventHold, .beaconInterval,
+            .logLevel, .analytics, .logging, .logsOverWiFiOnly, .telemetryDisabled, .test, .offlineTimeAllowed, .privacy, .budgets:
+            true
+        case .data, .collector, .enrollmentToken, .enrollmentTokenFile, .lossWindow, .ca, .clientKey, .clientRequest, .proxy,
+            .allowPlaintext, .credentialDays, .accessGroup, .application, .applicationVersion, .detectors, .binaryDigest, .logRetention:
+            false
         }
     }
 

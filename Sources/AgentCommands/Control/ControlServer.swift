@@ -7,7 +7,7 @@ import NIOPosix
 import Synchronization
 import WireModel
 
-/// Serves a running agent's control socket: mode 0600, few connections, one request and one answer each, silent ones closed.
+/// Serves a running agent's control socket: mode 0600, or 0660 for a group that is let in; few connections, one request and one answer each, silent ones closed.
 ///
 /// Holding the queue's lock is what makes an agent the owner: a socket file it finds is that of a killed one, and is replaced.
 struct ControlServer: Sendable {
@@ -19,6 +19,8 @@ struct ControlServer: Sendable {
     let directory: String
     /// A connection without traffic for so long is closed.
     var idleTime: TimeAmount = .seconds(30)
+    /// Who else may ask.
+    var accessGroup: AccessGroup?
     let logger: Logger
     let answer: Answering
 
@@ -69,11 +71,21 @@ struct ControlServer: Sendable {
             }
         let socket: ControlSocketPath
         do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch { throw AgentError(error) }
+        let server: any Channel
         do {
-            return try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
+            server = try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
         } catch {
             throw AgentError(.failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)", cause: error)
         }
+        guard let accessGroup else { return server }
+        do throws(AgentError) {
+            try accessGroup.open(data: directory)
+            try accessGroup.open(socket: socket.path)
+        } catch {
+            try? await server.close()
+            throw error
+        }
+        return server
     }
 
     /// A socket at the path, mode 0600 from its first moment: Linux makes the file with the mode that the socket has when it is bound. Changed

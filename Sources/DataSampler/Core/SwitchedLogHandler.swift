@@ -3,20 +3,28 @@ import Synchronization
 
 /// How much the sampler says of itself now: as configured, or as a command asked for a while.
 final class TraceSwitch: Sendable {
-    private let configured: TraceLevel
-    private let changes = Mutex<(level: TraceLevel?, least: TraceLevel?)>((nil, nil))
+    private struct State {
+        var configured: TraceLevel
+        var level: TraceLevel?
+        var least: TraceLevel?
+    }
 
-    init(_ configured: TraceLevel) { self.configured = configured }
+    private let state: Mutex<State>
+
+    init(_ configured: TraceLevel) { state = Mutex(State(configured: configured)) }
 
     var level: TraceLevel {
-        let (level, least) = changes.withLock { $0 }
+        let (configured, level, least) = state.withLock { ($0.configured, $0.level, $0.least) }
         return [level ?? configured, least ?? .off].max { $0.verbosity < $1.verbosity } ?? configured
     }
 
     /// - Parameters:
     ///   - level: `nil`: back to what was configured.
     ///   - least: no less than this, whatever the level; `nil`: none asked for.
-    func change(to level: TraceLevel?, least: TraceLevel?) { changes.withLock { $0 = (level, least) } }
+    func change(to level: TraceLevel?, least: TraceLevel?) { state.withLock { ($0.level, $0.least) = (level, least) } }
+
+    /// The configuration was changed; what a command asked for holds on.
+    func configure(_ level: TraceLevel) { state.withLock { $0.configured = level } }
 
     /// A logger that says what this switch lets through.
     func logger(over base: Logger) -> Logger {

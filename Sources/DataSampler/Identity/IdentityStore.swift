@@ -63,6 +63,15 @@ final class IdentityStore: EnrollmentStore {
         }
     }
 
+    /// Whether a directory holds the identity of a device that is enrolled. One that cannot be read counts as one: what is the matter with it the
+    /// start says, and a token would not help.
+    static func isEnrolled(in directory: String) -> Bool {
+        do throws(DataSamplerError) {
+            if case .enrolled? = try IdentityFile(directory: directory).load() { return true }
+            return false
+        } catch { return true }
+    }
+
     func save(_ enrollment: Enrollment) throws {
         try access.withLock { memory in
             try save(.enrolled(enrollment, machineHash: machineHash), &memory)

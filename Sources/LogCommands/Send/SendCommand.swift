@@ -64,6 +64,7 @@ struct SendCommand: ParsableCommand {
         }
         let path = given.count > 1 && given.hasSuffix("/") ? String(given.dropLast()) : given
         var status = stat()
+        if stat(path, &status) != 0, let denial = AccessDenial.text(path, errno) { throw LogCommandError(.failed, "\(denial)") }
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw LogCommandError(.failed, "\(path) is no directory: check --data")
         }

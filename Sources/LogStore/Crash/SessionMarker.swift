@@ -32,6 +32,7 @@ final class SessionMarker {
             let path = directory.path(Self.name(ordinal))
             let descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw LogStoreError.system("creating", path) }
+            GroupAccess.handOn(descriptor, path)
             return (ordinal: ordinal, descriptor: descriptor, path: path)
         }
         ordinal = made.ordinal

@@ -18,7 +18,7 @@ package struct StoreFile: ~Copyable {
         try self.init(path, O_RDONLY | O_NOFOLLOW, doing: "opening")
     }
 
-    /// A new file of mode 0600; what was there under this name is gone.
+    /// A new file of mode 0600, or as ``GroupAccess`` says; what was there under this name is gone.
     package init(replacing path: String) throws(LogStoreError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw .system("removing", path) }
         try self.init(path, O_RDWR | O_CREAT | O_EXCL, doing: "creating")
@@ -27,6 +27,7 @@ package struct StoreFile: ~Copyable {
     private init(_ path: String, _ flags: Int32, doing action: String) throws(LogStoreError) {
         let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system(action, path) }
+        if flags & O_CREAT != 0 { GroupAccess.handOn(descriptor, path) }
         self.init(descriptor: descriptor, path: path)
     }
 

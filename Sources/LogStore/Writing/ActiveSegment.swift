@@ -15,6 +15,7 @@ final class ActiveSegment {
         let path = directory.path(name, .text)
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system("creating", path) }
+        GroupAccess.handOn(descriptor, path)
         self.name = name
         file = StoreFile(descriptor: descriptor, path: path)
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .system("locking", path) }
