@@ -71,6 +71,9 @@ public final class DataSampler: Service {
         self.logger = traces.logger(over: logger)
     }
 
+    /// Whether the device of a directory is enrolled, so that a start needs no enrollment token.
+    package static func isEnrolled(in directory: String) -> Bool { IdentityStore.isEnrolled(in: directory) }
+
     /// What the data sampler notices from now on, as it happens. Each sequence has its own bounded memory: of more than 64 that wait the oldest
     /// are left out. Safe from any thread; it may be taken before the start and outlives a stop.
     public var notices: AsyncStream<DataSamplerNotice> { notifier.listen() }
@@ -139,6 +142,16 @@ public final class DataSampler: Service {
         await Task { await self.stop() }.value
     }
 
+    /// Takes over what can change while it runs of another configuration for the same directory: modules, intervals, switches, privacy, budgets,
+    /// the offline time and the trace level. What only a start reads stays as it was: directory, collector, token, files, proxy, loss window, the
+    /// program's name and version, detectors and what logs are kept.
+    ///
+    /// - Throws: `invalidConfiguration` where a value is not one; then nothing has changed. `notRunning`.
+    package func reconfigure(_ configuration: DataSamplerConfiguration) async throws(DataSamplerError) {
+        try configuration.validate()
+        await (try running()).controller.configurationChanged(configuration)
+    }
+
     // MARK: Putting together
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
@@ -148,7 +161,8 @@ public final class DataSampler: Service {
             // A damaged identity is told at the start, not when the first transmit fails.
             try core.honourUnenrollment()
             // Last of what can fail but for files: a connection made would have to be shut down again.
-            let connection = try environment.connect(transport)
+            var connection = try environment.connect(transport)
+            connection.transport = PinWatchingTransport(base: connection.transport, pins: core.pins) { core.queueTime }
             do {
                 return try await compose(core, connection)
             } catch {
@@ -190,7 +204,7 @@ public final class DataSampler: Service {
         let logs = try LogKeeper(configuration, logger: logger)
         let (logRequests, uploader) = try logCarriers(core, transmitter, controller, logs)
         let parts = DeviceController.Parts(
-            loop: loop, transmitter: transmitter, profiles: profiles(core, transmitter, controller),
+            loop: loop, transmitter: transmitter, profiles: profiles(core, connection, transmitter, controller),
             commands: CommandRunner(
                 save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core, actions: controller,
                 poll: { await transmitter.askForNews() }, sleeper: environment.sleeper, logger: logger),
@@ -230,7 +244,9 @@ public final class DataSampler: Service {
         return Running(core: core, controller: controller, parts: parts, connection: connection, work: work)
     }
 
-    private func profiles(_ core: SamplerCore, _ transmitter: Transmitter, _ controller: DeviceController) -> ProfileKeeper {
+    private func profiles(
+        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ transmitter: Transmitter, _ controller: DeviceController
+    ) -> ProfileKeeper {
         ProfileKeeper(
             file: StoredProfile.file(in: configuration.directory), stored: core.storedProfile?.stored,
             isDisabled: core.settings.telemetryDisabled, clock: environment.clock, sleeper: environment.sleeper, roll: environment.roll,
@@ -241,6 +257,7 @@ public final class DataSampler: Service {
             request: { etag in
                 await transmitter.request(.get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
             }, notices: notifier, logger: logger,
+            arriving: { core.pins.arrived($0.certificatePins, key: connection.transport.serverKey) },
             apply: { await controller.profileChanged($0) })
     }
 

@@ -22,8 +22,14 @@ package final class HTTPTransport: Transport {
 
     private let clientKeyFile: String?
 
+    /// What the server showed on the newest connection of a client.
+    final class ShownKey: Sendable {
+        let key = Mutex<Data?>(nil)
+    }
+
     struct State {
         var pins: PinSet
+        var shown = ShownKey()
         var identity: ClientIdentity?
         var client: HTTPClient
         /// Clients given up with their connections, while they end.
@@ -32,7 +38,10 @@ package final class HTTPTransport: Transport {
     }
 
     /// Nothing is sent before the first request.
+    ///
+    /// - Throws: `plaintext` for plain HTTP beyond this machine that the configuration does not allow.
     package init(configuration: HTTPTransportConfiguration) throws(HTTPTransportError) {
+        try configuration.checkPlaintext()
         var settings = HTTPClient.Configuration(
             tlsConfiguration: try Self.tls(configuration),
             redirectConfiguration: .disallow,
@@ -48,22 +57,26 @@ package final class HTTPTransport: Transport {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.configuration = settings
         clientKeyFile = configuration.clientKeyFile
-        state = Mutex(State(pins: PinSet(), client: Self.client(settings, PinSet(), nil, on: group)))
+        let shown = configuration.collector.scheme == .https ? ShownKey() : nil
+        state = Mutex(
+            State(pins: PinSet(), shown: shown ?? ShownKey(), client: Self.client(settings, PinSet(), nil, shown, on: group)))
     }
 
     private static func client(
-        _ settings: HTTPClient.Configuration, _ pins: PinSet, _ identity: ClientIdentity?, on group: MultiThreadedEventLoopGroup
+        _ settings: HTTPClient.Configuration, _ pins: PinSet, _ identity: ClientIdentity?, _ shown: ShownKey?,
+        on group: MultiThreadedEventLoopGroup
     ) -> HTTPClient {
         var settings = settings
         if let identity, var tls = settings.tlsConfiguration {
             identity.apply(to: &tls)
             settings.tlsConfiguration = tls
         }
-        if !pins.pins.isEmpty {
+        if let shown {
             // Called with every new connection after its handshake and before it carries a request: the place where a key can be refused.
             settings.http1_1ConnectionDebugInitializer = { channel in
                 do {
-                    try pins.check(channel)
+                    let key = try pins.check(channel)
+                    shown.key.withLock { $0 = key }
                     return channel.eventLoop.makeSucceededVoidFuture()
                 } catch {
                     channel.close(promise: nil)
@@ -73,6 +86,8 @@ package final class HTTPTransport: Transport {
         }
         return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: settings)
     }
+
+    package var serverKey: Data? { state.withLock(\.shown).key.withLock { $0 } }
 
     /// Connections made under other pins are given up; a request on one of them fails as if the connection had broken.
     ///
@@ -106,12 +121,14 @@ package final class HTTPTransport: Transport {
 
     private func replaceClient(_ state: inout State) {
         let former = state.client
-        state.client = Self.client(configuration, state.pins, state.identity, on: group)
+        // Connections of the former client may still be made; what they show is not of the present pins.
+        state.shown = ShownKey()
+        state.client = Self.client(configuration, state.pins, state.identity, state.shown, on: group)
         // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down before.
         state.ending.append(Task { try? await former.shutdown() })
     }
 
-    private static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {
+    static func tls(_ configuration: HTTPTransportConfiguration) throws(HTTPTransportError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.cipherSuites = WireNames.cipherSuites

@@ -12,11 +12,12 @@ struct PinSet: Equatable, Sendable {
     init(_ pins: [Data] = []) { self.pins = Set(pins) }
 
     /// Throws where the connection is not to a server with one of the keys. Called once TLS is established and before anything is sent over it.
-    func check(_ channel: any Channel) throws {
-        guard !pins.isEmpty else { return }
+    /// - Returns: the server's key, as a pin says it; `nil` where it showed no certificate.
+    func check(_ channel: any Channel) throws -> Data? {
         let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate()
         let key = try certificate.map { Data(SHA256.hash(data: try $0.extractPublicKey().toSPKIBytes())) }
-        guard let key, pins.contains(key) else { throw PinMismatch(found: key) }
+        guard pins.isEmpty || key.map(pins.contains) == true else { throw PinMismatch(found: key) }
+        return key
     }
 }
 

@@ -1,14 +1,14 @@
 /// Certificates made for these tests alone, good for a hundred years; nothing else trusts them, so their keys are no secrets.
-enum TestCertificates {
-    struct Server: Sendable {
-        let certificate: String
-        let key: String
+package enum ServerCertificates {
+    package struct Server: Sendable {
+        package let certificate: String
+        package let key: String
         /// SHA-256 of the subject public key info, hexadecimal, as openssl computes it.
-        let pin: String
+        package let pin: String
     }
 
     /// Signed both servers.
-    static let authority = """
+    package static let authority = """
         -----BEGIN CERTIFICATE-----
         MIIBkDCCATegAwIBAgIUQJhCiQcSI1AgK8CkedaMuxQwG7owCgYIKoZIzj0EAwIw
         HTEbMBkGA1UEAwwSUGluIHRlc3QgYXV0aG9yaXR5MCAXDTI2MTEyMTEwMzk1OVoY
@@ -22,7 +22,7 @@ enum TestCertificates {
         -----END CERTIFICATE-----
         """
     /// Of `localhost` and 127.0.0.1.
-    static let one = Server(
+    package static let one = Server(
         certificate: """
             -----BEGIN CERTIFICATE-----
             MIIBkzCCATmgAwIBAgIUeeMQf9Odv0xSJTU1PYTQtj/JDdEwCgYIKoZIzj0EAwIw
@@ -44,7 +44,7 @@ enum TestCertificates {
             -----END PRIVATE KEY-----
             """, pin: "763bdcdf862bb58d43868109fdd7e79c6e5e6645eaf8251b3370f932fea04858")
     /// The same names, another key.
-    static let two = Server(
+    package static let two = Server(
         certificate: """
             -----BEGIN CERTIFICATE-----
             MIIBlDCCATmgAwIBAgIUeeMQf9Odv0xSJTU1PYTQtj/JDdIwCgYIKoZIzj0EAwIw

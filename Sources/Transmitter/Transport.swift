@@ -11,6 +11,10 @@ package protocol Transport: Sendable {
     /// - Parameter pins: SHA-256 of subject public key infos, 32 bytes each; empty: any server that the certificate authorities vouch for.
     func pin(to pins: [Data])
 
+    /// SHA-256 of the subject public key info that the server showed on the newest connection under the present pins; `nil`: there was none yet,
+    /// or no TLS.
+    var serverKey: Data? { get }
+
     /// From now on connections show this certificate, with the key that the transport was made with; those made before are given up.
     /// - Parameter chain: PEM, the device's first; `nil`: none is shown.
     /// - Returns: the life of the device's; `nil` where none is shown.
@@ -21,6 +25,9 @@ package protocol Transport: Sendable {
 extension Transport {
     /// A way without TLS has nothing to pin.
     package func pin(to pins: [Data]) {}
+
+    /// ... shows no key,
+    package var serverKey: Data? { nil }
 
     /// ... and nothing to show.
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { nil }

@@ -1,3 +1,4 @@
+import TelemetryTestKit
 import Foundation
 import Synchronization
 import Testing
@@ -25,30 +26,30 @@ import Transmitter
 
     @Test func `A certificate with its key is taken, with the life that it has`() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
-        let chain = TestCertificates.one.certificate + "\n" + TestCertificates.authority
-        let identity = try ClientIdentity(chain: chain, keyFile: try file(TestCertificates.one.key))
+        let chain = ServerCertificates.one.certificate + "\n" + ServerCertificates.authority
+        let identity = try ClientIdentity(chain: chain, keyFile: try file(ServerCertificates.one.key))
         #expect(identity.life.begins == 1_795_257_599_000_000 && identity.life.ends - identity.life.begins > 99 * 365 * 86_400 * 1_000_000)
     }
 
     @Test func `What cannot be used is named`() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
-        let (chain, key) = (TestCertificates.one.certificate, try file(TestCertificates.one.key))
+        let (chain, key) = (ServerCertificates.one.certificate, try file(ServerCertificates.one.key))
         #expect(try refusal(chain, nil).contains("clientKey"))
         #expect(try refusal(chain, "/nowhere/client.key").contains("/nowhere/client.key"))
         #expect(try refusal("", key).contains("damaged"))
         #expect(try refusal(String(chain.prefix(200)), key).contains("damaged"))
         #expect(try refusal(chain, try file("no key")).contains("client.key"))
-        #expect(try refusal(chain, try file(TestCertificates.two.key)).contains("not the one"))
+        #expect(try refusal(chain, try file(ServerCertificates.two.key)).contains("not the one"))
     }
 
     @Test func `Over plain http, and once nothing is to be shown, none is`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         for scheme in ["http", "https"] {
             var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: "\(scheme)://127.0.0.1:1"))
-            configuration.clientKeyFile = try file(TestCertificates.one.key)
+            configuration.clientKeyFile = try file(ServerCertificates.one.key)
             let transport = try HTTPTransport(configuration: configuration)
             #expect(try transport.show(certificate: nil) == nil)
-            let life = try transport.show(certificate: TestCertificates.one.certificate)
+            let life = try transport.show(certificate: ServerCertificates.one.certificate)
             #expect((life != nil) == (scheme == "https"))
             if scheme == "https" {
                 #expect(throws: TransportError.self) { try transport.show(certificate: "nonsense") }

@@ -1,3 +1,4 @@
+import TelemetryTestKit
 import Glibc
 import NIOCore
 import NIOPosix
@@ -34,7 +35,7 @@ final class ScriptedServer: Sendable {
     /// Runs the server while `body` runs. A request beyond the scripts, or an empty script, is never answered.
     /// - Parameter certificate: serves TLS with it.
     static func serving(
-        _ scripts: [[Step]], certificate: TestCertificates.Server? = nil, _ body: (ScriptedServer) async throws -> Void
+        _ scripts: [[Step]], certificate: ServerCertificates.Server? = nil, _ body: (ScriptedServer) async throws -> Void
     ) async throws {
         let box = Box()
         let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
@@ -108,7 +109,7 @@ final class ScriptedServer: Sendable {
     }
 }
 
-extension TestCertificates.Server {
+extension ServerCertificates.Server {
     fileprivate var configuration: TLSConfiguration {
         get throws {
             .makeServerConfiguration(

@@ -29,6 +29,7 @@ struct StatusText {
         if let ends = enrollment.certificateEnds { line("certificate", "ends \(moment(ends))") }
         if let problem = enrollment.certificateProblem { line("certificate", problem) }
         line("profile", Self.profile(status.profile))
+        for finding in status.profile.findings ?? [] { line("finding", finding) }
         if status.telemetryDisabled { line("telemetry", "disabled: nothing is sampled, recorded or sent") }
         if status.consent != "granted" { line("consent", status.consent) }
         if status.doNotDisturb { line("do-not-disturb", "on") }

@@ -39,6 +39,7 @@ enum BeaconComposer {
         beacon.enrollment = inputs.standing.wire
         beacon.managed = inputs.standing.managed
         beacon.profileRevision = inputs.profileRevision
+        beacon.profileFindings = inputs.profileFindings
         beacon.consent = inputs.consent
         beacon.telemetryDisabled = inputs.telemetryDisabled
         beacon.doNotDisturb =

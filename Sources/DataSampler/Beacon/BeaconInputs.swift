@@ -29,6 +29,8 @@ struct BeaconInputs: Sendable {
     var queue: QueueStatus?
     /// 0: no profile.
     var profileRevision: UInt64 = 0
+    /// What of it this device does not do, by name.
+    var profileFindings: [String] = []
     var consent = WireConsent.unspecified
     /// `nil`: intervals are as they were set.
     var slowdown: WireSlowdown?

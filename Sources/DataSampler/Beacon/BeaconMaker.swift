@@ -25,6 +25,8 @@ final class BeaconMaker: Sendable {
         var doNotDisturb: Bool?
         var consent = WireConsent.unspecified
         var slowdown: WireSlowdown?
+        /// What of the profile is not done, by name.
+        var profileFindings: [String] = []
     }
 
     /// A beacon, and which change of the push token it holds.
@@ -88,6 +90,7 @@ final class BeaconMaker: Sendable {
         inputs.conditions = moment.conditions
         inputs.queue = moment.queue
         inputs.profileRevision = settings.profileRevision
+        inputs.profileFindings = moment.profileFindings
         inputs.consent = moment.consent
         inputs.slowdown = moment.slowdown
         inputs.telemetryDisabled = settings.telemetryDisabled

@@ -26,6 +26,7 @@ extension DeviceController {
                         .offlineTimeExceeded, "the collector was out of reach for \(seconds) s, longer than is allowed",
                         ["seconds": "\(seconds)"]))
             }
+            if core.pins.hasChanges { await pinsChanged() }
             let isLeaving = await parts?.leaving.isLeaving ?? false
             if isLeaving, leaveAt <= now {
                 _ = await leave()

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Logging
 import RecordQueue
 import SampleModules
@@ -27,7 +28,7 @@ actor DeviceController {
     nonisolated let traces: TraceSwitch
     nonisolated let wake = WakeSignal()
     let sleeper: any Clock<Duration>
-    private let local: DataSamplerConfiguration
+    private var local: DataSamplerConfiguration
     private var profile: WireProfile?
     private var calls = DeviceSettings.Calls()
     /// What requests that capture logs ask for.
@@ -66,7 +67,9 @@ actor DeviceController {
 
     /// What the transmitter begins with, before it is told more.
     nonisolated static func initialSettings(_ core: SamplerCore) -> TransmitterSettings {
-        transmitterSettings(core.settings, gate: core.gate, isSuspended: false, isDoNotDisturb: false, slowdown: 1)
+        transmitterSettings(
+            core.settings, pins: core.pins.inForce(core.settings.pins), gate: core.gate, isSuspended: false, isDoNotDisturb: false,
+            slowdown: 1)
     }
 
     /// Takes what it steers and sets it to work.
@@ -76,6 +79,7 @@ actor DeviceController {
         commands.withLock { $0 = parts.commands }
         slowdown = budgets.verdict.factor
         core.setSlowdown(budgets.verdict.wire)
+        core.pins.listen { [wake] in wake.signal() }
         await apply(beacons: .start)
     }
 
@@ -83,6 +87,13 @@ actor DeviceController {
 
     func profileChanged(_ profile: WireProfile) async {
         self.profile = profile
+        await apply()
+    }
+
+    /// The configuration was read again. What only a start reads of it stays as it was.
+    func configurationChanged(_ configuration: DataSamplerConfiguration) async {
+        local = configuration
+        traces.configure(configuration.traceLevel)
         await apply()
     }
 
@@ -146,6 +157,9 @@ actor DeviceController {
         await apply()
     }
 
+    /// Other certificate pins are in force, by what connections showed.
+    func pinsChanged() async { await apply() }
+
     /// The gate of the core changed: wipe, leaving.
     func gateChanged() async { await apply(beacons: .change) }
 
@@ -193,7 +207,8 @@ actor DeviceController {
                 isStopped: gate.isWiping || gate.isUnenrolled || settings.telemetryDisabled || core.consent.consent == .denied))
         await parts.transmitter.apply(
             Self.transmitterSettings(
-                settings, gate: gate, isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb, slowdown: slowdown))
+                settings, pins: core.pins.inForce(settings.pins), gate: gate, isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb,
+                slowdown: slowdown))
         if settings.telemetryDisabled != isDisabled {
             isDisabled = settings.telemetryDisabled
             core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
@@ -203,13 +218,30 @@ actor DeviceController {
                     : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
             await parts.profiles.switched(disabled: isDisabled)
         }
+        await tellPins(settings)
         parts.commands.settingsChanged()
         parts.uploader.lookAgain()
         wake.signal()
     }
 
+    /// Says that the pins of the profile are not in force, or are again.
+    private func tellPins(_ settings: DeviceSettings) async {
+        let changes = core.pins.takeChanges()
+        for change in changes {
+            let text = core.pins.finding(settings.pins)?.text
+            let revision = ["revision": "\(settings.profileRevision)"]
+            switch change {
+            case .refused: core.notices.post(DataSamplerNotice(.pinsRefused, text ?? "the certificate pins were refused", revision))
+            case .fellBack: core.notices.post(DataSamplerNotice(.pinsFallenBack, text ?? "the certificate pins failed", revision))
+            case .taken: core.notices.post(DataSamplerNotice(.pinsTaken, "the certificate pins of the profile are in force", revision))
+            }
+            if let text { core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"]) }
+        }
+        if !changes.isEmpty { await tellChange() }
+    }
+
     private static func transmitterSettings(
-        _ settings: DeviceSettings, gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool, slowdown: Double
+        _ settings: DeviceSettings, pins: [Data], gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool, slowdown: Double
     ) -> TransmitterSettings {
         var result = TransmitterSettings(
             transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
@@ -217,7 +249,7 @@ actor DeviceController {
         result.moduleIntervals = settings.moduleTransmitIntervals
         result.profileRevision = settings.profileRevision
         result.rules = settings.transmission
-        result.pins = settings.pins
+        result.pins = pins
         result.credentialLifetime = settings.credentialLifetime
         result.slowdown = slowdown
         result.logsOverWiFiOnly = settings.logging.wifiOnly

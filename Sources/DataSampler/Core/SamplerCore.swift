@@ -44,6 +44,7 @@ final class SamplerCore: Sendable {
     let beacons: BeaconMaker
     let conditions: any ConditionsSource
     let consent: ConsentKeeper
+    let pins: PinKeeper
     let metrics: SelfMetrics
     private let state: Mutex<State>
 
@@ -58,11 +59,14 @@ final class SamplerCore: Sendable {
                 store: ConsentStore(directory: configuration.directory), queue: QueueForConsent(queue: queue),
                 initial: configuration.initialConsent, logger: logger,
                 damaged: { notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": ConsentStore.name])) })
+            let pins = try PinKeeper(directory: configuration.directory, logger: logger) {
+                notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": PinKeeper.fileName]))
+            }
             // What was decided before a crash is carried out before anything is recorded.
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
-                configuration, queue: queue, queueClock: clock, consent: consent, profile: profile, environment: environment,
+                configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile, environment: environment,
                 notices: notices, logger: logger)
             core.tellReplacedQueue(try await queue.status())
             return core
@@ -94,7 +98,7 @@ final class SamplerCore: Sendable {
     }
 
     private init(
-        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper,
+        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
         profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment, notices: NoticeBoard, logger: Logger
     ) {
         self.configuration = configuration
@@ -107,6 +111,8 @@ final class SamplerCore: Sendable {
         let settings = DeviceSettings.resolve(local: configuration, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
         self.consent = consent
+        self.pins = pins
+        pins.apply(settings)
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled, logger: logger)
         beacons = BeaconMaker(
@@ -159,6 +165,7 @@ final class SamplerCore: Sendable {
             state.settings = settings
             state.gate.take(settings)
         }
+        pins.apply(settings)
         analytics.setEnabled(settings.analyticsEnabled && !settings.telemetryDisabled)
     }
 
@@ -277,7 +284,7 @@ final class SamplerCore: Sendable {
                 facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),
                 standing: Self.standing(organization, trigger, state.gate), settings: state.settings,
                 queue: status, conditions: conditions.current(), doNotDisturb: state.doNotDisturb, consent: consent.consent.wire,
-                slowdown: state.slowdown)
+                slowdown: state.slowdown, profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [])
         }
         let made = await beacons.make(moment)
         // A durable record that does not wait for consent has a number.

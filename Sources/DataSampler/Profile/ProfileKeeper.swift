@@ -38,6 +38,7 @@ actor ProfileKeeper {
     private let roll: @Sendable () -> Double
     private let audience: @Sendable () -> String
     private let request: Request
+    private let arriving: @Sendable (WireProfile) -> Void
     private let apply: @Sendable (WireProfile) async -> Void
     private let notices: NoticeBoard
     private let logger: Logger
@@ -53,12 +54,14 @@ actor ProfileKeeper {
     /// - Parameters:
     ///   - stored: what `load` gave.
     ///   - audience: device and organization now, empty where not enrolled.
+    ///   - arriving: is told of a good profile before it is kept.
     ///   - apply: takes a good profile over.
     init(
         file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock, sleeper: any Clock<Duration>,
         roll: @escaping @Sendable () -> Double, audience: @escaping @Sendable () -> String, request: @escaping Request,
         notices: NoticeBoard,
-        logger: Logger, apply: @escaping @Sendable (WireProfile) async -> Void
+        logger: Logger, arriving: @escaping @Sendable (WireProfile) -> Void = { _ in },
+        apply: @escaping @Sendable (WireProfile) async -> Void
     ) {
         self.file = file
         self.stored = stored
@@ -70,6 +73,7 @@ actor ProfileKeeper {
         self.request = request
         self.notices = notices
         self.logger = logger
+        self.arriving = arriving
         self.apply = apply
         machine = ProfileRefreshStateMachine(now: clock.now().timeSinceBoot)
         report.revision = stored?.revision ?? 0
@@ -201,6 +205,7 @@ actor ProfileKeeper {
             }
             return (.refused(why), .refused(revision: profile.revision))
         }
+        arriving(profile)
         let new = StoredProfile(revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
         do throws(DataSamplerError) { try file.save(new) } catch {
             // Run all the same: a full disk must not keep a stricter profile out. The next start fetches it again.

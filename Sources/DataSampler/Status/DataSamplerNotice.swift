@@ -15,6 +15,13 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let profileApplied = Kind(rawValue: "profile-applied")
         /// What the collector sent is no profile to run; the last good one stays. `details["revision"]`.
         public static let profileRefused = Kind(rawValue: "profile-refused")
+        /// The profile's certificate pins are not in force: the collector's present key is none of them. `details["revision"]`.
+        public static let pinsRefused = Kind(rawValue: "pins-refused")
+        /// The profile's certificate pins failed for longer than the offline time allowed; those that last worked are in force beside them.
+        /// `details["revision"]`.
+        public static let pinsFallenBack = Kind(rawValue: "pins-fallen-back")
+        /// The profile's certificate pins, refused before, are in force. `details["revision"]`.
+        public static let pinsTaken = Kind(rawValue: "pins-taken")
         /// Telemetry was switched off: nothing is sampled, recorded or sent.
         public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
         /// Telemetry was switched on again.

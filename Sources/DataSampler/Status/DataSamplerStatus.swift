@@ -60,6 +60,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var failure: String?
         /// The one that was refused, and why.
         public var refusal: String?
+        /// What of the applied one is not done, and why; `nil`: all of it is.
+        public var findings: [String]?
     }
 
     /// One setting in force.

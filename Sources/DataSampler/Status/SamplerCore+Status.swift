@@ -18,7 +18,8 @@ extension SamplerCore {
             running: run != nil, version: DataSampler.version, directory: configuration.directory, epoch: "\(queue.epoch)",
             enrollment: enrollment(transmitter), collector: collector(transmitter),
             profile: .init(
-                revision: profile.revision, fetched: profile.fetched, failure: profile.failure, refusal: profile.refusal),
+                revision: profile.revision, fetched: profile.fetched, failure: profile.failure, refusal: profile.refusal,
+                findings: pins.finding(settings.pins).map { [$0.text] }),
             settings: settings.described, telemetryDisabled: settings.telemetryDisabled, consent: consent.consent.rawValue,
             doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false, slowdown: run?.slowdown ?? 1,
             slowdownReason: run?.slowdownReason, wipePending: run?.wipe.map { "noted, epoch \($0.epoch): \($0.reason)" },

@@ -2028,6 +2028,12 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
     set {_uniqueStorage()._modules = newValue}
   }
 
+  /// what of the profile is not done, by name: "certificate-pins-refused"
+  package var profileFindings: [String] {
+    get {_storage._profileFindings}
+    set {_uniqueStorage()._profileFindings = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -6208,7 +6214,7 @@ nonisolated extension WirePower: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Beacon"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0\u{1}consent\0\u{1}metered\0\u{1}roaming\0\u{1}slowdown\0\u{3}telemetry_disabled\0\u{1}modules\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0\u{1}consent\0\u{1}metered\0\u{1}roaming\0\u{1}slowdown\0\u{3}telemetry_disabled\0\u{1}modules\0\u{3}profile_findings\0")
 
   fileprivate class _StorageClass {
     var _trigger: WireBeaconTrigger = .unspecified
@@ -6247,6 +6253,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     var _slowdown: WireSlowdown? = nil
     var _telemetryDisabled: Bool? = nil
     var _modules: [String] = []
+    var _profileFindings: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6293,6 +6300,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       _slowdown = source._slowdown
       _telemetryDisabled = source._telemetryDisabled
       _modules = source._modules
+      _profileFindings = source._profileFindings
     }
   }
 
@@ -6347,6 +6355,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         case 34: try { try decoder.decodeSingularMessageField(value: &_storage._slowdown) }()
         case 35: try { try decoder.decodeSingularBoolField(value: &_storage._telemetryDisabled) }()
         case 36: try { try decoder.decodeRepeatedStringField(value: &_storage._modules) }()
+        case 37: try { try decoder.decodeRepeatedStringField(value: &_storage._profileFindings) }()
         default: break
         }
       }
@@ -6467,6 +6476,9 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       if !_storage._modules.isEmpty {
         try visitor.visitRepeatedStringField(value: _storage._modules, fieldNumber: 36)
       }
+      if !_storage._profileFindings.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._profileFindings, fieldNumber: 37)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6512,6 +6524,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         if _storage._slowdown != rhs_storage._slowdown {return false}
         if _storage._telemetryDisabled != rhs_storage._telemetryDisabled {return false}
         if _storage._modules != rhs_storage._modules {return false}
+        if _storage._profileFindings != rhs_storage._profileFindings {return false}
         return true
       }
       if !storagesAreEqual {return false}

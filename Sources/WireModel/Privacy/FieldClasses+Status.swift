@@ -60,7 +60,7 @@ extension FieldClasses {
             .message(26, "rules", ruleResult), .technical(27, "process_start_time"), .technical(28, "model"),
             .technical(29, "uptime_seconds"), .technical(30, "beacon_sequence"), .technical(31, "consent"), .technical(32, "metered"),
             .technical(33, "roaming"), .message(34, "slowdown", slowdown), .technical(35, "telemetry_disabled"),
-            .technical(36, "modules"),
+            .technical(36, "modules"), .technical(37, "profile_findings"),
         ])
 
     static let systemIdentity = MessageFields(

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import Logging
+import Synchronization
+import Transmitter
+
+/// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around ``PinStateMachine``. A device that never had
+/// pins has no such file. Safe from any thread.
+final class PinKeeper: Sendable {
+    static let fileName = "pins.json"
+
+    private struct State {
+        var machine: PinStateMachine
+        var saved: PinStateMachine
+        /// Of the profile that is applied.
+        var profile: [Data]
+        var allowedSeconds: Double?
+        var isUnsaved = false
+        /// Told to nobody yet.
+        var changes: [PinStateMachine.Change] = []
+        var listener: (@Sendable () -> Void)?
+    }
+
+    private let file: StateFile<PinStateMachine>
+    private let state: Mutex<State>
+    private let logger: Logger
+
+    /// - Parameter damaged: is told of a file that was set aside.
+    init(directory: String, logger: Logger, damaged: (DataSamplerError) -> Void) throws(DataSamplerError) {
+        file = StateFile(directory: directory, name: Self.fileName)
+        let machine = try file.loadOrSetAside(damaged: damaged) ?? PinStateMachine()
+        state = Mutex(State(machine: machine, saved: machine, profile: []))
+        self.logger = logger
+    }
+
+    /// - Parameter changed: is called when another set is in force, on any thread.
+    func listen(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.listener = changed } }
+
+    /// What the settings that are applied say.
+    func apply(_ settings: DeviceSettings) {
+        state.withLock { state in
+            state.profile = settings.pins
+            state.allowedSeconds = settings.offlineTimeAllowed
+        }
+    }
+
+    /// Of these pins of a profile, those in force.
+    func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.machine.inForce(profile) } }
+
+    /// Why the pins of the profile are not in force; `nil`: they are.
+    func finding(_ profile: [Data]) -> PinFinding? {
+        state.withLock { state in
+            state.machine.finding(profile).map { PinFinding(reason: $0, fallsBackToNone: state.machine.inForce(profile).isEmpty) }
+        }
+    }
+
+    /// To be told before a new profile is kept: a restart in between must not find its pins unchecked.
+    func arrived(_ pins: [Data], key: Data?) { change { $0.machine.arrived(pins, former: $0.profile, key: key) } }
+
+    func connected(to key: Data) { change { $0.machine.connected($0.profile, key: key) } }
+
+    func mismatched(now: Int64) { change { $0.machine.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) } }
+
+    var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
+
+    /// What has changed since this was asked last, for those who tell of it.
+    func takeChanges() -> [PinStateMachine.Change] {
+        state.withLock { state in
+            defer { state.changes = [] }
+            return state.changes
+        }
+    }
+
+    private func change(_ body: (inout State) -> PinStateMachine.Change?) {
+        let listener = state.withLock { state -> (@Sendable () -> Void)? in
+            let change = body(&state)
+            if let change { state.changes.append(change) }
+            if state.machine != state.saved {
+                // Kept before it is acted on: a restart must not forget which set worked.
+                do throws(DataSamplerError) {
+                    try file.save(state.machine)
+                    state.saved = state.machine
+                    state.isUnsaved = false
+                } catch {
+                    // Tried again with every answer, told once.
+                    if !state.isUnsaved {
+                        state.isUnsaved = true
+                        logger.warning("the state of the certificate pins cannot be kept", metadata: ["reason": "\(error.message)"])
+                    }
+                }
+            }
+            return change == nil ? nil : state.listener
+        }
+        listener?()
+    }
+}
+
+/// That the certificate pins of the profile are not in force: in words for people, and as a name for the collector.
+struct PinFinding: Equatable, Sendable {
+    var reason: PinStateMachine.Reason
+    var fallsBackToNone: Bool
+
+    /// In beacons; stable.
+    var name: String {
+        switch reason {
+        case .unsatisfied: "certificate-pins-refused"
+        case .failed: "certificate-pins-failed"
+        }
+    }
+
+    var text: String {
+        let why =
+            switch reason {
+            case .unsatisfied: "the certificate pins of the profile are refused: the key that the collector showed is none of them"
+            case .failed: "the certificate pins of the profile fitted no connection for longer than is allowed"
+            }
+        let now =
+            fallsBackToNone
+            ? "as before, any key is taken that the certificate authorities vouch for"
+            : "the pins that last worked are in force beside them"
+        return "\(why); \(now). Correct certificatePins in the profile"
+    }
+}
+
+/// The way to the collector, watched: a connection that fits the pins proves them, one that is refused for its key counts against them.
+struct PinWatchingTransport: Transport {
+    let base: any Transport
+    let pins: PinKeeper
+    /// Microseconds of the queue clock.
+    let now: @Sendable () -> Int64
+
+    var serverKey: Data? { base.serverKey }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        do throws(TransportError) {
+            let response = try await base.send(request)
+            // Anything that holds a certificate of a trusted authority can answer; only a collector's answer proves a set.
+            if response.source != nil, let key = base.serverKey { pins.connected(to: key) }
+            return response
+        } catch {
+            if error.code == .pinMismatch { pins.mismatched(now: now()) }
+            throw error
+        }
+    }
+
+    func pin(to pins: [Data]) { base.pin(to: pins) }
+
+    func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { try base.show(certificate: chain) }
+}
