@@ -34,8 +34,7 @@ struct ServeCommand: AsyncParsableCommand {
             // Before anything is opened: what is missing is said, and nothing is left half made.
             let server = try Self.fitting(settings.server, logger: logger)
             for exposure in DirectoryExposure.of(directory: settings.data) { logger.warning("\(exposure.message(settings.data))") }
-            let certificates = try settings.deviceCertificates.certificates()
-            let tls = try settings.tls.map { try ServerTLS($0, logger: logger) }
+            let (certificates, tls) = try settings.secrets(logger: logger)
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(
                 directory: settings.data, clock: clock, logger: logger, deliver: FirstStartFiles(directory: settings.data).write)
@@ -51,7 +50,7 @@ struct ServeCommand: AsyncParsableCommand {
             let collector = CollectorServer(
                 store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
                 settings: server, certificates: certificates, telemetry: telemetry,
-                certificateExpiry: { tls?.expiry },
+                certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
                 noticeCounts: { try await notices.counts() },
                 logger: logger, clock: { clock.now() })
             let retention = try RecordRetention(

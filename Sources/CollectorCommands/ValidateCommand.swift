@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import Foundation
+import Logging
 import WireModel
 
 struct ValidateCommand: AsyncParsableCommand {
@@ -17,14 +18,15 @@ struct ValidateCommand: AsyncParsableCommand {
     func run() async throws {
         try await perform {
             let settings = try options.settings()
-            _ = try settings.tls?.configuration()
-            let authority = try settings.deviceCertificates.certificates().authority
+            let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
+            let authority = certificates.authority
             let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
             for setting in Setting.allCases {
                 try Output.line(
                     setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(setting) ?? "-"))
             }
             if let authority { try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
+            if let pin = tls?.pin { try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())") }
             for exposure in DirectoryExposure.of(directory: settings.data) {
                 FileHandle.standardError.write(Data("ws1collector: warning: \(exposure.message(settings.data))\n".utf8))
             }

@@ -128,6 +128,8 @@ struct ProfileValidationView: Encodable {
     var changes: [ProfileDiff.Change]
     /// What devices would get.
     var effective: JSONValue
+    /// What should be looked at first.
+    var findings: [ProfileFinding]
 
     init(_ profile: WireProfile, newest: ProfileRow?, effective: WireProfile) throws {
         from = newest?.revision
@@ -136,6 +138,7 @@ struct ProfileValidationView: Encodable {
                 from: try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:]), to: try ProfileDocument.json(profile)
             ).changes
         self.effective = try ProfileDocument.json(effective)
+        findings = ProfileFinding.findings(profile)
     }
 }
 
@@ -148,11 +151,14 @@ struct ProfileAdoptionView: Encodable {
     /// What they would get now.
     var newestRevision: UInt64
     var devices: Int
+    /// How many of them do not do all of it, by what they do not do; absent: all do.
+    var findings: [String: Int]?
 
     init(_ adoption: ProfileAdoption, newest: UInt64) {
         application = adoption.key.application.isEmpty ? nil : adoption.key.application
         revision = adoption.key.revision
         newestRevision = newest
         devices = adoption.devices
+        findings = adoption.findings.isEmpty ? nil : adoption.findings
     }
 }

@@ -1,4 +1,5 @@
 import CollectorStore
+import FoundationEssentials
 import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
@@ -60,12 +61,14 @@ package struct CollectorServer: Sendable {
         administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
         certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(), certificateExpiry: @escaping @Sendable () -> Double? = { nil },
+        ownPin: @escaping @Sendable () -> Data? = { nil },
         noticeCounts: @escaping @Sendable () async throws -> NoticeCounts? = { nil },
         logger: Logger,
         clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
         self.logger = logger
+        let profiles: any ProfileRegistry = PinCheckedProfiles(base: profiles, ownPin: ownPin)
         metrics = telemetry.metrics
         identity = CollectorIdentity(
             collector: registry.collectorID, incarnation: registry.incarnationID, strictTransport: settings.servesTLS)

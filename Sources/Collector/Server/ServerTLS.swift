@@ -1,9 +1,11 @@
 import CollectorStore
+import Crypto
 import Foundation
 import Logging
 import NIOCertificateReloading
 import NIOSSL
 import ServiceLifecycle
+import SwiftASN1
 import Synchronization
 import WireModel
 import X509
@@ -22,6 +24,7 @@ package final class ServerTLS: Service {
     /// What is served, for logs and metrics.
     private final class Current: Sendable {
         let leaf = Mutex<WatchedCertificate?>(nil)
+        let pin = Mutex<Data?>(nil)
     }
 
     /// - Throws: `invalidConfiguration` where a file cannot be read or key and certificate do not belong together.
@@ -39,6 +42,11 @@ package final class ServerTLS: Service {
                     name: "tls-certificate \(files.certificate)", serial: Data(leaf.serialNumber.bytes).hexadecimal,
                     expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
                 current.leaf.withLock { $0 = watched }
+                // A key that cannot be written is one that no device could have checked.
+                var key = DER.Serializer()
+                if (try? key.serialize(leaf.publicKey)) != nil {
+                    current.pin.withLock { $0 = Data(SHA256.hash(data: key.serializedBytes)) }
+                }
                 guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain else { return }
                 logger.notice(
                     "certificate reloaded", metadata: ["tls.certificate": "\(files.certificate)", "tls.not.after": "\(leaf.notValidAfter)"])
@@ -66,6 +74,9 @@ package final class ServerTLS: Service {
 
     /// The certificate that is served, for notices.
     package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
+
+    /// The pin of the key that is served: SHA-256 of its subject public key info.
+    package var pin: Data? { current.pin.withLock { $0 } }
 
     /// Reads both files now.
     package func reload() {

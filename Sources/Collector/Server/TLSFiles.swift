@@ -59,9 +59,14 @@ package struct TLSFiles: Equatable, Sendable {
         }
     }
 
+    private static let content = "it holds no PEM of what it should be"
+
     private func load<Value>(_ flag: String, _ path: String, _ body: () throws -> Value) throws(CollectorError) -> Value {
         do { return try body() } catch {
-            throw CollectorError(.invalidConfiguration, "\(flag) \(path) cannot be used: \(error). Give a readable PEM file.", cause: error)
+            throw CollectorError(
+                .invalidConfiguration,
+                "\(flag) \(path) cannot be used: \(FileFault(path).words(otherwise: Self.content)). Give a readable PEM file.", cause: error
+            )
         }
     }
 }

@@ -103,6 +103,11 @@ struct Settings: Equatable, Sendable {
         (.sample, .retentionSampleDays, .retentionSampleBytes),
     ]
 
+    /// The certificates and keys that the settings name, read and checked: what `serve` starts with, and `validate` tries.
+    func secrets(logger: Logger) throws -> (certificates: DeviceCertificates, tls: ServerTLS?) {
+        (try deviceCertificates.certificates(), try tls.map { try ServerTLS($0, logger: logger) })
+    }
+
     /// What `serve` listens with.
     var server: CollectorServer.Settings {
         var server = CollectorServer.Settings(

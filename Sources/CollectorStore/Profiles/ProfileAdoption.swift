@@ -14,9 +14,12 @@ package struct ProfileAdoption: Equatable, Sendable {
 
     package var key: Key
     package var devices: Int
+    /// How many of them do not do all of it, by the name of what they do not do.
+    package var findings: [String: Int]
 
-    package init(key: Key, devices: Int) {
+    package init(key: Key, devices: Int, findings: [String: Int] = [:]) {
         self.key = key
         self.devices = devices
+        self.findings = findings
     }
 }

@@ -33,11 +33,13 @@ final class DeviceIndex {
 
     /// How many devices of an organization run which revision of their profile, by application.
     func adoption(organization: String) -> [ProfileAdoption] {
-        var counts: [ProfileAdoption.Key: Int] = [:]
+        var found: [ProfileAdoption.Key: ProfileAdoption] = [:]
         for entry in entries.values where entry.organization == organization && entry.isWelcome {
-            counts[ProfileAdoption.Key(application: entry.application, revision: entry.profileRevision), default: 0] += 1
+            let key = ProfileAdoption.Key(application: entry.application, revision: entry.profileRevision)
+            found[key, default: ProfileAdoption(key: key, devices: 0)].devices += 1
+            for name in entry.profileFindings { found[key]?.findings[name, default: 0] += 1 }
         }
-        return counts.map { ProfileAdoption(key: $0.key, devices: $0.value) }.sorted {
+        return found.values.sorted {
             ($0.key.application, $0.key.revision ?? 0) < ($1.key.application, $1.key.revision ?? 0)
         }
     }

@@ -25,6 +25,10 @@ struct DeviceIndexEntry {
     private var expectedBeaconSeconds: UInt32?
     private(set) var lastSeen: Int64?
     private(set) var profileRevision: UInt64?
+    /// What of its profile the device does not do, by name; of what devices invent only a little is held.
+    let profileFindings: [String]
+    private static let maximumFindings = 4
+    private static let findingBytes = 64
 
     /// - Parameter shared: one and the same string for equal ones: a fleet has few applications and systems.
     init(_ row: DeviceRow, shared: (String) -> String) {
@@ -46,6 +50,8 @@ struct DeviceIndexEntry {
         expectedBeaconSeconds = row.expectedBeaconSeconds
         lastSeen = row.lastSeen
         profileRevision = row.profileRevision
+        let findings = (row.beacon?.profileFindings ?? []).prefix(Self.maximumFindings).map { $0.cut(toBytes: Self.findingBytes) }
+        profileFindings = Set(findings).sorted().map(shared)
     }
 
     /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made anew.

@@ -34,7 +34,8 @@ struct RegistryHarness: Sendable {
     ///   - quotaBytes: of logs, per organization and application.
     ///   - now: of its clock, which stands until it is moved.
     init(
-        quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now, certificates: DeviceCertificates = .off
+        quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now, certificates: DeviceCertificates = .off,
+        ownPin: Data? = nil
     ) throws {
         clock = SteppedClock(now)
         self.directory = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
@@ -50,7 +51,8 @@ struct RegistryHarness: Sendable {
         let clock = clock
         server = CollectorServer(
             store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
-            settings: CollectorServer.Settings(port: 0), certificates: certificates, logger: logger, clock: { clock.now() })
+            settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
+            clock: { clock.now() })
     }
 
     /// Runs over a real socket, within `route`.
