@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorStore
 import Foundation
 
 struct DeviceCACommand: AsyncParsableCommand {
@@ -39,9 +40,8 @@ struct DeviceCACommand: AsyncParsableCommand {
                 guard (1...64).contains(name.unicodeScalars.count) else {
                     throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
                 }
-                guard FileManager.default.fileExists(atPath: "\(directory)/collector.sqlite") else {
-                    throw CommandError(
-                        .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
+                guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
+                    throw StoreError.noCollector(directory)
                 }
                 let (certificate, key) = ("\(directory)/device-ca.pem", "\(directory)/device-ca.key")
                 for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {

@@ -24,9 +24,8 @@ struct TokenCommand: AsyncParsableCommand {
         async throws -> Value
     {
         let directory = try data.directory()
-        guard FileManager.default.fileExists(atPath: "\(directory)/collector.sqlite") else {
-            throw CommandError(
-                .usage, "\(directory) is not a collector's data directory: there is no collector.sqlite. Start `serve` once.")
+        guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
+            throw StoreError.noCollector(directory)
         }
         let logger = Logger.ofCommand
         let (registry, _) = try CollectorRegistry.open(

@@ -1,4 +1,6 @@
+import Glibc
 import SQLite
+import WireModel
 
 /// What a store could not do.
 package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -43,7 +45,10 @@ extension StoreError {
     }
 
     package static func noCollector(_ path: String) -> StoreError {
-        StoreError(
+        if access("\(path)/collector.sqlite", R_OK) != 0, let denial = AccessDenial.text("\(path)/collector.sqlite", errno) {
+            return StoreError(.io, "\(path) cannot be read: \(denial).")
+        }
+        return StoreError(
             .notFound, "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once.")
     }
 

@@ -17,7 +17,7 @@ extension TransportError {
         case let error as HTTPClientError: self.init(error, peer: peer)
         case let error as IOError: self.init(error, peer: peer)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is NIOSSLCloseTimedOutError:
-            self.init(.tls, "TLS with \(peer) failed: \(cause); check its certificate, the CA file and this machine's clock")
+            self.init(.tls, Self.words(ofTLS: "\(cause)", peer: peer))
         case let error as PinMismatch:
             self.init(
                 .pinMismatch,
@@ -36,6 +36,41 @@ extension TransportError {
         default:
             self.init(.other, "the request to \(peer) failed: \(cause)")
         }
+    }
+
+    /// BoringSSL's own words name its source files; its reasons are known by their names in them.
+    static func words(ofTLS cause: String, peer: String) -> String {
+        let reasons: [(name: String, words: String)] = [
+            (
+                "CERTIFICATE_VERIFY_FAILED",
+                "the certificate of \(peer) is not trusted: its issuer is none of the authorities trusted here, or it is not valid now. Give the "
+                    + "issuer's certificate with --ca, and check this machine's clock"
+            ),
+            (
+                "failedToValidateHostname",
+                "the certificate of \(peer) is for another name: use the name it was issued for, or have one issued for this one"
+            ),
+            (
+                "WRONG_VERSION_NUMBER",
+                "\(peer) does not speak TLS there: check host and port, and whether the collector has a certificate (http:// or https://)"
+            ),
+            (
+                "UNSUPPORTED_PROTOCOL",
+                "\(peer) speaks no version of TLS that is used here: 1.2 or later is needed"
+            ),
+            (
+                "ALERT_CERTIFICATE_REQUIRED",
+                "\(peer) asks for a client certificate: give clientKey and clientRequest"
+            ),
+            (
+                "ALERT_UNKNOWN_CA",
+                "\(peer) does not trust the issuer of this device's client certificate"
+            ),
+            ("ALERT_CERTIFICATE_EXPIRED", "\(peer) says that this device's client certificate has ended"),
+        ]
+        if let reason = reasons.first(where: { cause.contains($0.name) }) { return reason.words }
+        let code = cause.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { " (\($0.1))" } ?? ""
+        return "no TLS connection to \(peer)\(code): check its certificate, the file of authorities and this machine's clock"
     }
 
     private static func hexadecimal(_ bytes: Data) -> String {

@@ -58,7 +58,8 @@ package struct DeviceAuthority: Sendable {
 
     private static func load<Value>(_ flag: String, _ path: String, _ read: (String) throws -> Value) throws(CollectorError) -> Value {
         do { return try read(try String(contentsOfFile: path, encoding: .utf8)) } catch {
-            throw CollectorError(.invalidConfiguration, "\(flag) \(path) cannot be used: \(error). Give a readable PEM file.", cause: error)
+            let words = FileFault(path).words(otherwise: "it holds no PEM of what it should be")
+            throw CollectorError(.invalidConfiguration, "\(flag) \(path) cannot be used: \(words). Give a readable PEM file.", cause: error)
         }
     }
 

@@ -81,18 +81,19 @@ package struct CollectorResponder: HTTPResponder {
         let counted = if case .route(let number, _) = found { requests[number] } else { strays }
         counted.answered(response.status.code, after: ContinuousClock.now - start)
         identity.add(to: &response.headers)
-        if response.status.code >= 400 { logRefusal(response.status.code, of: request, context) }
+        if response.status.code >= 400 { logRefusal(response.status.code, refusal?.code, of: request, context) }
         return response
     }
 
     /// One line, where the client's address has not had too many; a path as long as a header may be is cut.
-    private func logRefusal(_ status: Int, of request: Request, _ context: Context) {
+    private func logRefusal(_ status: Int, _ code: String?, of request: Request, _ context: Context) {
         let peer = context.peer
         guard let unlogged = peers.line(peer, at: Uptime.microseconds()) else { return }
         var metadata: Logger.Metadata = [
             "http.method": "\(request.method)", "http.path": "\(String(request.uri.path.prefix(Self.loggedPathCharacters)))",
             "http.status": "\(status)",
         ]
+        if let code { metadata["problem.code"] = "\(code)" }
         if let peer { metadata["peer.address"] = "\(peer)" }
         if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
         context.logger.info("request refused", metadata: metadata)
@@ -172,7 +173,10 @@ package struct CollectorResponder: HTTPResponder {
             switch verdict(device) {
             case .admitted: break
             case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
-            case .refused(let problem): throw problem
+            case .refused(let problem):
+                context.logger.warning(
+                    "a device's certificate is refused", metadata: ["device.id": "\(device.id)", "problem.code": "\(problem.code)"])
+                throw problem
             }
             return device
         case .unknown: throw Problem.credentialUnknown

@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+import WireModel
 import Yams
 
 /// The collector's YAML file: one flat mapping of `Setting` names.
@@ -15,7 +16,9 @@ struct ConfigurationFile: Equatable, Sendable {
     init(text: String, path: String) throws(CommandError) {
         let root: Node?
         do { root = try Yams.compose(yaml: text) } catch {
-            throw CommandError(.usage, "\(path) is not YAML: \(error)")
+            // The parser's own words show the place on further lines.
+            let words = "\(error)".split(separator: "\n").first.map(String.init) ?? "unknown"
+            throw CommandError(.usage, "\(path) is not YAML: \(words)")
         }
         guard let root, root.null == nil else {
             values = [:]
@@ -43,7 +46,7 @@ struct ConfigurationFile: Equatable, Sendable {
     init(path: String) throws(CommandError) {
         let text: String
         do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw CommandError(.usage, "\(path) cannot be read: \(error.localizedDescription)")
+            throw CommandError(.usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is no text in UTF-8")).")
         }
         try self.init(text: text, path: path)
     }

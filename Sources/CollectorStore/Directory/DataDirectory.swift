@@ -141,6 +141,7 @@ struct DataDirectory: Sendable {
     static func failure(_ operation: String, _ path: String) -> StoreError {
         let number = errno
         let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : number == ENOENT ? .notFound : .io
+        if let denial = AccessDenial.text(path, number) { return StoreError(code, "\(operation) failed on \(path): \(denial).") }
         return StoreError(code, "\(operation) failed on \(path): \(String(cString: strerror(number))) (\(number)).")
     }
 

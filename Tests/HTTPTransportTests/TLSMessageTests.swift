@@ -1,0 +1,39 @@
+import FoundationEssentials
+import TelemetryTestKit
+import Testing
+import Transmitter
+
+@testable import HTTPTransport
+
+/// What a person is told when there is no TLS connection: the cause and the remedy, never a library's source file.
+@Suite(.timeLimit(.minutes(5))) struct TLSMessageTests {
+    private func message(at host: String, certificate: ServerCertificates.Server?) async throws -> String {
+        var text = ""
+        try await ScriptedServer.serving([[.send("no")]], certificate: certificate) { server in
+            let transport = try HTTPTransport(configuration: .init(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
+            do throws(TransportError) { _ = try await transport.send(TransportRequest(method: .get, path: "/x")) } catch {
+                #expect(error.code == .tls)
+                text = error.message
+            }
+            await transport.shutdown()
+        }
+        return text
+    }
+
+    @Test func `A certificate of an authority that is not trusted says so, and how to trust it`() async throws {
+        let message = try await message(at: "localhost", certificate: ServerCertificates.one)
+        #expect(message.contains("not trusted") && message.contains("--ca"), "\(message)")
+        #expect(!message.contains("OPENSSL") && !message.contains(".cc"), "\(message)")
+    }
+
+    @Test func `A server without TLS is said to be one`() async throws {
+        let message = try await message(at: "localhost", certificate: nil)
+        #expect(!message.contains(".cc") && !message.contains("handshakeFailed"), "\(message)")
+    }
+
+    @Test func `What is not known keeps the library's name for it and nothing else`() {
+        let cause = "handshakeFailed(sslError([Error: 1 error:1:SSL routines:OPENSSL_internal:SOMETHING_NEW at /build/ssl/x.cc:1]))"
+        let words = TransportError.words(ofTLS: cause, peer: "h:1")
+        #expect(words.contains("SOMETHING_NEW") && !words.contains("/build/"))
+    }
+}
