@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import Glibc
 import NIOCore
+import NIOHTTP1
 import TelemetryTestKit
 import Testing
 
