@@ -152,7 +152,7 @@ let package = Package(
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
-        tests("AgentCommands", ["DataSampler", "LogStore", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
+        tests("AgentCommands", ["DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
         tests("LogCommands", ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(

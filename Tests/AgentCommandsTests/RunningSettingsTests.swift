@@ -8,8 +8,10 @@ import Testing
 
 @Suite("Settings of a running agent read again") struct RunningSettingsTests {
     private static func settings(_ text: String) throws(AgentError) -> AgentSettings {
-        let values = try ConfigurationFile.parse(Data("{data: '/d', collector: 'http://localhost', \(text)}".utf8), path: "a.json5")
-        return try AgentSettings(SettingLayers(flags: [:], environment: [:], file: (values, "a.json5")), needsCollector: true)
+        let values = try ConfigurationFile.parse(
+            Data("{data: '/d', collector: 'http://localhost', \(text)}".utf8), path: "a.json5")
+        return try AgentSettings(
+            SettingLayers(flags: [:], environment: [:], file: (values, "a.json5")), needsCollector: true)
     }
 
     /// Keeps what is logged.
@@ -28,7 +30,8 @@ import Testing
                 set { metadata[key] = newValue }
             }
             func log(event: LogEvent) {
-                let data = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+                let data = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(
+                    separator: " ")
                 book.lines.withLock { $0.append("\(event.level) \(event.message) \(data)") }
             }
         }
@@ -46,12 +49,14 @@ import Testing
         text.withLock { $0 = "sampleInterval: 20, lossWindow: 30" }
         await running.reload()
         #expect(applied.withLock { $0.last?.defaultSampleInterval } == 20)
-        #expect(book.last == "notice configuration reloaded after.restart=[\"loss-window\"] changed=[\"sample-interval\"]")
+        #expect(
+            book.last == "notice configuration reloaded after.restart=[\"loss-window\"] changed=[\"sample-interval\"]")
 
         text.withLock { $0 = "sampleInterval: 0, analytics: false" }
         await running.reload()
         #expect(applied.withLock(\.count) == 1, "a wrong file changes nothing")
-        #expect(book.last.hasPrefix("error configuration not reloaded") && book.last.contains("sampleInterval in a.json5"))
+        #expect(
+            book.last.hasPrefix("error configuration not reloaded") && book.last.contains("sampleInterval in a.json5"))
 
         text.withLock { $0 = "sampleInterval: 20, analytics: false" }
         await running.reload()

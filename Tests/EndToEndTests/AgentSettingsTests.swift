@@ -49,7 +49,9 @@ struct AgentSettingsTests {
 
             try write("{ analytics: perhaps")
             agent.send(signal: SIGHUP)
-            try await deployment.until("the wrong file is told", while: agent) { log().contains("configuration not reloaded") }
+            try await deployment.until("the wrong file is told", while: agent) {
+                log().contains("configuration not reloaded")
+            }
             #expect(try await !deployment.record(event: "refused", value: 1).succeeded, "a wrong file changes nothing")
 
             try write("{ analytics: true }")
@@ -63,7 +65,9 @@ struct AgentSettingsTests {
 
     @Test func whatRunRefusesValidateRefuses() async throws {
         let settings = ["--data", "/nonexistent/agent", "--collector", "https://127.0.0.1:1"]
-        for wrong in [["--ca", "/nope"], ["--ca", "/dev/null"], ["--enrollment-token-file", "/nope"], ["--data", "/dev/null/x"]] {
+        for wrong in [
+            ["--ca", "/nope"], ["--ca", "/dev/null"], ["--enrollment-token-file", "/nope"], ["--data", "/dev/null/x"],
+        ] {
             let run = try await Program.agent.run(["run"] + settings + wrong)
             let validate = try await Program.agent.run(["validate"] + settings + wrong)
             #expect(run.ending == validate.ending && !run.succeeded, "\(wrong): \(run) \(validate)")
@@ -90,7 +94,8 @@ struct AgentSettingsTests {
             request.headers.add(name: "authorization", value: "Bearer \(deployment.token("administrator-token"))")
             request.headers.add(name: "content-type", value: "application/json")
             let wrong = Data(repeating: 7, count: 32).base64EncodedString()
-            request.body = .bytes(ByteBuffer(string: #"{"analytics": {"enabled": true}, "certificatePins": ["\#(wrong)"]}"#))
+            request.body = .bytes(
+                ByteBuffer(string: #"{"analytics": {"enabled": true}, "certificatePins": ["\#(wrong)"]}"#))
             #expect(try await HTTPClient.shared.execute(request, timeout: .seconds(30)).status == .ok)
             try await deployment.stopCollector()
 
@@ -99,14 +104,17 @@ struct AgentSettingsTests {
             let collector = try ChildProcess(
                 Program.collector.path,
                 [
-                    "serve", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(port)", "--tls-certificate", certificate,
+                    "serve", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(port)", "--tls-certificate",
+                    certificate,
                     "--tls-key", key,
                 ], environment: Program.environment([:]), output: log, errors: log)
             let agent = try ChildProcess(
                 Program.agent.path,
                 [
-                    "run", "--data", deployment.agentData, "--collector", "https://localhost:\(port)", "--ca", authority,
-                    "--enrollment-token-file", deployment.collectorData + "/enrollment-token", "--transmit-interval", "1", "--event-hold",
+                    "run", "--data", deployment.agentData, "--collector", "https://localhost:\(port)", "--ca",
+                    authority,
+                    "--enrollment-token-file", deployment.collectorData + "/enrollment-token", "--transmit-interval",
+                    "1", "--event-hold",
                     "0",
                 ], environment: Program.environment([:]), output: log, errors: log)
             var failure: (any Error)?

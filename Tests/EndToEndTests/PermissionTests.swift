@@ -9,7 +9,8 @@ struct PermissionTests {
     private static let group = "adm"
 
     private static func user(in group: String? = nil) -> [String] {
-        ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534"] + (group.map { ["--groups=\($0)"] } ?? ["--clear-groups"])
+        ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534"]
+            + (group.map { ["--groups=\($0)"] } ?? ["--clear-groups"])
     }
 
     private static func log(_ text: String) -> [String] { ["log", "warning", text] }
@@ -21,22 +22,30 @@ struct PermissionTests {
             try await deployment.startCollector()
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
-            for (program, arguments) in [(Program.agent, ["status"]), (.agent, ["beacon"]), (.log, ["show"]), (.log, ["send"])] {
+            for (program, arguments) in [
+                (Program.agent, ["status"]), (.agent, ["beacon"]), (.log, ["show"]), (.log, ["send"]),
+            ] {
                 let outcome = try await program.run(arguments + ["--data", deployment.agentData], under: Self.user())
                 #expect(outcome.ending == .exited(1), "\(arguments): \(outcome)")
-                #expect(outcome.errors.contains("no permission") && outcome.errors.contains("user root"), "\(arguments): \(outcome)")
+                #expect(
+                    outcome.errors.contains("no permission") && outcome.errors.contains("user root"),
+                    "\(arguments): \(outcome)")
             }
             try await deployment.stopAgent()
 
             try deployment.startAgent(environment: ["WS1_ACCESS_GROUP": Self.group])
             try await deployment.waitUntilAgentAnswers()
-            #expect(try await Program.agent.run(Self.log("for the group") + ["--data", deployment.agentData]).succeeded)
+            #expect(
+                try await Program.agent.run(Self.log("for the group") + ["--data", deployment.agentData]).succeeded)
             for (program, arguments) in [(Program.agent, ["status"]), (.log, ["show"])] {
-                let member = try await program.run(arguments + ["--data", deployment.agentData], under: Self.user(in: Self.group))
+                let member = try await program.run(
+                    arguments + ["--data", deployment.agentData], under: Self.user(in: Self.group))
                 #expect(member.succeeded, "\(arguments): \(member)")
                 #expect(program == .agent || member.output.contains("for the group"), "\(member)")
                 let stranger = try await program.run(arguments + ["--data", deployment.agentData], under: Self.user())
-                #expect(stranger.ending == .exited(1) && stranger.errors.contains("no permission"), "\(arguments): \(stranger)")
+                #expect(
+                    stranger.ending == .exited(1) && stranger.errors.contains("no permission"),
+                    "\(arguments): \(stranger)")
             }
             // Neither queue nor identity is any of the group's business.
             var status = stat()
@@ -49,8 +58,12 @@ struct PermissionTests {
         try await Deployment.run { deployment in
             #expect(chmod(deployment.directory, 0o711) == 0)
             try await deployment.startCollector()
-            for arguments in [["token", "list"], ["balance"], ["verify"], ["device-ca", "create"], ["backup", "--output", "/tmp/none"]] {
-                let outcome = try await Program.collector.run(arguments + ["--data", deployment.collectorData], under: Self.user())
+            for arguments in [
+                ["token", "list"], ["balance"], ["verify"], ["device-ca", "create"],
+                ["backup", "--output", "/tmp/none"],
+            ] {
+                let outcome = try await Program.collector.run(
+                    arguments + ["--data", deployment.collectorData], under: Self.user())
                 #expect(!outcome.succeeded && outcome.errors.contains("no permission"), "\(arguments): \(outcome)")
                 #expect(!outcome.errors.contains("is not a collector's data directory"), "\(arguments): \(outcome)")
             }

@@ -35,8 +35,10 @@ import Transmitter
     private static func transport<Value>(
         _ url: String, proxy: String? = nil, _ body: (HTTPTransport) async throws -> Value
     ) async throws -> Value {
-        let transport = try HTTPTransport(
-            configuration: .init(collector: EndpointURL(collector: url), proxy: proxy.map { try EndpointURL(proxy: $0) }))
+        var configuration = HTTPTransportConfiguration(
+            collector: try EndpointURL(collector: url), proxy: try proxy.map { try EndpointURL(proxy: $0) })
+        configuration.allowsPlaintext = true
+        let transport = try HTTPTransport(configuration: configuration)
         do {
             let value = try await body(transport)
             await transport.shutdown()

@@ -12,7 +12,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("http://collector.test", nil, "the collector http://collector.test:80"), ("http://10.0.0.1:8420", nil, "10.0.0.1"),
+            ("http://collector.test", nil, "the collector http://collector.test:80"),
+            ("http://10.0.0.1:8420", nil, "10.0.0.1"),
             ("http://[2001:db8::1]:8420", nil, "2001:db8::1"),
             // The proxy sees all of it, wherever the collector is; and one here forwards to there.
             ("http://127.0.0.1:8420", "http://proxy.test:3128", "the proxy http://proxy.test:3128"),
@@ -22,11 +23,14 @@ import Testing
         _ collector: String, _ proxy: String?, _ names: String
     ) async throws {
         var configuration = try configuration(collector, proxy)
-        for refuse in [{ try configuration.check() }, { _ = try HTTPTransport(configuration: configuration) }] as [() throws -> Void] {
+        for refuse in [{ try configuration.check() }, { _ = try HTTPTransport(configuration: configuration) }]
+            as [() throws -> Void]
+        {
             let error = #expect(throws: HTTPTransportError.self) { try refuse() }
             #expect(error?.code == .plaintext)
             #expect(
-                error?.message.contains(names) == true && error?.message.contains("--allow-plaintext") == true, "\(error?.message ?? "")")
+                error?.message.contains(names) == true && error?.message.contains("--allow-plaintext") == true,
+                "\(error?.message ?? "")")
         }
         configuration.allowsPlaintext = true
         try configuration.check()
@@ -35,7 +39,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("http://127.0.0.1:8420", nil), ("http://localhost:8420", "http://localhost:3128"), ("http://[::1]:8420", nil),
+            ("http://127.0.0.1:8420", nil), ("http://localhost:8420", "http://localhost:3128"),
+            ("http://[::1]:8420", nil),
             // A tunnel through the proxy is encrypted to its end.
             ("https://collector.test", "http://proxy.test:3128"),
         ] as [(String, String?)])

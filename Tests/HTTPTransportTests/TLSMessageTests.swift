@@ -9,8 +9,10 @@ import Transmitter
 @Suite(.timeLimit(.minutes(5))) struct TLSMessageTests {
     private func message(at host: String, certificate: ServerCertificates.Server?) async throws -> String {
         var text = ""
-        try await ScriptedServer.serving([[.send("no")]], certificate: certificate) { server in
-            let transport = try HTTPTransport(configuration: .init(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
+        try await ScriptedServer.serving([[.send("HTTP/1.1 400 Bad Request\r\n\r\n")]], certificate: certificate) {
+            server in
+            let transport = try HTTPTransport(
+                configuration: .init(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
             do throws(TransportError) { _ = try await transport.send(TransportRequest(method: .get, path: "/x")) } catch {
                 #expect(error.code == .tls)
                 text = error.message
@@ -32,7 +34,8 @@ import Transmitter
     }
 
     @Test func `What is not known keeps the library's name for it and nothing else`() {
-        let cause = "handshakeFailed(sslError([Error: 1 error:1:SSL routines:OPENSSL_internal:SOMETHING_NEW at /build/ssl/x.cc:1]))"
+        let cause =
+            "handshakeFailed(sslError([Error: 1 error:1:SSL routines:OPENSSL_internal:SOMETHING_NEW at /build/ssl/x.cc:1]))"
         let words = TransportError.words(ofTLS: cause, peer: "h:1")
         #expect(words.contains("SOMETHING_NEW") && !words.contains("/build/"))
     }

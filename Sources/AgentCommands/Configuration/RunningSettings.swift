@@ -1,8 +1,8 @@
 import DataSampler
 import Logging
 
-/// What a running agent runs with. Read again, what can change while it runs does; what cannot is named; a configuration that is wrong changes
-/// nothing.
+/// What a running agent runs with. Read again, what can change while it runs does; what cannot is named; a
+/// configuration that is wrong changes nothing.
 actor RunningSettings {
     private let started: AgentSettings
     private var latest: AgentSettings
@@ -29,7 +29,8 @@ actor RunningSettings {
             new = try read()
             try await apply(new)
         } catch {
-            logger.error("configuration not reloaded; the former one stays in force", metadata: ["error": "\(error.message)"])
+            logger.error(
+                "configuration not reloaded; the former one stays in force", metadata: ["error": "\(error.message)"])
             return
         }
         let changed = new.changes(from: latest).filter(\.isLive)
@@ -37,7 +38,10 @@ actor RunningSettings {
         let waiting = new.changes(from: started).filter { !$0.isLive }
         logger.notice(
             "configuration reloaded",
-            metadata: ["changed": .array(changed.map { "\($0.rawValue)" }), "after.restart": .array(waiting.map { "\($0.rawValue)" })])
+            metadata: [
+                "changed": .array(changed.map { "\($0.rawValue)" }),
+                "after.restart": .array(waiting.map { "\($0.rawValue)" }),
+            ])
     }
 }
 
@@ -47,7 +51,8 @@ extension AgentSettings {
         var changes = layers.changes(from: former.layers)
         // One that was taken away is missed by nobody who runs with it.
         let isOtherToken =
-            configuration.enrollmentToken != nil && configuration.enrollmentToken != former.configuration.enrollmentToken
+            configuration.enrollmentToken != nil
+            && configuration.enrollmentToken != former.configuration.enrollmentToken
         if isOtherToken, !changes.contains(where: { $0 == .enrollmentToken || $0 == .enrollmentTokenFile }) {
             changes.append(.enrollmentTokenFile)
         }

@@ -2,7 +2,8 @@ import ControlSocket
 import Glibc
 import WireModel
 
-/// A group of this machine's users who may ask a running agent and read its logs; by default only the agent's own user may.
+/// A group of this machine's users who may ask a running agent and read its logs; by default only the agent's own user
+/// may.
 struct AccessGroup: Equatable, Sendable {
     let name: String
     let id: gid_t
@@ -26,8 +27,8 @@ struct AccessGroup: Equatable, Sendable {
         return Array(groups.prefix(Int(max(0, count)))) + [getegid()]
     }
 
-    /// Opens the way to the socket, and the logs to be read: the data directory may be entered and no more, its log directory read with the files
-    /// in it. Files of logs that are made later follow their directory.
+    /// Opens the way to the socket, and the logs to be read: the data directory may be entered and no more, its log
+    /// directory read with the files in it. Files of logs that are made later follow their directory.
     func open(data directory: String) throws(AgentError) {
         try hand(directory, 0o710)
         let logs = "\(directory)/logs"

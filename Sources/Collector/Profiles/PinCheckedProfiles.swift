@@ -2,8 +2,8 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// Profiles as a collector takes them that ends TLS itself: certificate pins without the pin of its own key are refused, however they come,
-/// because no device could reach it any more, also not for the correction.
+/// Profiles as a collector takes them that ends TLS itself: certificate pins without the pin of its own key are
+/// refused, however they come, because no device could reach it any more, also not for the correction.
 ///
 /// Behind a proxy that ends TLS the collector does not know which key devices see, and takes any pins.
 struct PinCheckedProfiles: ProfileRegistry {
@@ -36,7 +36,9 @@ struct PinCheckedProfiles: ProfileRegistry {
     }
 
     private func check(_ profile: WireProfile) throws(ProfileError) {
-        guard !profile.certificatePins.isEmpty, let own = ownPin(), !profile.certificatePins.contains(own) else { return }
+        guard !profile.certificatePins.isEmpty, let own = ownPin(), !profile.certificatePins.contains(own) else {
+            return
+        }
         throw .invalid(
             WireError(
                 .invalidField,
@@ -44,9 +46,13 @@ struct PinCheckedProfiles: ProfileRegistry {
                     + "Add it; a former key's pin can go once this collector serves the new key."))
     }
 
-    func profileRevision(of scope: ProfileScope) async throws(StoreError) -> UInt64 { try await base.profileRevision(of: scope) }
+    func profileRevision(of scope: ProfileScope) async throws(StoreError) -> UInt64 {
+        try await base.profileRevision(of: scope)
+    }
 
-    func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile { try await base.deviceProfile(of: scope) }
+    func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile {
+        try await base.deviceProfile(of: scope)
+    }
 
     func profile(_ scope: ProfileScope, revision: UInt64?) async throws(StoreError) -> ProfileRow? {
         try await base.profile(scope, revision: revision)
@@ -55,7 +61,8 @@ struct PinCheckedProfiles: ProfileRegistry {
     func profileRevisions(
         organization: String, application: String?, below revision: UInt64?, limit: Int
     ) async throws(StoreError) -> ProfilePage {
-        try await base.profileRevisions(organization: organization, application: application, below: revision, limit: limit)
+        try await base.profileRevisions(
+            organization: organization, application: application, below: revision, limit: limit)
     }
 
     func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {

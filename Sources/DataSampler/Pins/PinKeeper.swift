@@ -3,8 +3,8 @@ import Logging
 import Synchronization
 import Transmitter
 
-/// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around ``PinStateMachine``. A device that never had
-/// pins has no such file. Safe from any thread.
+/// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around
+/// ``PinStateMachine``. A device that never had pins has no such file. Safe from any thread.
 final class PinKeeper: Sendable {
     static let fileName = "pins.json"
 
@@ -49,7 +49,9 @@ final class PinKeeper: Sendable {
     /// Why the pins of the profile are not in force; `nil`: they are.
     func finding(_ profile: [Data]) -> PinFinding? {
         state.withLock { state in
-            state.machine.finding(profile).map { PinFinding(reason: $0, fallsBackToNone: state.machine.inForce(profile).isEmpty) }
+            state.machine.finding(profile).map {
+                PinFinding(reason: $0, fallsBackToNone: state.machine.inForce(profile).isEmpty)
+            }
         }
     }
 
@@ -58,7 +60,9 @@ final class PinKeeper: Sendable {
 
     func connected(to key: Data) { change { $0.machine.connected($0.profile, key: key) } }
 
-    func mismatched(now: Int64) { change { $0.machine.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) } }
+    func mismatched(now: Int64) {
+        change { $0.machine.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) }
+    }
 
     var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
@@ -84,7 +88,9 @@ final class PinKeeper: Sendable {
                     // Tried again with every answer, told once.
                     if !state.isUnsaved {
                         state.isUnsaved = true
-                        logger.warning("the state of the certificate pins cannot be kept", metadata: ["reason": "\(error.message)"])
+                        logger.warning(
+                            "the state of the certificate pins cannot be kept", metadata: ["reason": "\(error.message)"]
+                        )
                     }
                 }
             }
@@ -110,7 +116,8 @@ struct PinFinding: Equatable, Sendable {
     var text: String {
         let why =
             switch reason {
-            case .unsatisfied: "the certificate pins of the profile are refused: the key that the collector showed is none of them"
+            case .unsatisfied:
+                "the certificate pins of the profile are refused: the key that the collector showed is none of them"
             case .failed: "the certificate pins of the profile fitted no connection for longer than is allowed"
             }
         let now =
@@ -121,7 +128,8 @@ struct PinFinding: Equatable, Sendable {
     }
 }
 
-/// The way to the collector, watched: a connection that fits the pins proves them, one that is refused for its key counts against them.
+/// The way to the collector, watched: a connection that fits the pins proves them, one that is refused for its key
+/// counts against them.
 struct PinWatchingTransport: Transport {
     let base: any Transport
     let pins: PinKeeper
@@ -133,7 +141,8 @@ struct PinWatchingTransport: Transport {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         do throws(TransportError) {
             let response = try await base.send(request)
-            // Anything that holds a certificate of a trusted authority can answer; only a collector's answer proves a set.
+            // Anything that holds a certificate of a trusted authority can answer; only a collector's answer proves a
+            // set.
             if response.source != nil, let key = base.serverKey { pins.connected(to: key) }
             return response
         } catch {
@@ -144,5 +153,7 @@ struct PinWatchingTransport: Transport {
 
     func pin(to pins: [Data]) { base.pin(to: pins) }
 
-    func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { try base.show(certificate: chain) }
+    func show(certificate chain: String?) throws(TransportError) -> CertificateLife? {
+        try base.show(certificate: chain)
+    }
 }

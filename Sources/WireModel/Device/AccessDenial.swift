@@ -30,7 +30,9 @@ package struct AccessDenial: CustomStringConvertible {
     }
 
     /// Who can do it without anything being changed.
-    package var remedy: String { user.map { $0 == "root" ? "Run it as root" : "Run it as \($0) or root" } ?? "Run it as root" }
+    package var remedy: String {
+        user.map { $0 == "root" ? "Run it as root" : "Run it as \($0) or root" } ?? "Run it as root"
+    }
 
     /// The text, where the system's last word was that this user may not.
     package static func text(_ path: String, _ systemError: Int32) -> String? {
@@ -67,7 +69,9 @@ package struct AccessDenial: CustomStringConvertible {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name else { return "\(id)" }
+        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name else {
+            return "\(id)"
+        }
         return String(cString: name)
     }
 
@@ -75,7 +79,9 @@ package struct AccessDenial: CustomStringConvertible {
         var entry = group()
         var found: UnsafeMutablePointer<group>?
         var buffer = [CChar](repeating: 0, count: 65_536)
-        guard getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.gr_name else { return "\(id)" }
+        guard getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.gr_name else {
+            return "\(id)"
+        }
         return String(cString: name)
     }
 

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Why a file cannot be used, in one line that is no library's: what the file system says, else what is the matter with the content.
+/// Why a file cannot be used, in one line that is no library's: what the file system says, else what is the matter with
+/// the content.
 package struct FileFault {
     private let systemWords: String?
 

@@ -4,8 +4,8 @@ import Glibc
 package enum LoopbackHost {
     /// Whether only programs on this machine answer at, or reach, this host: the name `localhost`, 127.0.0.0/8 and ::1.
     ///
-    /// Other names count as other machines, whatever they resolve to now: the next look-up may say something else. So do the short forms of
-    /// addresses (`127.1`), which programs read in different ways.
+    /// Other names count as other machines, whatever they resolve to now: the next look-up may say something else. So
+    /// do the short forms of addresses (`127.1`), which programs read in different ways.
     /// - Parameter host: a name or an address; an IPv6 address without its brackets.
     package static func contains(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]

@@ -61,11 +61,15 @@ import Testing
         var machine = PinStateMachine()
         _ = machine.arrived([Self.one], former: [], key: Self.one)
         _ = machine.connected([Self.one], key: Self.one)
-        for hours in Int64(0)...100 { #expect(machine.mismatched([Self.one], allowedSeconds: 60, now: hours * Self.hour) == nil) }
+        for hours in Int64(0)...100 {
+            #expect(machine.mismatched([Self.one], allowedSeconds: 60, now: hours * Self.hour) == nil)
+        }
         #expect(machine.inForce([Self.one]) == [Self.one])
         // One of before this was kept: nothing is known that worked.
         var unknown = PinStateMachine()
-        for hours in Int64(0)...100 { #expect(unknown.mismatched([Self.one], allowedSeconds: 60, now: hours * Self.hour) == nil) }
+        for hours in Int64(0)...100 {
+            #expect(unknown.mismatched([Self.one], allowedSeconds: 60, now: hours * Self.hour) == nil)
+        }
         #expect(unknown.inForce([Self.one]) == [Self.one])
     }
 

@@ -46,9 +46,12 @@ import WireModel
         return profile
     }
 
-    private func sampler(_ directory: String, _ transport: any Transport, clock: ManualRecordClock) throws -> DataSampler {
+    private func sampler(_ directory: String, _ transport: any Transport, clock: ManualRecordClock) throws
+        -> DataSampler
+    {
         var configuration = DataSamplerConfiguration(
-            sampleModules: [], defaultSampleInterval: 60, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
+            sampleModules: [], defaultSampleInterval: 60, defaultTransmitInterval: 1, traceLevel: .off,
+            directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = 0
         var environment = SamplerEnvironment()
@@ -61,7 +64,10 @@ import WireModel
         return try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
     }
 
-    @Test func `A profile whose pins the collector's key does not fit is applied but for its pins, and said everywhere`() async throws {
+    @Test
+    func `A profile whose pins the collector's key does not fit is applied but for its pins, and said everywhere`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let store = InMemoryRecordStore()
         let base = LoopbackCollector(store: store, profile: Self.profile(1, pins: [Self.key(1)]))
@@ -79,7 +85,8 @@ import WireModel
         try await sampler.reloadProfile()
         let status = try await sampler.status()
         #expect(status.profile.revision == 2)
-        #expect(status.profile.findings?.count == 1 && status.profile.findings?.first?.contains("certificatePins") == true)
+        #expect(
+            status.profile.findings?.count == 1 && status.profile.findings?.first?.contains("certificatePins") == true)
         #expect(collector.pins == [Self.key(1), Self.key(2)], "the former set, and the announced one beside it")
         for await notice in notices where notice.kind == .pinsRefused { break }
         // The way to a correction is open.
@@ -90,7 +97,9 @@ import WireModel
         #expect(collector.pins == [Self.key(1), Self.key(3)])
         await sampler.stop()
 
-        let beacons = try await store.records(of: base.device, stream: .status, kind: nil, module: nil, before: nil, limit: 100).records
+        let beacons = try await store.records(
+            of: base.device, stream: .status, kind: nil, module: nil, before: nil, limit: 100
+        ).records
             .map { try WireBeacon.decode($0.header.body(of: $0.bytes)) }
         #expect(beacons.contains { $0.profileRevision == 2 && $0.profileFindings == ["certificate-pins-refused"] })
     }
@@ -114,7 +123,8 @@ import WireModel
 
     @Test func `Pins that fail for longer than the offline time allowed fall back to those that worked`() async throws {
         let directory = try TemporaryDirectory()
-        let base = LoopbackCollector(store: InMemoryRecordStore(), profile: Self.profile(1, pins: [Self.key(1)], offline: 3600))
+        let base = LoopbackCollector(
+            store: InMemoryRecordStore(), profile: Self.profile(1, pins: [Self.key(1)], offline: 3600))
         let collector = KeyedCollector(base, key: Self.key(1))
         let clock = ManualRecordClock()
         let sampler = try sampler(directory.path, collector, clock: clock)
@@ -122,7 +132,8 @@ import WireModel
         try await sampler.start()
         try await sampler.reloadProfile()
         let running = try sampler.running()
-        // A set that fits when it comes and no connection after it: the collector goes back to the key that was pinned before.
+        // A set that fits when it comes and no connection after it: the collector goes back to the key that was pinned
+        // before.
         base.setProfile(Self.profile(2, pins: [Self.key(2)], offline: 3600))
         running.core.pins.arrived([Self.key(2)], key: Self.key(2))
         await running.controller.profileChanged(Self.profile(2, pins: [Self.key(2)], offline: 3600))
