@@ -51,10 +51,11 @@ enum SettingName: String, CaseIterable, Sendable {
     var isLive: Bool {
         switch self {
         case .sampleInterval, .transmitInterval, .modules, .moduleIntervals, .disabledModules, .telecomSource, .eventHold, .beaconInterval,
-            .logLevel, .analytics, .logging, .logsOverWiFiOnly, .telemetryDisabled, .test, .offlineTimeAllowed, .privacy, .budgets:
+            .logLevel, .analytics, .logging, .logsOverWiFiOnly, .telemetryDisabled, .test, .offlineTimeAllowed, .privacy, .budgets,
+            .credentialDays:
             true
         case .data, .collector, .enrollmentToken, .enrollmentTokenFile, .lossWindow, .ca, .clientKey, .clientRequest, .proxy,
-            .allowPlaintext, .credentialDays, .accessGroup, .application, .applicationVersion, .detectors, .binaryDigest, .logRetention:
+            .allowPlaintext, .accessGroup, .application, .applicationVersion, .detectors, .binaryDigest, .logRetention:
             false
         }
     }
