@@ -28,6 +28,7 @@ import WireModel
         cost.uptimeMicroseconds = 1_000_000_000
         inputs.facts.cost = cost
         inputs.standing = .enrolled(organization: "default")
+        inputs.profileFindings = ["certificate-pins-refused"]
         inputs.compromise = CompromiseReport(findings: [
             .init(detector: "tracer-attached", finding: CompromiseFinding(.yes, evidence: "process 7 traces this one"))
         ])
@@ -86,7 +87,8 @@ import WireModel
         #expect(beacon.findings.first?.evidence == "process 7 traces this one")
         #expect(beacon.pushToken.token == "token" && beacon.doNotDisturb == .no && beacon.location.latitude == 1)
         #expect(beacon.power.batteryLevel == 5_000 && beacon.network == .wifi && beacon.metered && !beacon.roaming && beacon.hasRoaming)
-        #expect(beacon.profileRevision == 4 && beacon.consent == .granted && beacon.slowdown.factor == 200)
+        #expect(beacon.profileRevision == 4 && beacon.profileFindings == ["certificate-pins-refused"])
+        #expect(beacon.consent == .granted && beacon.slowdown.factor == 200)
         #expect(beacon.hasTelemetryDisabled && !beacon.telemetryDisabled && beacon.modules == ["system"])
         #expect(beacon.uptimeSeconds == 11 && beacon.processStartTime == 4_000_000_000 && beacon.hasSelf_p)
         let stream = try #require(beacon.queue.first)
