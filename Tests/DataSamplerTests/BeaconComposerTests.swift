@@ -143,6 +143,7 @@ import WireModel
         expected.managed = .yes
         expected.doNotDisturb = .yes
         expected.profileRevision = 4
+        expected.profileFindings = ["certificate-pins-refused"]
         expected.consent = .granted
         expected.telemetryDisabled = false
         expected.uptimeSeconds = 11
