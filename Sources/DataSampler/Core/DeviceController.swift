@@ -228,9 +228,9 @@ actor DeviceController {
     private func tellPins(_ settings: DeviceSettings) async {
         let changes = core.pins.takeChanges()
         for change in changes {
-            let text = core.pins.finding(settings.pins)?.text
+            let text = change.finding?.text
             let revision = ["revision": "\(settings.profileRevision)"]
-            switch change {
+            switch change.change {
             case .refused: core.notices.post(DataSamplerNotice(.pinsRefused, text ?? "the certificate pins were refused", revision))
             case .fellBack: core.notices.post(DataSamplerNotice(.pinsFallenBack, text ?? "the certificate pins failed", revision))
             case .taken: core.notices.post(DataSamplerNotice(.pinsTaken, "the certificate pins of the profile are in force", revision))

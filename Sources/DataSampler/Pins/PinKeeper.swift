@@ -16,8 +16,12 @@ final class PinKeeper: Sendable {
         var allowedSeconds: Double?
         var isUnsaved = false
         /// Told to nobody yet.
-        var changes: [PinStateMachine.Change] = []
+        var changes: [PinChange] = []
         var listener: (@Sendable () -> Void)?
+
+        func finding(_ pins: [Data]) -> PinFinding? {
+            machine.finding(pins).map { PinFinding(reason: $0, fallsBackToNone: machine.inForce(pins).isEmpty) }
+        }
     }
 
     private let file: StateFile<PinStateMachine>
@@ -48,15 +52,11 @@ final class PinKeeper: Sendable {
 
     /// Why the pins of the profile are not in force; `nil`: they are.
     func finding(_ profile: [Data]) -> PinFinding? {
-        state.withLock { state in
-            state.machine.finding(profile).map {
-                PinFinding(reason: $0, fallsBackToNone: state.machine.inForce(profile).isEmpty)
-            }
-        }
+        state.withLock { $0.finding(profile) }
     }
 
     /// To be told before a new profile is kept: a restart in between must not find its pins unchecked.
-    func arrived(_ pins: [Data], key: Data?) { change { $0.machine.arrived(pins, former: $0.profile, key: key) } }
+    func arrived(_ pins: [Data], key: Data?) { change(of: pins) { $0.machine.arrived(pins, former: $0.profile, key: key) } }
 
     func connected(to key: Data) { change { $0.machine.connected($0.profile, key: key) } }
 
@@ -67,17 +67,20 @@ final class PinKeeper: Sendable {
     var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
     /// What has changed since this was asked last, for those who tell of it.
-    func takeChanges() -> [PinStateMachine.Change] {
+    func takeChanges() -> [PinChange] {
         state.withLock { state in
             defer { state.changes = [] }
             return state.changes
         }
     }
 
-    private func change(_ body: (inout State) -> PinStateMachine.Change?) {
+    /// - Parameter pins: whose finding changes; `nil`: those of the profile that is applied. A profile that arrives is applied later.
+    private func change(of pins: [Data]? = nil, _ body: (inout State) -> PinStateMachine.Change?) {
         let listener = state.withLock { state -> (@Sendable () -> Void)? in
             let change = body(&state)
-            if let change { state.changes.append(change) }
+            if let change {
+                state.changes.append(PinChange(change: change, finding: state.finding(pins ?? state.profile)))
+            }
             if state.machine != state.saved {
                 // Kept before it is acted on: a restart must not forget which set worked.
                 do throws(DataSamplerError) {
@@ -98,6 +101,13 @@ final class PinKeeper: Sendable {
         }
         listener?()
     }
+}
+
+/// What changed, and what is to be said of the pins since then.
+struct PinChange: Equatable, Sendable {
+    var change: PinStateMachine.Change
+    /// `nil`: the pins are in force.
+    var finding: PinFinding?
 }
 
 /// That the certificate pins of the profile are not in force: in words for people, and as a name for the collector.
