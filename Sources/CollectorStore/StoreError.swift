@@ -35,9 +35,27 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     package var description: String { "\(code.rawValue): \(message)" }
+
+    /// What a client may read. Messages of SQLite and of system calls name files of this machine, so a client gets a sentence
+    /// for the code instead.
+    package var publicMessage: String {
+        switch code {
+        case .diskFull: "The collector's disk is full."
+        case .io: "The collector cannot read or write one of its files. Its log says more."
+        case .corrupt: "A file of the collector is damaged. Its log says more."
+        case .newerVersion: "A file of the collector was written by a newer version. Its log says more."
+        case .inUse: "Another process uses the collector's files. Its log says more."
+        case .internalFault: "The collector has failed. Its log says more."
+        case .notFound, .conflict, .invalid, .shuttingDown, .overloaded:
+            cause == nil ? message : "The collector could not do that (\(code.rawValue)). Its log says more."
+        }
+    }
 }
 
 extension StoreError {
+    /// A record file that somebody has cut to nothing.
+    static func emptied(_ partition: Partition) -> StoreError { StoreError(.corrupt, "\(partition.name) is empty.") }
+
     static func databaseGone(_ path: String) -> StoreError {
         StoreError(
             .io,

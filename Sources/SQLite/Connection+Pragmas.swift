@@ -94,7 +94,7 @@ extension Connection {
             guard found == applicationID || isUnmarked else {
                 throw SQLiteError(
                     code: .notADatabase,
-                    message: "\(path) has application id \(found), not \(applicationID): it belongs to another program. "
+                    message: "\(path) has application id \(found), not \(applicationID). "
                         + SQLiteError.Code.notADatabase.remedy,
                     operation: "open")
             }

@@ -25,13 +25,15 @@ extension SQLiteError.Code {
         }
     }
 
+    /// Ends a message: the remedy, or what the code means.
     var remedy: String {
         switch self {
         case .full: "Free space or inodes on the file system, or raise the limit."
         case .busy: "Another process or connection holds it: try again, or end that process."
         case .locked: "Finish the statements of this process that still read it."
-        case .corrupt: "Salvage what is readable into a new file and keep this one aside."
-        case .notADatabase: "Check the path; move the file aside if it is not needed."
+        // What to do differs from file to file: the file's owner says so.
+        case .corrupt: "The file is damaged."
+        case .notADatabase: "The file is damaged, or it is not this program's."
         case .readOnly: "Check the owner and mode of the file and its directory, and whether the file system is mounted read-only."
         case .io: "Check the storage device and the system's log."
         case .cannotOpen: "Check that the directory exists and may be written by this user."

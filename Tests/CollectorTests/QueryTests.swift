@@ -31,6 +31,19 @@ struct QueryTests {
         }
     }
 
+    @Test func aFaultOfTheDiskIsToldWithoutTheNamesOfFiles() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        harness.store.fail("read failed on /srv/ws1collector/records/2026-11-21/event.sqlite")
+        try await harness.route { client in
+            let response = try await client.send(.get, "/api/v1/devices/\(device.id)/balance", bearer: "viewer-default")
+            #expect(response.status == .serviceUnavailable)
+            let problem = try response.problem
+            #expect(problem.code == "store-unavailable" && problem.detail?.contains("Its log says more") == true)
+            #expect(!String(buffer: response.body).contains("/srv"), "neither in detail nor as the cause")
+        }
+    }
+
     /// With it a program other than the collector could wake the device.
     @Test(arguments: [("viewer", false), ("operator", true), ("administrator", true)])
     func onlyWhoMayCommandADeviceSeesItsPushToken(role: String, isShown: Bool) async throws {

@@ -66,7 +66,6 @@ package struct CollectorResponder: HTTPResponder {
             if problem.status == 415, request.method == .patch { response.headers[.acceptPatch] = WireNames.mergePatch }
             if problem.status == 405 { response.headers[.allow] = table.allowed(at: request.uri.path).joined(separator: ", ") }
         } catch let error as StoreError {
-            log(error, of: request, context)
             (refusal, response) = Self.refusal(.ofStore(error))
         } catch is CancellationError {
             (refusal, response) = Self.refusal(.storeUnavailable("The collector is shutting down."))
@@ -81,22 +80,23 @@ package struct CollectorResponder: HTTPResponder {
         let counted = if case .route(let number, _) = found { requests[number] } else { strays }
         counted.answered(response.status.code, after: ContinuousClock.now - start)
         identity.add(to: &response.headers)
-        if response.status.code >= 400 { logRefusal(response.status.code, refusal?.code, of: request, context) }
+        if response.status.code >= 400 { logRefusal(response.status.code, refusal, of: request, context) }
         return response
     }
 
     /// One line, where the client's address has not had too many; a path as long as a header may be is cut.
-    private func logRefusal(_ status: Int, _ code: String?, of request: Request, _ context: Context) {
+    private func logRefusal(_ status: Int, _ problem: Problem?, of request: Request, _ context: Context) {
         let peer = context.peer
         guard let unlogged = peers.line(peer, at: Uptime.microseconds()) else { return }
         var metadata: Logger.Metadata = [
             "http.method": "\(request.method)", "http.path": "\(String(request.uri.path.prefix(Self.loggedPathCharacters)))",
             "http.status": "\(status)",
         ]
-        if let code { metadata["problem.code"] = "\(code)" }
+        if let problem { metadata["problem.code"] = "\(problem.code)" }
+        if let cause = problem?.cause { metadata["error"] = "\(cause)" }
         if let peer { metadata["peer.address"] = "\(peer)" }
         if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
-        context.logger.info("request refused", metadata: metadata)
+        context.logger.log(level: problem?.cause == nil ? .info : .error, "request refused", metadata: metadata)
     }
 
     private static let loggedPathCharacters = 256

@@ -103,11 +103,7 @@ struct IngestRoutes: Sendable {
             }
             var answer = WireCloseAnswer()
             answer.epoch = request.epoch.data
-            do throws(StoreError) {
-                answer.streams = try await store.close(request, from: device.id).map(\.wire)
-            } catch {
-                throw Problem.ofStore(error)
-            }
+            answer.streams = try await store.close(request, from: device.id).map(\.wire)
             answer.serverTime = exchange.now
             return answer.response()
         }
@@ -150,12 +146,16 @@ extension Message {
 
 extension Problem {
     static func ofStore(_ error: StoreError) -> Problem {
-        switch error.code {
-        case .notFound: .notFound(error.message)
-        case .overloaded: .busy(error.message)
-        case .invalid: .malformed(error.message)
-        case .conflict: Problem(status: 409, code: "conflict", title: "Conflict", detail: error.message, scope: .stream)
-        default: .storeUnavailable(error.message)
-        }
+        let detail = error.publicMessage
+        var problem: Problem =
+            switch error.code {
+            case .notFound: .notFound(detail)
+            case .overloaded: .busy(detail)
+            case .invalid: .malformed(detail)
+            case .conflict: Problem(status: 409, code: "conflict", title: "Conflict", detail: detail, scope: .stream)
+            default: .storeUnavailable(detail)
+            }
+        problem.cause = "\(error)"
+        return problem
     }
 }

@@ -36,7 +36,8 @@ struct ProfileRoutes: Sendable {
             }
             let device: DeviceProfile
             do throws(StoreError) { device = try await profiles.deviceProfile(of: scope) } catch {
-                throw error.code == .notFound ? Problem.noProfile : .ofStore(error)
+                guard error.code == .notFound else { throw error }
+                throw Problem.noProfile
             }
             return try ProfileView(device, scope).response()
         }

@@ -21,8 +21,7 @@ struct QueryRoutes: Sendable {
     private func balance(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
         let device = try await known(exchange)
-        let balances: [EpochBalance]
-        do throws(StoreError) { balances = try await store.balance(of: device.id) } catch { throw Problem.ofStore(error) }
+        let balances = try await store.balance(of: device.id)
         let missing = StreamName.allCases.flatMap { store.unreadableFiles(of: $0) }
         return try BalanceReport([(device.id, balances)], missing: missing).response().naming(missing: missing)
     }

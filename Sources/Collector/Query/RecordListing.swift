@@ -84,7 +84,8 @@ struct RecordListing: Sendable {
                 page = try await store.records(
                     query, before: piece.position, limit: max(1, min(piece.wanted, piece.budget, Self.pieceRecords)))
             } catch {
-                throw error.code == .invalid ? Problem.invalidParameter("cursor", "is not one that this collector gave.") : .ofStore(error)
+                guard error.code == .invalid else { throw error }
+                throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
             }
             // An empty look costs too: what is passed over in the store must not make one request endless.
             piece.budget -= max(Self.pieceRecords, page.records.count)

@@ -16,10 +16,7 @@ struct RecordPages {
         var seen = 0
         repeat {
             try Task.checkCancellation()
-            let page: RecordPage
-            do throws(StoreError) {
-                page = try await store.records(query, before: position, limit: Self.pageRecords)
-            } catch { throw Problem.ofStore(error) }
+            let page = try await store.records(query, before: position, limit: Self.pageRecords)
             for record in page.records { try visit(record) }
             seen += page.records.count
             guard seen <= Self.maximumRecords else {

@@ -286,7 +286,8 @@ actor StreamWriter {
                 parts.map { part in
                     let mark = cache[ChainKey(device: job.device, epoch: part.epoch)]?.state.mark ?? .none
                     return PartAnswer(
-                        epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark, detail: "\(error)")
+                        epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark,
+                        detail: "\(error.code.rawValue): \(error.publicMessage)")
                 })
         case .close: return .closed(.failure(error))
         }

@@ -19,6 +19,12 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     package var limit: Int?
     /// The place in the body that is wrong: `sampling.modules[2]`.
     package var field: String?
+    /// What the log says besides; it is never sent.
+    package var cause: String?
+
+    private enum CodingKeys: CodingKey {
+        case type, title, status, detail, code, retryable, scope, retryAfterMs, limit, field
+    }
 
     package init(
         status: Int, code: String, title: String, detail: String? = nil, retryable: Bool = false, scope: Scope = .collector,

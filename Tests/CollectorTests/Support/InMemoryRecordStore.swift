@@ -22,7 +22,7 @@ final class InMemoryRecordStore: RecordStore {
 
     private let state = Mutex(State())
 
-    /// Every later append answers unavailable with this reason; `nil` mends it.
+    /// Every later append answers unavailable with this reason, and balances fail with it; `nil` mends it.
     func fail(_ reason: String?) { state.withLock { $0.failure = reason } }
 
     var storedCount: Int { state.withLock { $0.records.count } }
@@ -72,7 +72,8 @@ final class InMemoryRecordStore: RecordStore {
     }
 
     func balance(of device: DeviceID) async throws(StoreError) -> [EpochBalance] {
-        state.withLock { state in
+        if let failure = state.withLock({ $0.failure }) { throw StoreError(.io, failure) }
+        return state.withLock { state in
             state.marks.filter { $0.key.device == device }.sorted { $0.key.stream < $1.key.stream }.map { key, mark in
                 let totals = state.totals[key] ?? StreamTotals()
                 let rows = UInt64(state.records.count { $0.key == key })

@@ -35,14 +35,12 @@ struct LatestValues: Sendable {
 
     /// Of each of the devices that has one.
     func values(of devices: ArraySlice<DeviceID>) async throws -> [DeviceID: LatestValue] {
-        do throws(StoreError) {
-            var found: [DeviceID: LatestValue] = [:]
-            for (device, record) in try await store.newestRecords(of: Array(devices), query) {
-                let points = points(of: record)
-                found[device] = points.isEmpty ? try await earlier(of: device) : LatestValue(record: record, points: points)
-            }
-            return found
-        } catch { throw Problem.ofStore(error) }
+        var found: [DeviceID: LatestValue] = [:]
+        for (device, record) in try await store.newestRecords(of: Array(devices), query) {
+            let points = points(of: record)
+            found[device] = points.isEmpty ? try await earlier(of: device) : LatestValue(record: record, points: points)
+        }
+        return found
     }
 
     private func earlier(of device: DeviceID) async throws(StoreError) -> LatestValue? {
