@@ -276,6 +276,47 @@ import WireModel
         await again.shutDown()
     }
 
+    /// Cuts the file to nothing, as a shell's `>` does.
+    private func cutToNothing(_ path: String) throws {
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.truncate(atOffset: 0)
+        try handle.close()
+    }
+
+    /// SQLite removes the WAL of an empty file, even for a reader.
+    @Test func lookingAtAnEmptyFileLeavesItsWALWhichSalvageReads() async throws {
+        let store = try open()
+        var devices = (0..<3).map { _ in ScriptedDevice() }
+        for place in devices.indices {
+            devices[place].produce(9, bodyBytes: 900)
+            try await store.drain(&devices[place])
+        }
+        let killed = try directory.copy()
+        await store.shutDown()
+        let file = killed.recordFile(Self.firstDay)
+        let wal = try Data(contentsOf: URL(fileURLWithPath: file + "-wal"))
+        try cutToNothing(file)
+        #expect(try !StoreVerifier(directory: killed.path).verify().isWhole)
+        _ = try StoreVerifier(directory: killed.path).balances()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file + "-wal")) == wal, "who only looks changes nothing")
+        let again = try SQLiteRecordStore.open(killed, clock: clock)
+        #expect(try await expectAccount(of: devices, in: again, at: killed.path) == 0, "all of it is in the WAL")
+        await again.shutDown()
+    }
+
+    @Test func aFileThatIsCutToNothingWhileItIsOpenIsMendedAtTheNextRecord() async throws {
+        let store = try open()
+        var devices = (0..<3).map { _ in ScriptedDevice() }
+        for place in devices.indices {
+            devices[place].produce(9, bodyBytes: 900)
+            try await store.drain(&devices[place])
+        }
+        try cutToNothing(directory.recordFile(Self.firstDay))
+        #expect(try await expectAccount(of: devices, in: store, at: directory.path) == 0, "all of it is in the WAL")
+        #expect(kept(at: directory.path).count == 1)
+        await store.shutDown()
+    }
+
     // MARK: Kills
 
     /// A copy of all files after each step is what kill -9 would leave there.

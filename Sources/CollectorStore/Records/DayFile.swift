@@ -103,6 +103,11 @@ final class DayFile {
     init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
+        if let isEmpty = DataDirectory.size(of: path).map({ $0 == 0 }), isEmpty {
+            // SQLite removes the WAL of an empty file, even for a reader. Salvage may still find records in it.
+            guard DataDirectory.size(of: "\(path)-wal") ?? 0 == 0 else { throw StoreError.emptied(partition) }
+            return nil
+        }
         do throws(SQLiteError) {
             connection = try directory.openReading(path, options: Self.options(.readOnly))
             let version = try connection.userVersion
@@ -139,6 +144,9 @@ final class DayFile {
             try connection.setUserVersion(version)
         }
     }
+
+    /// Whether somebody has cut the file to nothing while it is open. It is never empty after `init(writing:in:)`.
+    var isEmptied: Bool { DataDirectory.size(of: path) == 0 }
 
     /// Whether the name still leads to the file that is open.
     var isInPlace: Bool { identity.isInPlace }

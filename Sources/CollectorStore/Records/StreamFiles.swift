@@ -43,6 +43,7 @@ final class StreamFiles {
     func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, hasLostFiles: Bool) {
         try baseline.requireInPlace()
         var hasLostFiles = false
+        if let open = active, open.isEmptied { throw StoreError.emptied(open.partition) }
         if let open = active, !open.isInPlace {
             logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
             close()

@@ -37,8 +37,6 @@ struct DamageCheck {
         }
         // The list names a file once its schema is on disk.
         guard try baseline.isListed(partition) else { return nil }
-        // Not asked of SQLite: it removes the WAL of an empty file.
-        if DataDirectory.size(of: path) == 0 { return "The file is empty." }
         do throws(StoreError) {
             return try DayFile(reading: partition, in: directory) == nil ? "The file is empty." : nil
         } catch {

@@ -87,10 +87,7 @@ package struct StoreVerifier {
         }
         for partition in listing.partitions {
             do throws(StoreError) {
-                // SQLite removes the WAL of an empty file, in which its records may be.
-                var isEmpty = DataDirectory.size(of: directory.path(of: partition)) == 0
-                if !isEmpty { isEmpty = try DayFile(reading: partition, in: directory) == nil }
-                if isEmpty, listing.slices[partition] != nil { harmed[partition] = Harm(message: "cannot be read: it is empty") }
+                if try DayFile(reading: partition, in: directory) == nil, listing.slices[partition] != nil { harmed[partition] = Harm(message: "cannot be read: it is empty") }
             } catch {
                 if DataDirectory.exists(directory.path(of: partition)) {
                     harmed[partition] = Harm(message: "cannot be read: \(error.message)")
