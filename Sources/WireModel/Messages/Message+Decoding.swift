@@ -2,8 +2,15 @@ import FoundationEssentials
 import SwiftProtobuf
 
 extension Message {
-    /// Decodes with our typed error. Recursion is bounded; memory is bounded by the bytes given.
+    /// Decodes with our typed error. Depth, memory and time are bounded by the number of bytes.
+    /// - Throws: `.malformed`, also for more than ``CombiningCharacters/limit`` combining characters in a row.
     package static func decode(_ bytes: Data) throws(WireError) -> Self {
+        guard !bytes.withUnsafeBytes({ CombiningCharacters.areTooMany(in: $0) }) else {
+            throw WireError(
+                .malformed,
+                "a \(Self.protoMessageName) of \(bytes.count) bytes has more than \(CombiningCharacters.limit) combining "
+                    + "characters in a row")
+        }
         var options = BinaryDecodingOptions()
         options.messageDepthLimit = 16
         do { return try Self(serializedBytes: bytes, options: options) } catch {

@@ -47,6 +47,7 @@ package struct RecordEnvelope: Equatable, Sendable {
 
     private static func isText(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Bool {
         let text = UnsafeRawBufferPointer(rebasing: bytes[range])
-        return text.allSatisfy { $0 < 0x80 } || String(validating: text, as: UTF8.self) != nil
+        return text.allSatisfy { $0 < 0x80 }
+            || String(validating: text, as: UTF8.self) != nil && !CombiningCharacters.areTooMany(in: text)
     }
 }
