@@ -129,7 +129,7 @@ let package = Package(
                 "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, nioSSL,
                 argumentParser,
                 configuration,
-                yams, nioCore, lifecycle, unixSignals, logging,
+                yams, nioCore, nioPosix, lifecycle, unixSignals, logging,
             ]),
         .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import Glibc
 
 /// `ws1collector`: the collector and the commands around its data directory.
 package struct CollectorCommand: AsyncParsableCommand {
@@ -31,6 +32,8 @@ package struct CollectorCommand: AsyncParsableCommand {
 extension CollectorCommand {
     /// Parses the process's arguments, runs the command they name, and ends the process.
     package static func start() async {
+        // A service manager may ask for a reload as soon as the process is there. `serve` reads its configuration after that.
+        if CommandLine.arguments.dropFirst().first == ServeCommand.configuration.commandName { signal(SIGHUP, SIG_IGN) }
         await main()
     }
 }

@@ -1,3 +1,6 @@
+import Foundation
+import NIOCore
+import NIOPosix
 import WireModel
 
 /// Where the server listens: a host name or address, and a port.
@@ -28,6 +31,20 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
 
     /// Whether only programs on this machine can connect.
     var isLoopback: Bool { LoopbackHost.contains(host) }
+
+    /// Listens there for a moment.
+    /// - Returns: whether another program does already.
+    /// - Throws: `CommandError` as `serve` would, where it is not possible.
+    func isInUse() async throws(CommandError) -> Bool {
+        do {
+            let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: host, port: port).get()
+            try await channel.close()
+            return false
+        } catch {
+            if let error = error as? IOError, error.errnoCode == EADDRINUSE { return true }
+            throw CommandError(serving: self, error)
+        }
+    }
 
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

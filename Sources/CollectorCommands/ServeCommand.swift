@@ -28,11 +28,16 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await perform {
+            // Before a thread is made: with too little memory that ends the program without a word.
+            let memoryLimits = MemoryLimit.current()
+            for limit in memoryLimits { try limit.check() }
+            // Listened to before the settings are read: a reload that is asked for during the start is made at its end.
+            let hangups = await UnixSignalsSequence(trapping: .sighup)
             let settings = try options.settings()
             let logLevel = SharedLogLevel(settings.logLevel)
             let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
             // Before anything is opened: what is missing is said, and nothing is left half made.
-            let server = try Self.fitting(settings.server, logger: logger)
+            let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
             for exposure in DirectoryExposure.of(directory: settings.data) { logger.warning("\(exposure.message(settings.data))") }
             let (certificates, tls) = try settings.secrets(logger: logger)
             let clock = SystemStoreClock()
@@ -92,7 +97,7 @@ struct ServeCommand: AsyncParsableCommand {
                     NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
                 })
             let outcome = await Self.serve(
-                application, beside: [housekeeping, ReloadService { await running.reload() }] + (tls.map { [$0] } ?? []), logger: logger)
+                application, beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }] + (tls.map { [$0] } ?? []), logger: logger)
             await webhook?.shutDown()
             await store.shutDown()
             await archive.shutDown()
@@ -118,8 +123,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     /// With no more connections than there are descriptors for, and no more in memory than there is room for.
-    /// - Throws: `CommandError` where there is too little of either to run.
-    private static func fitting(_ settings: CollectorServer.Settings, logger: Logger) throws(CommandError) -> CollectorServer.Settings {
+    /// - Throws: `CommandError` where there are too few descriptors to run.
+    private static func fitting(
+        _ settings: CollectorServer.Settings, _ memoryLimits: [MemoryLimit], logger: Logger
+    ) throws(CommandError) -> CollectorServer.Settings {
         var fitting = settings
         let limit = OpenFiles.raiseLimit()
         try OpenFiles.check(limit: limit, cores: ProcessInfo.processInfo.activeProcessorCount)
@@ -129,8 +136,7 @@ struct ServeCommand: AsyncParsableCommand {
                 "fewer connections than set: the limit on open files (ulimit -Hn, LimitNOFILE) allows no more",
                 metadata: ["connections": "\(fitting.connections.connections)", "open.files.limit": "\(limit)"])
         }
-        for limit in MemoryLimit.current() {
-            try limit.check()
+        for limit in memoryLimits {
             let former = fitting
             fitting = limit.fitting(fitting)
             if fitting.budget.maximumBytes < former.budget.maximumBytes || fitting.logStreams < former.logStreams {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorStore
 import Foundation
 import Logging
 import WireModel
@@ -7,8 +8,11 @@ import WireModel
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
-        abstract: "Check flags, environment, file and certificates as `serve` would, and say what would be used.",
+        abstract: "Check all settings as `serve` would, and say what would be used.",
         discussion: """
+            Reads flags, environment, configuration file and certificates, looks whether the data directory can be used, and binds the
+            listen address for a moment. Writes nothing. A port that a running collector holds is no error.
+
             Example:
               ws1collector validate --config /etc/ws1collector.yaml
             """)
@@ -19,6 +23,8 @@ struct ValidateCommand: AsyncParsableCommand {
         try await perform {
             let settings = try options.settings()
             let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
+            try DataDirectory(path: settings.data).requireUsable()
+            let isListening = try await settings.listen.isInUse()
             let authority = certificates.authority
             let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
             for setting in Setting.allCases {
@@ -30,6 +36,7 @@ struct ValidateCommand: AsyncParsableCommand {
             for exposure in DirectoryExposure.of(directory: settings.data) {
                 FileHandle.standardError.write(Data("ws1collector: warning: \(exposure.message(settings.data))\n".utf8))
             }
+            if isListening { try Output.line("A program listens on \(settings.listen) already.") }
             try Output.line("The configuration is valid.")
         }
     }

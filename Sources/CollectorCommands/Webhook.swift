@@ -1,4 +1,5 @@
 import Foundation
+import WireModel
 
 /// Where notices are posted to, one JSON object each (`NoticeView.json`).
 struct Webhook: Equatable, Sendable {
@@ -12,6 +13,9 @@ struct Webhook: Equatable, Sendable {
         }
         self.url = url
     }
+
+    /// Whether nobody on the way can read what is posted.
+    var isConfidential: Bool { url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) }
 
     /// What may be shown of it.
     var host: String { url.host ?? "" }

@@ -48,6 +48,20 @@ import WireModel
         #expect(Webhook(text) == nil)
     }
 
+    @Test func overPlainHTTPNoticesLeaveThisMachineOnlyWhereThatIsAllowed() throws {
+        func settings(_ url: String, _ environment: [String: String] = [:]) throws(CommandError) -> Settings {
+            try Settings(flags: [.data: "/d", .noticeWebhook: url], environment: environment, file: nil)
+        }
+        for url in ["http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]:9/x", "https://hooks.example/x"] {
+            #expect(try settings(url).noticeWebhook != nil, "\(url)")
+        }
+        for url in ["http://hooks.example/s3cret", "HTTP://192.0.2.1/s3cret", "http://127.0.0.1.example/s3cret"] {
+            let error = #expect(throws: CommandError.self, "\(url)") { try settings(url) }
+            #expect(error?.message.contains("--allow-plaintext") == true && error?.message.contains("s3cret") == false)
+            #expect(try settings(url, ["WS1_ALLOW_PLAINTEXT": "true"]).noticeWebhook != nil)
+        }
+    }
+
     @Test(
         arguments: [
             (200, .delivered), (204, .delivered), (404, .refused("127.0.0.1 answered 404")), (410, .refused("127.0.0.1 answered 410")),

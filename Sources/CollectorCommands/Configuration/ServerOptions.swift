@@ -23,7 +23,7 @@ struct ServerOptions: ParsableArguments {
 
     @OptionGroup var deviceCertificates: DeviceCertificateOptions
 
-    @Flag(help: "Listen beyond this machine without TLS; for use behind a proxy that ends TLS.")
+    @Flag(help: "Allow http beyond this machine: to listen without TLS behind a proxy that ends it, and for --notice-webhook.")
     var allowPlaintext = false
 
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical (default: info).", valueName: "level"))

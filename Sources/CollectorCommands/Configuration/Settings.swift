@@ -89,9 +89,16 @@ struct Settings: Equatable, Sendable {
             limits[stream].bytes = try given.number(bytes, in: 1 << 20...1_000_000_000_000_000).map(Int64.init)
         }
         retention = limits
+        let mayPostPlainly = allowPlaintext
         noticeWebhook = try given.text(.noticeWebhook).map { text throws(CommandError) in
             guard let webhook = Webhook(text) else {
                 throw given.invalid(.noticeWebhook, "is no URL; expected http:// or https:// with a host")
+            }
+            guard mayPostPlainly || webhook.isConfidential else {
+                throw given.invalid(
+                    .noticeWebhook,
+                    "is an http:// address of another machine, and everybody in between could read the notices. Give an https:// address, or "
+                        + "say --allow-plaintext")
             }
             return webhook
         }

@@ -4,9 +4,10 @@ import UnixSignals
 /// Reads the configuration again on SIGHUP. What can change while the collector runs does; what cannot is named; a configuration that is wrong
 /// changes nothing.
 struct ReloadService: Service {
+    let hangups: UnixSignalsSequence
     let reload: @Sendable () async -> Void
 
     func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { await reload() }
+        for await _ in hangups.cancelOnGracefulShutdown() { await reload() }
     }
 }

@@ -11,8 +11,10 @@ import WireModel
 ///     <data>/records/damaged/<UTC day>-<stream>-<time>/    damaged record files that were replaced, for people to look into
 ///     <data>/chunks/lock        held by the log archive
 ///     <data>/chunks/<organization>/<application>/<device>/<upload>-<number>.log.gz
-struct DataDirectory: Sendable {
+package struct DataDirectory: Sendable {
     let path: String
+
+    package init(path: String) { self.path = path }
 
     var lockPath: String { "\(path)/lock" }
     var databasePath: String { "\(path)/collector.sqlite" }
@@ -30,6 +32,19 @@ struct DataDirectory: Sendable {
         try Self.makeDirectory(path)
         try Self.makeDirectory(recordsPath)
         try Self.makeDirectory(chunksPath)
+    }
+
+    /// Whether a collector could use the directory, or make it where it is missing. Writes nothing.
+    /// - Throws: `.io` naming the directory that is in the way; `.newerVersion` or `.corrupt` for its `collector.sqlite`.
+    package func requireUsable() throws(StoreError) {
+        var place = path
+        while !Self.exists(place), let above = Self.parent(of: place) { place = above }
+        if !Self.exists(place) { place = "." }
+        let descriptor = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure("open", place) }
+        close(descriptor)
+        guard access(place, W_OK | X_OK) == 0 else { throw Self.failure("write", place) }
+        _ = try CollectorDatabase.openReading(self)
     }
 
     func makeDay(_ day: UTCDay) throws(StoreError) {
@@ -140,7 +155,7 @@ struct DataDirectory: Sendable {
     /// The error of the system call that has just failed.
     static func failure(_ operation: String, _ path: String) -> StoreError {
         let number = errno
-        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : number == ENOENT ? .notFound : .io
+        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : .io
         if let denial = AccessDenial.text(path, number) { return StoreError(code, "\(operation) failed on \(path): \(denial).") }
         return StoreError(code, "\(operation) failed on \(path): \(String(cString: strerror(number))) (\(number)).")
     }

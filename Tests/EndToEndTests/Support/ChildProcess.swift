@@ -59,14 +59,19 @@ final class ChildProcess: Sendable {
     }
 
     /// Whether its first thread holds this signal back at this instant; `false` while it is still the shell that starts it.
-    func blocks(signal: Int32) -> Bool {
+    func blocks(signal: Int32) -> Bool { has(signal, in: "SigBlk:") }
+
+    /// Whether it ignores this signal at this instant; `false` while it is still the shell that starts it.
+    func ignores(signal: Int32) -> Bool { has(signal, in: "SigIgn:") }
+
+    private func has(_ signal: Int32, in mask: String) -> Bool {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(processID)/exe"),
             program.hasSuffix("/\(name)"),
             let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
-            let mask = UInt64(line.dropFirst("SigBlk:".count).trimmingCharacters(in: .whitespaces), radix: 16)
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix(mask) }),
+            let signals = UInt64(line.dropFirst(mask.count).trimmingCharacters(in: .whitespaces), radix: 16)
         else { return false }
-        return mask & (1 << UInt64(signal - 1)) != 0
+        return signals & (1 << UInt64(signal - 1)) != 0
     }
 
     /// How it ended, or `nil` if it still runs after `limit`.
