@@ -59,8 +59,12 @@ import WireModel
 /// be part of `produced` without a number, and of the collector's totals, for as long as nobody acts; and letting the
 /// oldest go, where there are too many, would be another drop of what was dropped already.
 ///
-/// `identity` holds one row at most: a copy of the file that says who this device is, opaque here, for the day on which
-/// that is damaged or gone.
+/// `file_copy` holds copies of small files beside the queue, one row each (`CopiedFile`): who this device is, and what
+/// was said to being sampled. They are opaque here, for the day on which a file is damaged or gone. A row's `sequence`
+/// grows with each replacement, so that salvage takes the newest of several. *Against a table for each file:* salvage
+/// tells rows apart by their columns, so two tables of one shape would need the id all the same. *Against a column of
+/// `meta`:* that row is rewritten by every commit, and its newest copy is told only by the queue's clock. Up to version
+/// 4 the table was `identity`, whose row had the id that the identity has here.
 ///
 /// **Promises, and why they hold.**
 /// - *kill -9*: a commit is one WAL transaction: all of it or nothing. A durable call returns after the commit; an ordinary one is lost
@@ -81,7 +85,7 @@ import WireModel
 /// - *Bit rot*: every part is hashed along the chain while it is read. A row that does not fit ends the part before it, and at the front it
 ///   is dropped once, as `unreadable`, over the first link behind it that its successor confirms. The ledger is checked when
 ///   opening. What cannot be true is corrupt: the file is moved aside and salvaged (Salvage/Salvage.swift has that story).
-/// - *A wipe*: when it returns, nothing is left in the file but accounts, numbers, links and the copy of the identity;
+/// - *A wipe*: when it returns, nothing is left in the file but accounts, numbers, links and the copies of files;
 ///   free pages, ends of pages and the WAL are scrubbed.
 /// - *A newer file*: `user_version` above ours is refused before anything is changed. *An older one* is taken over in one transaction
 ///   (QueueStore+Migration.swift).
@@ -104,7 +108,7 @@ enum QueueFile {
     /// "WS1Q" in `application_id`.
     static let applicationID: Int32 = 0x5753_3151
     /// `user_version`; a greater one is refused.
-    static let schemaVersion: Int32 = 4
+    static let schemaVersion: Int32 = 5
     /// A greater one is no version but damage.
     static let greatestVersion: Int32 = 9999
 
@@ -201,11 +205,8 @@ enum QueueFile {
         reason INTEGER NOT NULL, wall_time INTEGER NOT NULL, queue_time INTEGER NOT NULL, size INTEGER NOT NULL, \
         key_id INTEGER NOT NULL, link BLOB NOT NULL, body BLOB NOT NULL, \(fateColumn))
         """,
-        "identity":
-            """
-        CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, \
-        content BLOB NOT NULL)
-        """,
+        "file_copy":
+            "CREATE TABLE file_copy (id INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, content BLOB NOT NULL)",
         "epoch":
             """
         CREATE TABLE epoch (ordinal INTEGER PRIMARY KEY, id BLOB NOT NULL, reason TEXT, phase INTEGER NOT NULL, \

@@ -218,7 +218,7 @@ import WireModel
         let queue = try queue(path)
         try Data("{}".utf8).write(to: URL(filePath: "\(path)/identity"))
         for content in ["{}", "no JSON"] {
-            try queue.keepIdentityCopy(Data(content.utf8))
+            try queue.keepCopy(Data(content.utf8), of: .identity)
             let error = #expect(throws: DataSamplerError.self) { try store(path, queue).state() }
             #expect(error?.code == .identity)
             for words in ["no copy", "backup", "enroll anew", "ws1agent queue rebind"] {

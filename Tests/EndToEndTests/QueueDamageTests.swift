@@ -90,6 +90,23 @@ struct QueueDamageTests {
         }
     }
 
+    @Test func aDenialWhoseFileIsGoneHoldsStill() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let denied = try await Program.agent.run(["consent", "denied", "--data", deployment.agentData])
+            #expect(denied.succeeded, "\(denied)")
+            await deployment.agent?.killAndReap()
+            try FileManager.default.removeItem(atPath: deployment.agentData + "/consent.json")
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let status = try await Program.agent.run(["status", "--data", deployment.agentData])
+            #expect(status.output.contains("denied"), "\(status)")
+            #expect(FileManager.default.fileExists(atPath: deployment.agentData + "/consent.json"))
+        }
+    }
+
     @Test func commandsForADirectoryWhereNoAgentHasRunLeaveItAsItIs() async throws {
         try await Deployment.run { deployment in
             let directory = deployment.directory + "/mistyped"

@@ -111,7 +111,7 @@ struct MigrationTests {
         for sql in [
             "ALTER TABLE quarantine RENAME TO newer", Self.schema()[6],
             "INSERT INTO quarantine SELECT \(columns) FROM newer",
-            "DROP TABLE newer", "DROP TABLE identity",
+            "DROP TABLE newer", "DROP TABLE file_copy",
         ] { try connection.execute(sql) }
         try connection.setUserVersion(2)
         try connection.close()

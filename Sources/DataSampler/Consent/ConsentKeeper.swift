@@ -31,12 +31,12 @@ final class ConsentKeeper: Sendable {
     /// - Throws: `storage` where what was decided cannot be read: nothing may be recorded on a guess.
     init(
         store: ConsentStore, queue: any ConsentQueue, initial: DataSamplerConsent, logger: Logger,
-        damaged: (DataSamplerError) -> Void = { _ in }
+        tell: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) {
         self.store = store
         self.queue = queue
         self.logger = logger
-        let consent = try store.load(initial: initial, damaged: damaged)
+        let consent = try store.load(initial: initial, tell: tell)
         state = Mutex(State(consent: consent, isUnsettled: consent != .pending))
     }
 
@@ -93,8 +93,9 @@ final class ConsentKeeper: Sendable {
     ///
     /// Denying also deletes what waits to be sent; a record whose transmission is under way may still arrive.
     ///
-    /// - Throws: `storage` where it could not be put on disk: then nothing changed. `queue`, `queueFull` where records could not be moved yet:
-    ///   then the decision stands, and moving goes on at the next `settle()`.
+    /// - Throws: `storage` where it could not be put on disk: then nothing changed, though a denial may hold from the
+    ///   next start on. `queue`, `queueFull` where records could not be moved yet: then the decision stands, and moving
+    ///   goes on at the next `settle()`.
     func set(_ consent: DataSamplerConsent, wallTime: Int64) async throws(DataSamplerError) {
         try decide(consent, wallTime: wallTime)
         try await settle()
@@ -134,7 +135,7 @@ final class ConsentKeeper: Sendable {
         // Result, because a lock's closure does not pass typed errors on.
         let outcome = deciding.withLock { _ -> Result<Void, DataSamplerError> in
             do throws(DataSamplerError) {
-                try store.save(ConsentStore.Content(consent: consent, decided: wallTime))
+                try store.save(consent, wallTime: wallTime)
             } catch { return .failure(error) }
             state.withLock { state in
                 state.consent = consent

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// What consent asks of the queue.
@@ -13,4 +14,8 @@ protocol ConsentQueue: Sendable {
     func deleteWaiting() async throws(DataSamplerError)
     /// Counts a record that was not made under `consent`.
     func countRefused(_ stream: StreamName)
+    /// The copy of the file of the decision, as last kept; `nil`: there is none.
+    func consentCopy() throws(DataSamplerError) -> Data?
+    /// Replaces the copy; on synced disk when this returns.
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError)
 }

@@ -1,41 +1,120 @@
 import FoundationEssentials
 
 /// `<data>/consent.json`: what was decided and when. It is on synced disk before any record moves because of it.
+///
+/// The queue holds a copy of the file, so that a file that is damaged or gone does not take a person's word along.
+/// Neither names a machine: a decision that was copied to another machine holds there until somebody decides.
+///
+/// **How it is written.** A denial goes into the copy first, anything else into the file first. So at no moment is the
+/// copy less strict than the file: after a kill between the two writes a denial is in the copy, whatever becomes of the
+/// file. Each decision has a later time than the one before it, also where the wall clock has gone back.
+///
+/// **How it is read.** Where file and copy disagree, the later of the two counts, and both say so from then on. But a
+/// denial in the file counts whatever the copy says: an older program, which keeps no copy, may have written it while
+/// the wall clock was behind.
 struct ConsentStore: Sendable {
     static let name = "consent.json"
+    private static let undecided = Content(consent: .pending, decided: 0)
 
     struct Content: Codable, Equatable, Sendable {
         var consent: DataSamplerConsent
-        /// The device's wall clock, microseconds since 1970.
+        /// The device's wall clock, microseconds since 1970; later than the decision before.
         var decided: Int64
     }
 
     private let file: StateFile<Content>
+    private let queue: (any ConsentQueue)?
 
-    init(directory: String) {
+    /// - Parameter queue: keeps the copy; `nil`: the file alone is looked at.
+    init(directory: String, queue: (any ConsentQueue)? = nil) {
         file = StateFile(directory: directory, name: Self.name)
+        self.queue = queue
     }
 
     /// What was decided; `initial` where nothing was yet.
     ///
-    /// A damaged file is set aside and counts as undecided, whatever the configuration says: somebody had said something, and what it was is
-    /// no longer known.
+    /// A damaged file is set aside. Without a copy it then counts as undecided, whatever the configuration says:
+    /// somebody had said something, and what it was is no longer known.
     ///
-    /// - Parameter damaged: is told of it.
-    func load(initial: DataSamplerConsent, damaged: (DataSamplerError) -> Void = { _ in }) throws(DataSamplerError) -> DataSamplerConsent {
-        var isDamaged = false
-        let content = try file.loadOrSetAside { error in
-            isDamaged = true
-            damaged(error)
+    /// - Parameter tell: is told of a file that was set aside or made anew, and of a copy that could not be kept.
+    func load(
+        initial: DataSamplerConsent, tell: (DataSamplerNotice) -> Void = { _ in }
+    ) throws(DataSamplerError) -> DataSamplerConsent {
+        var damage: DataSamplerError?
+        var written: Content?
+        do { written = try file.load() } catch  where error.code == .storageDamaged { damage = error }
+        let copy = try readCopy()
+        guard let decision = Self.decision(written, copy) ?? (damage == nil ? nil : Self.undecided) else {
+            return initial
         }
-        guard isDamaged else { return content?.consent ?? initial }
-        try save(Content(consent: .pending, decided: 0))
-        return .pending
+        // Before the file is touched: a kill must not leave neither.
+        if decision != copy {
+            do throws(DataSamplerError) { try keepCopy(decision) } catch {
+                // What the file says has held already. It is tried again with the next start or decision.
+                tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
+            }
+        }
+        guard decision != written else { return decision.consent }
+        if let damage {
+            try file.file.setAside()
+            tell(DataSamplerNotice(.fileSetAside, damage.message, ["file": Self.name]))
+        }
+        try file.save(decision)
+        if decision == copy {
+            let what = damage != nil ? "was damaged" : written == nil ? "was missing" : "held an earlier decision"
+            tell(
+                DataSamplerNotice(
+                    .consentRestored, "\(file.file.path) \(what): it was made anew from the copy in the queue",
+                    ["file": Self.name]))
+        }
+        return decision.consent
     }
 
-    /// What was decided; `nil` where nothing was yet. Changes nothing.
+    /// What was decided, by the file alone; `nil` where nothing was yet. Changes nothing.
     func decided() throws(DataSamplerError) -> DataSamplerConsent? { try file.load()?.consent }
 
-    /// Returns once it is on synced disk.
-    func save(_ content: Content) throws(DataSamplerError) { try file.save(content) }
+    /// Returns once it is on synced disk, in the file and in the copy.
+    ///
+    /// - Throws: `storage`. Then it does not hold, but for a denial that is in the copy already: that holds from the
+    ///   next start on.
+    func save(_ consent: DataSamplerConsent, wallTime: Int64) throws(DataSamplerError) {
+        // One that was damaged meanwhile is replaced.
+        let written = try? file.load()
+        let former = [written, try readCopy()].compactMap { $0?.decided }.max()
+        let decision = Content(consent: consent, decided: max(wallTime, former.map { $0 &+ 1 } ?? wallTime))
+        if consent == .denied {
+            try keepCopy(decision)
+            return try file.save(decision)
+        }
+        try file.save(decision)
+        do throws(DataSamplerError) { try keepCopy(decision) } catch {
+            // Where this fails as well, the next start finds the file's later decision.
+            if let written { try? file.save(written) } else { try? file.file.remove() }
+            throw error
+        }
+    }
+
+    private static func decision(_ written: Content?, _ copy: Content?) -> Content? {
+        guard let written, let copy else { return written ?? copy }
+        return written.consent == .denied || written.decided >= copy.decided ? written : copy
+    }
+
+    // MARK: - The copy
+
+    /// `nil` where there is none. A damaged one says only that something was decided.
+    private func readCopy() throws(DataSamplerError) -> Content? {
+        guard let bytes = try queue?.consentCopy() else { return nil }
+        do { return try file.decoded(bytes, from: "the copy of \(file.file.path) in the queue") } catch
+            where error.code == .storageDamaged
+        { return Self.undecided }
+    }
+
+    private func keepCopy(_ content: Content) throws(DataSamplerError) {
+        guard let queue else { return }
+        let bytes = try file.encoded(content)
+        do throws(DataSamplerError) { try queue.keepConsentCopy(bytes) } catch {
+            throw DataSamplerError(
+                .storage, "the queue could not keep a copy of \(file.file.path): \(error.message)", cause: error)
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import RecordQueue
 import WireModel
 
@@ -28,4 +29,12 @@ struct QueueForConsent: ConsentQueue {
     }
 
     func countRefused(_ stream: StreamName) { queue.countDropped(.consent, of: stream) }
+
+    func consentCopy() throws(DataSamplerError) -> Data? {
+        do throws(QueueError) { return try queue.copy(of: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError) {
+        do throws(QueueError) { try queue.keepCopy(content, of: .consent) } catch { throw DataSamplerError(error) }
+    }
 }

@@ -55,10 +55,14 @@ final class SamplerCore: Sendable {
         let queue = try await openQueue(configuration, environment: environment, logger: logger)
         do {
             let profile = try ProfileKeeper.load(StoredProfile.file(in: configuration.directory), notices: notices)
+            let consentQueue = QueueForConsent(queue: queue)
             let consent = try ConsentKeeper(
-                store: ConsentStore(directory: configuration.directory), queue: QueueForConsent(queue: queue),
-                initial: configuration.initialConsent, logger: logger,
-                damaged: { notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": ConsentStore.name])) })
+                store: ConsentStore(directory: configuration.directory, queue: consentQueue), queue: consentQueue,
+                initial: configuration.initialConsent, logger: logger
+            ) { notice in
+                logger.warning("consent", metadata: ["reason": "\(notice.message)"])
+                notices.post(notice)
+            }
             let pins = try PinKeeper(directory: configuration.directory, logger: logger) {
                 notices.post(DataSamplerNotice(.fileSetAside, $0.message, ["file": PinKeeper.fileName]))
             }

@@ -32,14 +32,23 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     /// - Throws: `storageDamaged` for a file that is not what was written, `storage` for one that cannot be read or is of a newer version.
     func load() throws(DataSamplerError) -> Content? {
         guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
+        return try decoded(bytes, from: file.path)
+    }
+
+    /// What a file of these bytes holds.
+    ///
+    /// - Parameter place: where the bytes come from, for errors.
+    /// - Throws: as `load`.
+    func decoded(_ bytes: Data, from place: String) throws(DataSamplerError) -> Content {
         let decoder = JSONDecoder()
         if let found = try? decoder.decode(Version.self, from: bytes), found.version > version {
             throw DataSamplerError(
-                .storage, "\(file.path) has version \(found.version), this program knows up to \(version): update the program")
+                .storage,
+                "\(place) has version \(found.version), this program knows up to \(version): update the program")
         }
         guard bytes.count <= maximumBytes, let form = try? decoder.decode(Form.self, from: bytes),
             try Self.digest(form.content) == form.digest
-        else { throw DataSamplerError(.storageDamaged, "\(file.path) is damaged: it is not what this program wrote") }
+        else { throw DataSamplerError(.storageDamaged, "\(place) is damaged: it is not what this program wrote") }
         return form.content
     }
 
@@ -55,12 +64,12 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     }
 
     /// Returns once it is on synced disk.
-    func save(_ content: Content) throws(DataSamplerError) {
-        do {
-            try file.replace(with: try Self.encoder.encode(Form(content: content, digest: try Self.digest(content), version: version)))
-        } catch let error as DataSamplerError {
-            throw error
-        } catch {
+    func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try encoded(content)) }
+
+    /// What a file with this content holds.
+    func encoded(_ content: Content) throws(DataSamplerError) -> Data {
+        let form = Form(content: content, digest: try Self.digest(content), version: version)
+        do { return try Self.encoder.encode(form) } catch {
             throw DataSamplerError(.storage, "\(file.path) cannot be encoded: \(error)", cause: error)
         }
     }

@@ -105,7 +105,7 @@ final class IdentityStore: EnrollmentStore {
             if !memory.isCopyKept { keepCopy(content, &memory) }
             return content
         }
-        let copy = try queue?.identityCopy().flatMap { bytes -> IdentityFile.Content? in
+        let copy = try queue?.copy(of: .identity).flatMap { bytes -> IdentityFile.Content? in
             guard
                 case .content(let content) = try IdentityFile.reading(
                     bytes, from: "the copy of \(file.path) in the queue")
@@ -138,7 +138,7 @@ final class IdentityStore: EnrollmentStore {
         guard let queue else { return }
         if case .enrolled(_, let recorded) = content, isOfAnotherMachine(recorded) { return }
         do {
-            try queue.keepIdentityCopy(try IdentityFile.bytes(content))
+            try queue.keepCopy(try IdentityFile.bytes(content), of: .identity)
         } catch {
             tell(
                 DataSamplerNotice(

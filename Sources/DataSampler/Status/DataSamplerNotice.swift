@@ -56,6 +56,11 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let identityRestored = Kind(rawValue: "identity-restored")
         /// The queue could not keep a copy of the identity file.
         public static let identityNotCopied = Kind(rawValue: "identity-not-copied")
+        /// The file of the consent decision was damaged or gone, or held an earlier decision. It was made anew from the
+        /// copy in the queue.
+        public static let consentRestored = Kind(rawValue: "consent-restored")
+        /// The queue could not keep a copy of the file of the consent decision.
+        public static let consentNotCopied = Kind(rawValue: "consent-not-copied")
         /// The queue's file was damaged or gone and was replaced by what is readable of it; `details["salvaged"]`,
         /// `details["lost"]`.
         public static let queueSalvaged = Kind(rawValue: "queue-salvaged")

@@ -13,8 +13,8 @@ struct QueueState: Equatable, Sendable {
     var quarantineTime: Int64?
     /// When as many epochs may end because histories have parted as ever may (`PartingBudget`), on the queue clock.
     var partingBudgetWholeAt: Int64?
-    /// Who this device is, once more: opaque bytes; `nil`: nobody has said.
-    var identity: IdentityCopy?
+    /// Of files beside the queue: opaque bytes.
+    var copies: [CopiedFile: FileCopy] = [:]
     /// Of the current epoch.
     var streams = StreamLedgers()
     /// Ascending; the settled ones at the end of their use, bounded.
@@ -30,7 +30,7 @@ struct QueueState: Equatable, Sendable {
     }
 
     /// The newest of several copies found in a damaged file is the one with the greatest sequence.
-    struct IdentityCopy: Equatable, Sendable {
+    struct FileCopy: Equatable, Sendable {
         var sequence: Int64
         var content: Data
     }

@@ -38,12 +38,12 @@ enum SalvageRow {
     case tally(ChainCode, TallyAccount, Int, UInt64)
     case epoch(Epoch)
     case meta(Meta)
-    case identity(QueueState.IdentityCopy)
+    case copy(CopiedFile, QueueState.FileCopy)
 
     /// `nil`: nothing of ours, or damaged.
     init?(id: Int64, _ row: RawRow) {
         switch row.columns.count {
-        case 3: self.init(identity: row)
+        case 3: self.init(copy: id, row)
         case 4: self.init(tally: row)
         case 5: self.init(gap: row)
         case 8, 9:
@@ -60,9 +60,12 @@ enum SalvageRow {
         }
     }
 
-    private init?(identity row: RawRow) {
-        guard row.isNull(0), let sequence = row.integer(1), sequence > 0, let content = row.bytes(2) else { return nil }
-        self = .identity(QueueState.IdentityCopy(sequence: sequence, content: Data(content)))
+    /// Up to version 4 the row of table `identity`, which had the same columns and the id of the identity.
+    private init?(copy id: Int64, _ row: RawRow) {
+        guard let file = CopiedFile(rawValue: id), row.isNull(0), let sequence = row.integer(1), sequence > 0,
+            let content = row.bytes(2)
+        else { return nil }
+        self = .copy(file, QueueState.FileCopy(sequence: sequence, content: Data(content)))
     }
 
     private init?(record id: Int64, _ row: RawRow) {

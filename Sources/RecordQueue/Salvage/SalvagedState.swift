@@ -3,7 +3,7 @@ import WireModel
 /// What a corrupt file still says of itself, gathered row by row, and the state a new file begins with. Pure.
 struct SalvagedState {
     private var meta: SalvageRow.Meta?
-    private var identity: QueueState.IdentityCopy?
+    private var copies: [CopiedFile: QueueState.FileCopy] = [:]
     private var epochs: [Int64: SalvageRow.Epoch] = [:]
     private var ledgers: [ChainCode: StreamLedger] = [:]
     private var gaps: [ChainCode: Set<Gap>] = [:]
@@ -15,7 +15,7 @@ struct SalvagedState {
     mutating func add(_ row: SalvageRow) {
         switch row {
         case .meta(let found): if found.clock.time >= meta?.clock.time ?? 0 { meta = found }
-        case .identity(let found): if found.sequence > identity?.sequence ?? 0 { identity = found }
+        case .copy(let file, let found): if found.sequence > copies[file]?.sequence ?? 0 { copies[file] = found }
         case .epoch(let found):
             greatestOrdinal = max(greatestOrdinal, found.ordinal)
             let former = epochs[found.ordinal]
@@ -50,7 +50,7 @@ struct SalvagedState {
     func state(marker: EpochMarker?, now: RecordStamp) -> QueueState {
         var state = QueueState(epoch: .random(), clock: meta?.clock ?? QueueClock(time: greatestQueueTime ?? 0, stamp: now))
         state.binding = meta?.binding
-        state.identity = identity
+        state.copies = copies
         var known = epochs
         if let marker, known[marker.ordinal] == nil, known.values.allSatisfy({ $0.ordinal < marker.ordinal }) {
             known[marker.ordinal] = SalvageRow.Epoch(

@@ -2,7 +2,8 @@ import SQLite
 import WireModel
 
 /// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
-/// of records set aside; and from version 3, which had no copy of the identity.
+/// of records set aside; from version 3, which had no copy of any file; and from version 4, which had one of the
+/// identity alone.
 ///
 /// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are
 /// copied. Only the rows are counted, once.
@@ -32,24 +33,49 @@ extension QueueStore {
         guard try tables()["quarantine"] != nil else { throw corrupt("table quarantine is missing") }
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             try addFates()
-            try addIdentity()
+            try addCopies()
             try connection.setUserVersion(QueueFile.schemaVersion)
         }
     }
 
     func migrateFromVersion3() throws {
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            try addIdentity()
+            try addCopies()
             try connection.setUserVersion(QueueFile.schemaVersion)
         }
+    }
+
+    func migrateFromVersion4() throws {
+        guard try tables()["identity"] != nil else { throw corrupt("table identity is missing") }
+        // The credential in the former table must not stay on a free page.
+        try connection.setPragma("secure_delete", to: 1)
+        defer { try? connection.setPragma("secure_delete", to: 0) }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            let identity = try identityOfVersion4()
+            // Its page is free for the new table: a full disk does not keep a device from an update.
+            try connection.execute("DROP TABLE identity")
+            try addCopies()
+            if let identity {
+                let statement = try connection.prepare("INSERT INTO file_copy VALUES (?, ?, ?)")
+                try statement.bind(CopiedFile.identity.rawValue, identity.sequence, identity.content)
+                try statement.run()
+            }
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    private func identityOfVersion4() throws -> QueueState.FileCopy? {
+        let row = try connection.prepare("SELECT sequence, content FROM identity WHERE id = 1")
+        defer { row.reset() }
+        return try row.step() ? QueueState.FileCopy(sequence: row.int64(0), content: row.data(1)) : nil
     }
 
     private func addFates() throws {
         try connection.execute("ALTER TABLE quarantine ADD COLUMN \(QueueFile.fateColumn)")
     }
 
-    private func addIdentity() throws {
-        guard try tables()["identity"] == nil, let sql = QueueFile.tables(ended: [])["identity"] else {
+    private func addCopies() throws {
+        guard try tables()["file_copy"] == nil, let sql = QueueFile.tables(ended: [])["file_copy"] else {
             throw corrupt("it has a table that its version does not have")
         }
         try connection.execute(sql)

@@ -45,7 +45,7 @@ extension QueueStore {
             if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
             state.ended.append(epoch)
         }
-        state.identity = try loadIdentity()
+        state.copies = try loadCopies()
         state.streams = try loadLedgers(state.ordinal, clock: state.clock)
         state.past = try loadLedgers(ChainCode.past, clock: state.clock)
         state.consent = try loadLedgers(ChainCode.consent, clock: state.clock)
@@ -56,7 +56,7 @@ extension QueueStore {
     func save(_ next: QueueState, over former: QueueState) throws {
         try updateMeta(next)
         if next.epoch != former.epoch || next.ended != former.ended { try saveEpochs(next, over: former) }
-        if next.identity != former.identity { try saveIdentity(next.identity) }
+        if next.copies != former.copies { try saveCopies(next.copies, over: former.copies) }
         let (chains, formerChains) = (next.chains, former.chains)
         for (ordinal, ledgers) in chains where formerChains[ordinal] != ledgers {
             for stream in StreamName.allCases {
@@ -73,7 +73,7 @@ extension QueueStore {
     func insert(_ state: QueueState) throws {
         try connection.execute("INSERT INTO meta (id, queue_time, wall_time, since_boot) VALUES (1, 0, 0, 0)")
         try updateMeta(state)
-        if let identity = state.identity { try saveIdentity(identity) }
+        try saveCopies(state.copies, over: [:])
         try saveEpoch(state.ordinal, id: state.epoch, ended: nil)
         for epoch in state.ended { try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch) }
         for (ordinal, ledgers) in state.chains {
@@ -98,19 +98,29 @@ extension QueueStore {
         try statement.run()
     }
 
-    // MARK: - Identity
+    // MARK: - Copies of files
 
-    private func loadIdentity() throws -> QueueState.IdentityCopy? {
-        let row = try connection.cached("SELECT sequence, content FROM identity WHERE id = 1")
-        defer { row.reset() }
-        return try row.step() ? QueueState.IdentityCopy(sequence: row.int64(0), content: row.data(1)) : nil
+    private func loadCopies() throws -> [CopiedFile: QueueState.FileCopy] {
+        let row = try connection.cached("SELECT sequence, content FROM file_copy WHERE id = ?")
+        var copies: [CopiedFile: QueueState.FileCopy] = [:]
+        for file in CopiedFile.allCases {
+            defer { row.reset() }
+            try row.bind(file.rawValue, at: 1)
+            guard try row.step() else { continue }
+            copies[file] = QueueState.FileCopy(sequence: row.int64(0), content: row.data(1))
+        }
+        return copies
     }
 
-    private func saveIdentity(_ identity: QueueState.IdentityCopy?) throws {
-        guard let identity else { return try connection.execute("DELETE FROM identity") }
-        let statement = try connection.cached("INSERT OR REPLACE INTO identity VALUES (1, ?, ?)")
-        try statement.bind(identity.sequence, identity.content)
-        try statement.run()
+    /// No copy is ever taken away.
+    private func saveCopies(
+        _ copies: [CopiedFile: QueueState.FileCopy], over former: [CopiedFile: QueueState.FileCopy]
+    ) throws {
+        let statement = try connection.cached("INSERT OR REPLACE INTO file_copy VALUES (?, ?, ?)")
+        for (file, copy) in copies where former[file] != copy {
+            try statement.bind(file.rawValue, copy.sequence, copy.content)
+            try statement.run()
+        }
     }
 
     // MARK: - Epochs

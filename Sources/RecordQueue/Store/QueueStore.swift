@@ -63,6 +63,7 @@ final class QueueStore {
         if version == 1 { try migrateFromVersion1() }
         if version == 2 { try migrateFromVersion2() }
         if version == 3 { try migrateFromVersion3() }
+        if version == 4 { try migrateFromVersion4() }
         try checkSchema(ended: try endedOrdinals())
         state = try load()
         // Nothing has been written to the file or its WAL yet: what is lost for SQLite may still be readable there.

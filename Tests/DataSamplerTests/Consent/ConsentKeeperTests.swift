@@ -13,7 +13,8 @@ import WireModel
     private func keeper(
         _ directory: String, _ queue: ScriptedConsentQueue, initial: DataSamplerConsent = .granted
     ) throws -> ConsentKeeper {
-        try ConsentKeeper(store: ConsentStore(directory: directory), queue: queue, initial: initial, logger: quiet)
+        try ConsentKeeper(
+            store: ConsentStore(directory: directory, queue: queue), queue: queue, initial: initial, logger: quiet)
     }
 
     private static func event(_ name: String, stream: StreamName = .event) -> NewRecord {
@@ -155,19 +156,33 @@ import WireModel
         #expect(keeper.decision(for: .event) == .queue)
     }
 
-    @Test func aDamagedDecisionIsNoConsent() async throws {
+    @Test func aDamagedDecisionWithoutACopyIsNoConsent() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         try await keeper(directory.path, queue).set(.denied, wallTime: 1)
         try Data("{}".utf8).write(to: URL(filePath: directory.path + "/consent.json"))
-        let told = Mutex<DataSamplerError?>(nil)
-        let store = ConsentStore(directory: directory.path)
-        let damaged = try ConsentKeeper(store: store, queue: queue, initial: .granted, logger: quiet) { error in
-            told.withLock { $0 = error }
+        queue.change { $0.copy = nil }
+        let told = Mutex<DataSamplerNotice?>(nil)
+        let store = ConsentStore(directory: directory.path, queue: queue)
+        let damaged = try ConsentKeeper(store: store, queue: queue, initial: .granted, logger: quiet) { notice in
+            told.withLock { $0 = notice }
         }
         #expect(damaged.consent == .pending)
-        #expect(told.withLock { $0?.code } == .storageDamaged)
+        #expect(told.withLock { $0?.kind } == .fileSetAside)
         #expect(try keeper(directory.path, queue).consent == .pending, "and so it stays until somebody decides")
+    }
+
+    @Test func aDenialThatCannotBeCopiedChangesNothing() async throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let keeper = try keeper(directory.path, queue)
+        queue.change { $0.copyFailures = 1 }
+        let code = await SamplerBench.code { () async throws(DataSamplerError) in
+            try await keeper.set(.denied, wallTime: 1)
+        }
+        #expect(code == .storage)
+        #expect(keeper.consent == .granted)
+        #expect(!FileManager.default.fileExists(atPath: directory.path + "/consent.json"))
     }
 
     @Test func aDecisionThatCannotBeWrittenChangesNothing() async throws {

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import WireModel
 
@@ -13,6 +14,10 @@ final class ScriptedConsentQueue: ConsentQueue {
         /// How many calls that move records fail from now on.
         var failures = 0
         var releases = 0
+        /// Of the file of the decision.
+        var copy: Data?
+        /// How many copies cannot be kept from now on.
+        var copyFailures = 0
     }
 
     private let state: Mutex<State>
@@ -62,6 +67,20 @@ final class ScriptedConsentQueue: ConsentQueue {
     }
 
     func countRefused(_ stream: StreamName) { state.withLock { $0.refused[stream, default: 0] += 1 } }
+
+    func consentCopy() throws(DataSamplerError) -> Data? { now.copy }
+
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError) {
+        let fails = state.withLock { state in
+            guard state.copyFailures > 0 else {
+                state.copy = content
+                return false
+            }
+            state.copyFailures -= 1
+            return true
+        }
+        if fails { throw DataSamplerError(.queueFull, "the disk is full") }
+    }
 
     private func failIfAsked() throws(DataSamplerError) {
         let fails = state.withLock { state in

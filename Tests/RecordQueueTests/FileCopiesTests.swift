@@ -1,0 +1,141 @@
+import Foundation
+import SQLite
+import Testing
+import WireModel
+
+@testable import RecordQueue
+
+@Suite("The copies of files")
+struct FileCopiesTests {
+    @Test("Are there after every opening, and one replaced by another is written over in the file")
+    func kept() async throws {
+        let fixture = try QueueFixture()
+        var queue = try fixture.open()
+        #expect(try queue.copy(of: .identity) == nil)
+        let first = Data("first secret of this device".utf8)
+        try queue.keepCopy(first, of: .identity)
+        await queue.close()
+        queue = try fixture.open()
+        #expect(try queue.copy(of: .identity) == first)
+        let commits = try await queue.status().commits
+        try queue.keepCopy(first, of: .identity)
+        #expect(try await queue.status().commits == commits, "the same copy is not written again")
+        try queue.keepCopy(Data("left".utf8), of: .identity)
+        #expect(try queue.copy(of: .identity) == Data("left".utf8))
+        await queue.close()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)).range(of: first) == nil)
+        #expect(throws: QueueError.self) { try queue.copy(of: .identity) }
+    }
+
+    @Test("Of two files are apart: one that changes leaves the other as it is")
+    func apart() async throws {
+        let fixture = try QueueFixture()
+        var queue = try fixture.open()
+        try queue.keepCopy(Data("denied".utf8), of: .consent)
+        #expect(try queue.copy(of: .identity) == nil)
+        for text in ["first", "second"] { try queue.keepCopy(Data(text.utf8), of: .identity) }
+        await queue.close()
+        queue = try fixture.open()
+        #expect(try queue.copy(of: .consent) == Data("denied".utf8))
+        #expect(try queue.copy(of: .identity) == Data("second".utf8))
+        await queue.close()
+    }
+
+    @Test("Go over into the file that takes a corrupt one's place, and so does the end of an epoch leave them")
+    func salvaged() async throws {
+        for end in [EpochEnd.wiped, .reboundSend, .reboundDrop] {
+            let fixture = try QueueFixture()
+            var queue = try fixture.open()
+            for text in ["first", "second"] {
+                for file in CopiedFile.allCases { try queue.keepCopy(Data("\(text) \(file)".utf8), of: file) }
+            }
+            try await queue.endEpoch(end)
+            try await queue.rebind(to: nil)
+            for file in CopiedFile.allCases { #expect(try queue.copy(of: file) == Data("second \(file)".utf8)) }
+            await queue.close()
+            let connection = try Connection(path: fixture.database)
+            try connection.execute("DROP TABLE gap")
+            try connection.close()
+            queue = try fixture.open()
+            #expect(try await queue.status().replacements == 1)
+            for file in CopiedFile.allCases { #expect(try queue.copy(of: file) == Data("second \(file)".utf8)) }
+            await queue.close()
+        }
+    }
+
+    @Test("A queue of version 3, which had none, is taken over as it is")
+    func version3() async throws {
+        let fixture = try QueueFixture()
+        var queue = try fixture.open()
+        let epoch = queue.epoch
+        _ = try await queue.enqueueDurably(fixture.record(.event))
+        await queue.close()
+        let connection = try Connection(path: fixture.database)
+        try connection.execute("DROP TABLE file_copy")
+        try connection.setUserVersion(3)
+        try connection.close()
+        try Data("\(epoch) 1\n".utf8).write(to: URL(fileURLWithPath: "\(fixture.directory)/queue.epoch"))
+        queue = try fixture.open()
+        #expect(queue.epoch == epoch)
+        #expect(try await queue.status().replacements == 0)
+        #expect(try await queue.verify().isWhole)
+        #expect(try await queue.enqueueDurably(fixture.record(.event)) == 2)
+        for file in CopiedFile.allCases { #expect(try queue.copy(of: file) == nil) }
+        await queue.close()
+    }
+
+    /// What version 4 left, with its copy of the identity.
+    private func version4(_ fixture: QueueFixture, identity: String) async throws -> EpochID {
+        let queue = try fixture.open()
+        let epoch = queue.epoch
+        _ = try await queue.enqueueDurably(fixture.record(.event))
+        await queue.close()
+        let connection = try Connection(path: fixture.database)
+        for sql in [
+            "DROP TABLE file_copy",
+            """
+            CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, \
+            content BLOB NOT NULL)
+            """,
+            "INSERT INTO identity VALUES (1, 7, CAST('\(identity)' AS BLOB))",
+        ] { try connection.execute(sql) }
+        try connection.setUserVersion(4)
+        try connection.close()
+        return epoch
+    }
+
+    @Test("The identity of a queue of version 4 is taken over, and its former row is written over in the file")
+    func version4() async throws {
+        let fixture = try QueueFixture()
+        let epoch = try await version4(fixture, identity: "the secret of this device")
+        var queue = try fixture.open()
+        #expect(queue.epoch == epoch)
+        #expect(try await queue.status().replacements == 0)
+        #expect(try await queue.verify().isWhole)
+        #expect(try await queue.enqueueDurably(fixture.record(.event)) == 2)
+        #expect(try queue.copy(of: .identity) == Data("the secret of this device".utf8))
+        #expect(try queue.copy(of: .consent) == nil)
+        try queue.keepCopy(Data("denied".utf8), of: .consent)
+        try queue.keepCopy(Data("another".utf8), of: .identity)
+        await queue.close()
+        queue = try fixture.open()
+        #expect(try queue.copy(of: .identity) == Data("another".utf8))
+        #expect(try queue.copy(of: .consent) == Data("denied".utf8))
+        await queue.close()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.database))
+        #expect(bytes.range(of: Data("the secret of this device".utf8)) == nil)
+    }
+
+    @Test("The identity of a corrupt queue of version 4 is salvaged, too")
+    func corruptVersion4() async throws {
+        let fixture = try QueueFixture()
+        _ = try await version4(fixture, identity: "who")
+        let connection = try Connection(path: fixture.database)
+        try connection.execute("DROP TABLE gap")
+        try connection.close()
+        let queue = try fixture.open()
+        #expect(try await queue.status().replacements == 1)
+        #expect(try queue.copy(of: .identity) == Data("who".utf8))
+        await queue.close()
+    }
+}
