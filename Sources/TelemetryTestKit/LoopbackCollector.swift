@@ -156,7 +156,7 @@ package final class LoopbackCollector: Transport {
         let isKnown = devices.withLock { devices in devices.byCredential.values.contains { $0.device == asked } }
         if let asked, isKnown {
             let isProved = devices.withLock { $0.byCredential[request.previousCredential]?.device == asked }
-            guard isProved else { return response(409) }
+            guard isProved else { return deviceConflict() }
         }
         let isFirst = devices.withLock { $0.issued == 0 }
         let device = asked ?? (isFirst ? self.device : .random())
@@ -174,6 +174,13 @@ package final class LoopbackCollector: Transport {
             if !request.requestID.isEmpty { $0.byRequest[request.requestID] = kept }
         }
         return response(200, answer.encoded)
+    }
+
+    private func deviceConflict() -> TransportResponse {
+        let problem = Problem(status: 409, code: Problem.Code.deviceConflict, title: "Device id taken", scope: .device)
+        var answer = response(409, (try? JSONEncoder().encode(problem)) ?? Data())
+        answer.headers["content-type"] = WireNames.problem
+        return answer
     }
 
     private func newCredential(of device: DeviceID, _ enrollment: Data) -> String {

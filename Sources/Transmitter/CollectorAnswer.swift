@@ -11,8 +11,8 @@ package enum CollectorAnswer: Equatable, Sendable {
     case notModified
     /// 404, 405, 410: the collector has no such thing, or does not offer what was asked.
     case notFound(String)
-    /// 409: what was asked contradicts what the collector knows.
-    case conflict(String)
+    /// 409: what was asked contradicts what the collector knows; the code says in what. `nil`: it said none.
+    case conflict(String, code: String? = nil)
     /// 413, whoever says it: a part, or the whole body, is over a limit: send less.
     case tooLarge(String)
     /// The request's form was refused: find the record that is to blame.
@@ -81,7 +81,7 @@ package enum CollectorAnswer: Equatable, Sendable {
         case 413: return .tooLarge(said)
         case 400, 422: return .refused(said)
         case 404, 405, 410: return .notFound(said)
-        case 409: return .conflict(said)
+        case 409: return .conflict(said, code: problem?.code)
         case 408, 429: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         case 500...599: return .failing(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         default:

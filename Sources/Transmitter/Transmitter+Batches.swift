@@ -52,7 +52,8 @@ extension Transmitter {
         case .forbidden(let why):
             forbidden(why)
             return (.forbidden(why), .zero)
-        case .unreachable(let why), .notFound(let why), .conflict(let why), .notEnrolled(let why): return (.retry(after: nil, why), .zero)
+        case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
+            return (.retry(after: nil, why), .zero)
         case .empty, .notModified: return (.retry(after: nil, "the answer has no body; it says nothing of what was sent"), .zero)
         case .incompatible(let why): return (.incompatible(why), .zero)
         case .otherCollector(let other):

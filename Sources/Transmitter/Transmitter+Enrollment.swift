@@ -83,7 +83,12 @@ extension Transmitter {
             } catch {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(error)", roll: roll())
             }
-        case .conflict(let why):
+        case .conflict(let why, let code):
+            // A 401 and a 409 do not prove who said them, and an identity that was given up does not come back. So only
+            // the collector's own word makes a new device.
+            guard code == Problem.Code.deviceConflict else {
+                return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
+            }
             // The id once had belongs to somebody who can prove it; a device that cannot is a new one. So is a disk rolled back to a credential
             // that was rotated since. What its queue holds is the former device's, and waits for `rebind` to say what becomes of it.
             switch role {

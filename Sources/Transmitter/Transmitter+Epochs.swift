@@ -71,7 +71,7 @@ extension Transmitter {
             return settledClose(.otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"), now: now)
         // The rest is about this request: what was recorded since does not wait for it.
         case .failing(let after, let why): return closeFailed(why, after: after, now: now)
-        case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why), .notEnrolled(let why):
+        case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
         case .empty, .notModified: return closeFailed("the answer has no body", after: nil, now: now)
         }

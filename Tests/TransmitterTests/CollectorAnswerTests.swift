@@ -69,10 +69,17 @@ import WireModel
         for status in [404, 405, 410] {
             guard case .notFound = classify(status) else { Issue.record("\(status)"); return }
         }
-        guard case .conflict = classify(409) else { Issue.record("409"); return }
+        #expect(classify(409) == .conflict("the collector answered HTTP 409"))
         #expect(classify(204) == .empty)
         #expect(classify(304) == .notModified)
         #expect(classify(200, extra: ["etag": "\"7\""]) == .success(Data("body".utf8), etag: "\"7\""))
+    }
+
+    @Test func aConflictSaysInWhat() throws {
+        let problem = Problem(status: 409, code: Problem.Code.deviceConflict, title: "taken")
+        let answer = classify(
+            409, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
+        #expect(answer == .conflict("the collector answered HTTP 409 device-conflict: taken", code: "device-conflict"))
     }
 
     @Test func theProblemSaysWhyAndWhen() throws {

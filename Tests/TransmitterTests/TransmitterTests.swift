@@ -334,6 +334,38 @@ import WireModel
         }
     }
 
+    /// Such as of a proxy that answers anything to everything, with the headers of the collector that it stands before.
+    @Test(arguments: [nil, "upload-expired", "conflict"])
+    func a409ThatDoesNotSayThatTheIDIsAnothersMakesNoNewDevice(code: String?) async throws {
+        let bench = TransmitterBench()
+        let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
+        try await bench.run(enrollments: enrollments) { queue, transmitter in
+            #expect(await transmitter.pass() == .finished)
+            let former = try #require(enrollments.load())
+            let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
+            var conflict = TransportResponse(status: 409, headers: headers)
+            if let code {
+                conflict.headers["content-type"] = WireNames.problem
+                conflict.body = try JSONEncoder().encode(Problem(status: 409, code: code, title: "no"))
+            }
+            // The one credential it has is refused, and so is its proof, once each.
+            let answers = Mutex([
+                WireNames.batchesPath: TransportResponse(status: 401, headers: headers), WireNames.enrollPath: conflict,
+            ])
+            bench.collector.setFaults { request, _ in
+                answers.withLock { $0.removeValue(forKey: request.path) }.map { LoopbackCollector.Fault.answered($0) }
+            }
+            try await bench.enqueue(2, to: queue)
+            guard case .paused = await transmitter.pass() else { Issue.record("it went on as somebody else"); return }
+            #expect(enrollments.load()?.deviceID == former.deviceID)
+            #expect(transmitter.status.state == .backingOff)
+            #expect(await transmitter.pass() == .finished)
+            #expect(enrollments.load()?.deviceID == former.deviceID)
+            #expect(bench.collector.enrolledDevices == [former.deviceID])
+            #expect(try await bench.stored() == [1, 2])
+        }
+    }
+
     @Test func aStatusRecordRecordedWhileALongBacklogDrainsGoesWithTheNextRequest() async throws {
         let requests = Mutex([[StreamName]]())
         try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in

@@ -134,7 +134,7 @@ extension Problem {
                 detail: "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.", scope: .device)
         case .deviceConflict:
             Problem(
-                status: 409, code: "device-conflict", title: "Device id taken",
+                status: 409, code: Code.deviceConflict, title: "Device id taken",
                 detail: "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
                 scope: .device)
         case .deviceRevoked: revoked

@@ -182,8 +182,9 @@ actor ProfileKeeper {
         case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
         case .success(let body, let etag): return await take(body, etag: etag ?? "", audience: audience)
         case .retry(let after, let why), .failing(let after, let why): return (.failed(why), .failed(after: after))
-        case .notFound(let why), .conflict(let why), .tooLarge(let why), .refused(let why), .credentialRefused(let why),
-            .forbidden(let why), .unreachable(let why), .incompatible(let why), .notEnrolled(let why):
+        case .notFound(let why), .conflict(let why, _), .tooLarge(let why), .refused(let why),
+            .credentialRefused(let why), .forbidden(let why), .unreachable(let why), .incompatible(let why),
+            .notEnrolled(let why):
             return (.failed(why), .failed(after: nil))
         case .empty: return (.failed("the collector answered without a profile"), .failed(after: nil))
         case .otherCollector(let other): return (.failed("another collector, \(other), answers at this address"), .failed(after: nil))

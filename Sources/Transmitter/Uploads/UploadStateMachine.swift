@@ -152,7 +152,7 @@ package struct UploadStateMachine: Sendable {
         case .empty:
             guard case .chunk = step.request else { return refused(step, "an empty answer", now: now, roll: roll) }
             succeeded(step, nil, now: now, roll: roll)
-        case .refused(let why), .conflict(let why): refused(step, why, now: now, roll: roll)
+        case .refused(let why), .conflict(let why, _): refused(step, why, now: now, roll: roll)
         case .notFound(let why):
             // It expired there, or was never kept: announced, it begins anew.
             change(step.upload) { upload in

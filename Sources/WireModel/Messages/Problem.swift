@@ -46,6 +46,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         package static let credentialExpired = "credential-expired"
         package static let credentialUnknown = "credential-unknown"
         package static let revoked = "revoked"
+        /// The device id is another enrollment's, and the credential does not prove it: enroll as a new device.
+        package static let deviceConflict = "device-conflict"
         /// The collector wants a client certificate, or another one than it was shown: enroll again with a request for one.
         package static let certificateRequired = "certificate-required"
         package static let certificateUnknown = "certificate-unknown"
