@@ -257,7 +257,9 @@ public final class DataSampler: Service {
             request: { etag in
                 await transmitter.request(.get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
             }, notices: notifier, logger: logger,
-            arriving: { core.pins.arrived($0.certificatePins, key: connection.transport.serverKey) },
+            arriving: {
+                core.pins.arrived($0.certificatePins, revision: $0.revision, key: connection.transport.serverKey)
+            },
             apply: { await controller.profileChanged($0) })
     }
 

@@ -218,18 +218,18 @@ actor DeviceController {
                     : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
             await parts.profiles.switched(disabled: isDisabled)
         }
-        await tellPins(settings)
+        await tellPins()
         parts.commands.settingsChanged()
         parts.uploader.lookAgain()
         wake.signal()
     }
 
     /// Says that the pins of the profile are not in force, or are again.
-    private func tellPins(_ settings: DeviceSettings) async {
+    private func tellPins() async {
         let changes = core.pins.takeChanges()
         for change in changes {
             let text = change.finding?.text
-            let revision = ["revision": "\(settings.profileRevision)"]
+            let revision = ["revision": "\(change.revision)"]
             switch change.change {
             case .refused: core.notices.post(DataSamplerNotice(.pinsRefused, text ?? "the certificate pins were refused", revision))
             case .fellBack: core.notices.post(DataSamplerNotice(.pinsFallenBack, text ?? "the certificate pins failed", revision))

@@ -13,6 +13,7 @@ final class PinKeeper: Sendable {
         var saved: PinStateMachine
         /// Of the profile that is applied.
         var profile: [Data]
+        var revision: UInt64 = 0
         var allowedSeconds: Double?
         var isUnsaved = false
         /// Told to nobody yet.
@@ -43,6 +44,7 @@ final class PinKeeper: Sendable {
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
             state.profile = settings.pins
+            state.revision = settings.profileRevision
             state.allowedSeconds = settings.offlineTimeAllowed
         }
     }
@@ -56,7 +58,9 @@ final class PinKeeper: Sendable {
     }
 
     /// To be told before a new profile is kept: a restart in between must not find its pins unchecked.
-    func arrived(_ pins: [Data], key: Data?) { change(of: pins) { $0.machine.arrived(pins, former: $0.profile, key: key) } }
+    func arrived(_ pins: [Data], revision: UInt64, key: Data?) {
+        change(of: (pins: pins, revision: revision)) { $0.machine.arrived(pins, former: $0.profile, key: key) }
+    }
 
     func connected(to key: Data) { change { $0.machine.connected($0.profile, key: key) } }
 
@@ -74,12 +78,17 @@ final class PinKeeper: Sendable {
         }
     }
 
-    /// - Parameter pins: whose finding changes; `nil`: those of the profile that is applied. A profile that arrives is applied later.
-    private func change(of pins: [Data]? = nil, _ body: (inout State) -> PinStateMachine.Change?) {
+    /// - Parameter arriving: pins and revision of the profile whose finding changes; `nil`: the one that is applied. A
+    ///   profile that arrives is applied later.
+    private func change(
+        of arriving: (pins: [Data], revision: UInt64)? = nil, _ body: (inout State) -> PinStateMachine.Change?
+    ) {
         let listener = state.withLock { state -> (@Sendable () -> Void)? in
             let change = body(&state)
             if let change {
-                state.changes.append(PinChange(change: change, finding: state.finding(pins ?? state.profile)))
+                let finding = state.finding(arriving?.pins ?? state.profile)
+                state.changes.append(
+                    PinChange(change: change, revision: arriving?.revision ?? state.revision, finding: finding))
             }
             if state.machine != state.saved {
                 // Kept before it is acted on: a restart must not forget which set worked.
@@ -106,6 +115,8 @@ final class PinKeeper: Sendable {
 /// What changed, and what is to be said of the pins since then.
 struct PinChange: Equatable, Sendable {
     var change: PinStateMachine.Change
+    /// Of the profile that has the pins.
+    var revision: UInt64
     /// `nil`: the pins are in force.
     var finding: PinFinding?
 }

@@ -88,7 +88,10 @@ import WireModel
         #expect(
             status.profile.findings?.count == 1 && status.profile.findings?.first?.contains("certificatePins") == true)
         #expect(collector.pins == [Self.key(1), Self.key(2)], "the former set, and the announced one beside it")
-        for await notice in notices where notice.kind == .pinsRefused { break }
+        for await notice in notices where notice.kind == .pinsRefused {
+            #expect(notice.details["revision"] == "2")
+            break
+        }
         // The way to a correction is open.
         try await sampler.sendBeacon()
         base.setProfile(Self.profile(3, pins: [Self.key(1), Self.key(3)]))
@@ -135,7 +138,7 @@ import WireModel
         // A set that fits when it comes and no connection after it: the collector goes back to the key that was pinned
         // before.
         base.setProfile(Self.profile(2, pins: [Self.key(2)], offline: 3600))
-        running.core.pins.arrived([Self.key(2)], key: Self.key(2))
+        running.core.pins.arrived([Self.key(2)], revision: 2, key: Self.key(2))
         await running.controller.profileChanged(Self.profile(2, pins: [Self.key(2)], offline: 3600))
         #expect(collector.pins == [Self.key(2)])
         _ = try? await sampler.reloadProfile()
