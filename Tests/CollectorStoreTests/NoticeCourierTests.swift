@@ -152,4 +152,23 @@ import WireModel
             "\(notices)")
         await registry.close()
     }
+
+    @Test func aNoticeOfLossesNamesEveryStreamThatLost() async throws {
+        let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
+            .deviceID
+        let desk = try desk()
+        for kind in [DeviceIncident.Kind.recordsLost, .damagedOnDevice, .identityConflict] {
+            // Two in one go, and more later on.
+            for streams in [[StreamName.sample, .event], [.event], [.status]] {
+                for stream in streams { desk.note(DeviceIncident(kind, device: device, stream: stream), count: 2) }
+                await desk.flush()
+            }
+        }
+        let details = try await desk.unposted(since: 0, limit: 10).map(\.notice.detail)
+        let streams = "the status, event and sample streams"
+        #expect(details.count == 3 && details.allSatisfy { $0.contains(streams) }, "\(details)")
+        #expect(details.filter { $0.hasPrefix("8 records of ") }.count == 2)
+        await registry.close()
+    }
 }

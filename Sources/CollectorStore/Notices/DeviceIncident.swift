@@ -29,19 +29,34 @@ package struct DeviceIncident: Hashable, Sendable {
         }
     }
 
-    /// - Parameter count: how many records; how often, of a conflict.
-    func detail(_ count: UInt64) -> String {
-        switch kind {
+    /// - Parameters:
+    ///   - count: how many records; how often, of a conflict.
+    ///   - former: the detail of the notice so far, whose streams are named again; empty: there is none.
+    func detail(_ count: UInt64, after former: String) -> String {
+        let streams = Self.text(Self.streams(in: former).union([stream]).sorted())
+        return switch kind {
         case .recordsLost:
-            "\(count) records of the \(stream) stream are missing here that the device was told are stored. That is so after a restore from "
-                + "backup, and where a record file was lost."
+            "\(count) records of the \(streams) are missing here that the device was told are stored. "
+                + "That is so after a restore from backup, and where a record file was lost."
         case .damagedOnDevice:
-            "\(count) records of the \(stream) stream were lost on the device: its queue was damaged. "
+            "\(count) records of the \(streams) were lost on the device: its queue was damaged. "
                 + "What was still readable there was kept. "
                 + "`ws1agent status` on the device tells what was found; its disk may be failing."
         case .identityConflict:
-            "The device's history of the \(stream) stream is not the one that is stored: two machines may run with one identity, or an older "
-                + "image of it was brought back. The device settles it by itself, or enrolls anew."
+            "The device's history of the \(streams) is not the one that is stored: "
+                + "two machines may run with one identity, or an older image of it was brought back. "
+                + "The device settles it by itself, or enrolls anew."
         }
+    }
+
+    private static func text(_ streams: [StreamName]) -> String {
+        guard let last = streams.last, streams.count > 1 else { return streams.map { "\($0) stream" }.joined() }
+        return "\(streams.dropLast().map(\.description).joined(separator: ", ")) and \(last) streams"
+    }
+
+    /// Those that `text` has put there: each detail names no stream before them.
+    private static func streams(in detail: String) -> Set<StreamName> {
+        let words = detail.split { $0 == " " || $0 == "," }.prefix { !$0.hasPrefix("stream") }
+        return Set(words.compactMap { StreamName(name: String($0)) })
     }
 }

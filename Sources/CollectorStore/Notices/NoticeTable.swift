@@ -37,21 +37,23 @@ struct NoticeTable {
 
     /// Raises a notice of so many more records, or whatever else is counted; the detail is of all of them since it was
     /// first raised.
+    /// - Parameter detail: makes it of the amount by now and of the detail so far, which is empty at first.
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
-        detail: (UInt64) -> String
+        detail: (UInt64, String) -> String
     ) throws(SQLiteError) {
         let former = try connection.cached(
             """
-            SELECT amount FROM notice WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
-            AND ended IS NULL)
+            SELECT amount, detail FROM notice WHERE id = (
+            SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL)
             """)
         try former.bind(organization, code.rawValue, subject)
         defer { former.reset() }
-        var total: UInt64 = try former.step() ? UInt64(clamping: former.int64(0)) : 0
+        var (total, formerDetail): (UInt64, String) = (0, "")
+        if try former.step() { (total, formerDetail) = (UInt64(clamping: former.int64(0)), former.string(1)) }
         former.reset()
         total.addSaturating(amount)
-        try raise(code, organization: organization, subject: subject, detail: detail(total), at: now)
+        try raise(code, organization: organization, subject: subject, detail: detail(total, formerDetail), at: now)
         let update = try connection.cached(
             """
             UPDATE notice SET amount = ? WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
