@@ -119,16 +119,24 @@ extension Transmitter {
     }
 
     private static func tokenMissing(_ role: EnrollmentRole, _ clonedFrom: DeviceID?) -> String {
-        if let clonedFrom {
-            return
-                "this directory is a copy of device \(clonedFrom)'s from another machine, and no enrollment token is given to enroll as a new one"
-        }
-        return switch role {
-        case .new: "not enrolled, and no enrollment token given"
-        case .again: "the credential is refused, and no enrollment token given"
-        case .returning: "unenrolled: only another enrollment token than the one it had then enrolls it again"
-        }
+        let why: String =
+            if let clonedFrom {
+                "this directory is a copy of device \(clonedFrom)'s from another machine, "
+                    + "and no enrollment token is given to enroll as a new one"
+            } else {
+                switch role {
+                case .new: "not enrolled, and no enrollment token given"
+                case .again: "the credential is refused, and no enrollment token given"
+                case .returning: "unenrolled: only another enrollment token than the one it had then enrolls it again"
+                }
+            }
+        return "\(why). \(tokenRemedy)"
     }
+
+    /// What to do where an enrollment token is missing.
+    package static let tokenRemedy =
+        "Make a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
+        + "or with enrollmentTokenFile in its configuration"
 
     /// Keeps what was granted. A clone's inherited backlog goes first, so that it can never be sent as this device's own; a repeat after a
     /// crash in between finds the queue bound to the new device and drops nothing of it.

@@ -230,7 +230,10 @@ import WireModel
             try await enqueue(1, to: queue)
             guard case .paused = await transmitter.pass() else { Issue.record("sent without being enrolled"); return }
             #expect(transmitter.status.state == .holding)
-            #expect(transmitter.status.reason?.contains("enrollment token") == true)
+            #expect(transmitter.status.reason?.contains("no enrollment token given") == true)
+            for step in ["ws1collector token create --enrollment", "--enrollment-token-file"] {
+                #expect(transmitter.status.reason?.contains(step) == true, "\(transmitter.status.reason ?? "")")
+            }
             #expect(collector.batches == 0)
         }
     }

@@ -70,7 +70,9 @@ extension SamplerCore {
                     certificateProblem: transmitter?.certificateProblem)
             }
             guard let transmitter else { return .init(enrolled: false, reason: "no agent has enrolled here yet") }
-            let waiting = identity.configuredToken == nil ? "no enrollment token was given" : "the collector was not asked yet"
+            let waiting =
+                identity.configuredToken == nil
+                ? "no enrollment token was given. \(Transmitter.tokenRemedy)" : "the collector was not asked yet"
             return .init(enrolled: false, reason: transmitter.reason ?? waiting)
         } catch {
             return .init(enrolled: false, reason: (error as? DataSamplerError)?.message ?? "\(error)")
