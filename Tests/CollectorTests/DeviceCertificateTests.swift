@@ -1,15 +1,24 @@
 import CollectorStore
 import Foundation
+import Logging
 import NIOHTTP1
 import NIOSSL
+import Synchronization
 import Testing
 import WireModel
 
 @testable import Collector
+@testable import CollectorCommands
 
 /// Over TLS on the loopback, with requests that openssl made.
 @Suite("Devices' client certificates", .timeLimit(.minutes(2)))
 struct DeviceCertificateTests {
+    private final class Written: Sendable {
+        private let kept = Mutex<[String]>([])
+        var lines: [String] { kept.withLock { $0 } }
+        func add(_ line: Data) { kept.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
+    }
+
     @Test func aDeviceGetsOneWhenItEnrollsAndIsServedWithItAlone() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
@@ -91,6 +100,21 @@ struct DeviceCertificateTests {
                 let late = try await client.send(.GET, WireNames.commandsPath, bearer: held.credential)
                 #expect(late.status == 401 && late.code == Problem.Code.certificateExpired)
             }
+        }
+    }
+
+    @Test func aDeviceThatIsRefusedAgainAndAgainTakesOneLineOfTheLogAMinute() async throws {
+        let written = Written()
+        let logger = Logger(label: "test") { _ in
+            JSONLinesLogHandler(level: SharedLogLevel(.warning), write: written.add)
+        }
+        try await CertificateScene.play(logger: logger) { scene in
+            let held = try await scene.enroll()
+            for _ in 1...3 { #expect(try await scene.ask(held).code == Problem.Code.certificateRequired) }
+            let lines = written.lines.filter { $0.contains("a device's certificate is refused") }
+            #expect(lines.count == 1, "\(lines)")
+            let names = ["\(held.device)", Problem.Code.certificateRequired]
+            #expect(names.allSatisfy { lines.first?.contains($0) == true }, "\(lines)")
         }
     }
 

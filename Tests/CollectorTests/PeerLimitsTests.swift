@@ -56,6 +56,19 @@ struct PeerLimitsTests {
         #expect((500..<700).contains(all.count), "\(all.count)")
     }
 
+    @Test func aRefusedCertificateHasALineAMinuteForItsDeviceAndTellsWhatItLeavesOut() {
+        let limits = PeerLimits()
+        let device = DeviceID.random()
+        let minute: Int64 = 60_000_000
+        #expect(limits.certificateLine(device, at: 0) == 0)
+        for _ in 1...9 { #expect(limits.certificateLine(device, at: minute - 1) == nil) }
+        #expect(limits.certificateLine(.random(), at: minute - 1) == 9)
+        #expect(limits.certificateLine(device, at: minute) == 0)
+        // Many devices at once, such as of a fleet without certificates.
+        let all = (0..<1000).compactMap { _ in limits.certificateLine(.random(), at: minute) }
+        #expect((50..<70).contains(all.count), "\(all.count)")
+    }
+
     @Test(arguments: [
         ("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
         ("::ffff:192.0.2.7", "192.0.2.7"), ("::1", "0:0:0:0::/64"),

@@ -101,6 +101,14 @@ package struct CollectorResponder: HTTPResponder {
 
     private static let loggedPathCharacters = 256
 
+    /// One line a minute, for the device asks again by itself.
+    private func logRefusedCertificate(of device: DeviceID, _ problem: Problem, _ context: Context) {
+        guard let unlogged = peers.certificateLine(device, at: Uptime.microseconds()) else { return }
+        var metadata: Logger.Metadata = ["device.id": "\(device)", "problem.code": "\(problem.code)"]
+        if unlogged > 0 { metadata["requests.unlogged"] = "\(unlogged)" }
+        context.logger.warning("a device's certificate is refused", metadata: metadata)
+    }
+
     private func log(_ error: any Error, of request: Request, _ context: Context) {
         context.logger.error(
             "request failed",
@@ -174,8 +182,7 @@ package struct CollectorResponder: HTTPResponder {
             case .admitted: break
             case .admittedAnew(let fingerprint): try await registry.noteCertificateUse(fingerprint, device: device.id)
             case .refused(let problem):
-                context.logger.warning(
-                    "a device's certificate is refused", metadata: ["device.id": "\(device.id)", "problem.code": "\(problem.code)"])
+                logRefusedCertificate(of: device.id, problem, context)
                 throw problem
             }
             return device

@@ -22,6 +22,12 @@ final class PeerLimits: Sendable {
     private let allLines = RequestRate<String>(perSecond: 10, burstSeconds: 60)
     /// Requests that were refused without a line since the last one.
     private let unlogged = Mutex(0)
+    /// Lines of the log about refused certificates: of one device, and of all together. Such a device asks again by
+    /// itself for as long as it lasts.
+    private let certificateLines = RequestRate<DeviceID>(secondsBetween: 60)
+    private let allCertificateLines = RequestRate<String>(perSecond: 1, burstSeconds: 60)
+    /// Certificates that were refused without a line since the last one.
+    private let unloggedCertificates = Mutex(0)
 
     /// A failed attempt is counted.
     /// - Parameter peer: `nil` where there is no connection.
@@ -34,11 +40,23 @@ final class PeerLimits: Sendable {
     /// Whether a refused request gets a line.
     /// - Returns: how many had none since the last; `nil`: this has none either.
     func line(_ peer: String?, at now: Int64) -> Int? {
-        guard lines.admit(peer ?? "", at: now) == nil, allLines.admit("", at: now) == nil else {
-            unlogged.withLock { $0 += 1 }
-            return nil
-        }
-        return unlogged.withLock { count in
+        let isLogged = lines.admit(peer ?? "", at: now) == nil && allLines.admit("", at: now) == nil
+        return Self.count(isLogged, unlogged)
+    }
+
+    /// Whether a refused certificate gets a line.
+    /// - Returns: how many had none since the last; `nil`: this has none either.
+    func certificateLine(_ device: DeviceID, at now: Int64) -> Int? {
+        let isLogged = certificateLines.admit(device, at: now) == nil && allCertificateLines.admit("", at: now) == nil
+        return Self.count(isLogged, unloggedCertificates)
+    }
+
+    private static func count(_ isLogged: Bool, _ unlogged: borrowing Mutex<Int>) -> Int? {
+        unlogged.withLock { count in
+            guard isLogged else {
+                count += 1
+                return nil
+            }
             defer { count = 0 }
             return count
         }

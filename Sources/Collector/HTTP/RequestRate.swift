@@ -30,6 +30,12 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
         tolerance = burstSeconds * 1_000_000
     }
 
+    /// One at a time, and the next after so many seconds.
+    init(secondsBetween: Int64) {
+        spacing = secondsBetween * 1_000_000
+        tolerance = 0
+    }
+
     /// Takes a request into account. - Parameter now: `Uptime`.
     /// - Returns: `nil`, or how long it has to wait, microseconds; it does not count then.
     func admit(_ key: Key, at now: Int64) -> Int64? {

@@ -4,6 +4,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -41,6 +42,7 @@ struct CertificateScene: Sendable {
     ///   - clientCA: whether every client has to show a certificate, of the authority of the tests.
     static func play(
         _ mode: Mode = .required, days: Int = 90, now: Int64 = presentTime, clientCA: Bool = false,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @escaping @Sendable (CertificateScene) async throws -> Void
     ) async throws {
         let files = try ServerFiles()
@@ -55,7 +57,7 @@ struct CertificateScene: Sendable {
         var tls = try files.server(requiringClients: clientCA)
         if mode != .off { tls.deviceCA = ca.certificate }
         let configuration = try tls.configuration()
-        let harness = try RegistryHarness(now: now, certificates: certificates)
+        let harness = try RegistryHarness(now: now, certificates: certificates, logger: logger)
         try await harness.route { _ in
             try await harness.server.application(tls: configuration).test(.live) { framework in
                 try await body(CertificateScene(harness: harness, authority: authority, files: files, port: try #require(framework.port)))

@@ -35,11 +35,10 @@ struct RegistryHarness: Sendable {
     ///   - now: of its clock, which stands until it is moved.
     init(
         quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now, certificates: DeviceCertificates = .off,
-        ownPin: Data? = nil
+        ownPin: Data? = nil, logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         clock = SteppedClock(now)
         self.directory = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let (registry, created) = try CollectorRegistry.open(directory: self.directory, clock: clock, logger: logger)
         self.registry = registry
         enrollmentToken = created?.enrollmentToken ?? ""
