@@ -67,6 +67,7 @@ package actor Transmitter {
     var mayBeParted = true
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
+    private var toldFailures = ToldFailures()
     var outbox: [Message] = []
     var isDelivering = false
 
@@ -278,6 +279,7 @@ package actor Transmitter {
 
     private func nothingDue(_ decision: GateStateMachine.Decision, now: UInt64) -> PassResult {
         let probe = machine.nextProbe(after: now)
+        if probe == nil { toldFailures.sentAll() }
         published.withLock {
             $0.state = probe == nil ? .idle : .backingOff
             $0.reason = probe?.why
@@ -321,15 +323,16 @@ extension Transmitter {
     func failed(_ why: String, _ state: TransmitterStatus.State) {
         // A stop cuts off the request under way: nothing has failed.
         guard !Task.isCancelled else { return }
-        let now = clock.now().wallTime
-        let isNews = published.withLock { status in
-            let isNews = status.reason != why
+        let now = clock.now()
+        let former = published.withLock { status in
+            let former = status.reason
             status.state = state
             status.reason = why
-            status.lastFailure = now
+            status.lastFailure = now.wallTime
             status.lastFailureReason = why
-            return isNews
+            return former
         }
+        let isNews = toldFailures.tell(why, after: former, now: now.timeSinceBoot)
         if isNews { logger.warning("cannot send", metadata: ["state": "\(state.rawValue)", "reason": "\(why)"]) }
     }
 

@@ -43,7 +43,9 @@ final class CertifyingCollector: Transport {
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let (shown, isRequired, isRefused) = state.withLock { ($0.shown, $0.isRequired, $0.refused.contains($0.shown ?? "")) }
-        if isRefused { throw TransportError(.tls, "alert: bad certificate") }
+        if isRefused {
+            throw TransportError(.tls, shown == nil ? "alert: certificate required" : "alert: bad certificate")
+        }
         if isRequired, shown == nil, request.path != WireNames.enrollPath {
             return TransportResponse(
                 status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID))

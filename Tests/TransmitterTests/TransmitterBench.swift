@@ -25,9 +25,9 @@ final class TransmitterBench: Sendable {
     func run(
         enrollments: any EnrollmentStore = InMemoryEnrollmentStore(token: "enrollment-token"), settings: TransmitterSettings? = nil,
         partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil, transport: (any Transport)? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: (RecordQueue, Transmitter) async throws -> Void
     ) async throws {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         var configuration = RecordQueue.Configuration()
         configuration.keepFreeBytes = 0
         let queue = try RecordQueue.open(

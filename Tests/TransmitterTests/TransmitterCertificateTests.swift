@@ -123,6 +123,31 @@ import WireModel
         }
     }
 
+    /// Each other connection goes without it, and is refused as well.
+    @Test func aRefusedOneTakesTwoLinesOfTheLogAnHourHoweverOftenItIsTried() async throws {
+        let collector = CertifyingCollector(bench.collector)
+        let log = RecordedLog()
+        func refusals() -> [String] { log.lines.filter { $0.contains("cannot send") } }
+        let logger = log.logger()
+        try await bench.run(enrollments: enrollments, transport: collector, logger: logger) { queue, transmitter in
+            #expect(await transmitter.pass() == .finished)
+            let certificate = try #require(enrollments.load()?.certificate)
+            collector.change { $0.refused = [certificate, ""] }
+            try await bench.enqueue(1, to: queue)
+            for _ in 1...20 {
+                _ = await transmitter.pass()
+                bench.clock.advance(by: .seconds(60))
+            }
+            #expect(refusals().count == 2, "\(log.lines)")
+            for words in ["alert: bad certificate", "alert: certificate required"] {
+                #expect(refusals().contains { $0.contains(words) }, "\(words): \(log.lines)")
+            }
+            bench.clock.advance(by: .seconds(3600))
+            for _ in 1...2 { _ = await transmitter.pass() }
+            #expect(refusals().count == 4, "\(log.lines)")
+        }
+    }
+
     /// Such as while the file of its key is away.
     @Test func oneThatCanBeUsedAgainIsShownAgain() async throws {
         try await run { collector, transmitter, send in

@@ -1,0 +1,27 @@
+import Logging
+import Synchronization
+
+/// Keeps what was logged.
+final class RecordedLog: Sendable {
+    private let kept = Mutex<[String]>([])
+
+    /// Message and reason of each line.
+    var lines: [String] { kept.withLock { $0 } }
+
+    func logger() -> Logger { Logger(label: "test") { _ in RecordingLogHandler(log: self) } }
+
+    fileprivate func add(_ line: String) { kept.withLock { $0.append(line) } }
+}
+
+private struct RecordingLogHandler: LogHandler {
+    let log: RecordedLog
+    var logLevel = Logger.Level.trace
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { log.add("\(event.message): \(event.metadata?["reason"] ?? "")") }
+}
