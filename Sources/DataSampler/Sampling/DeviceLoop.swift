@@ -4,9 +4,11 @@ import SampleModules
 import Transmitter
 import WireModel
 
-/// The device's one timer: takes samples and makes beacons when they are due, and sleeps in between until the next of either.
+/// Takes samples and makes beacons when they are due, and sleeps in between until the next of either.
 ///
-/// Custom modules run beside it, one call of each at a time, so that a slow one delays nobody.
+/// Samples and beacons share this timer. Sending, profiles, commands, uploads and what `DeviceController` watches have
+/// loops of their own. Custom modules run beside this one, one call of each at a time, so that a slow one delays
+/// nobody.
 actor DeviceLoop {
     /// What a module has yielded since the program started.
     struct ModuleReport: Sendable {
@@ -40,7 +42,8 @@ actor DeviceLoop {
 
     /// - Parameters:
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
-    ///   - sampleRecorded: called with the module's name after each sample that is queued; must not block.
+    ///   - sampleRecorded: called with the module's name after each sample that is queued, or kept apart until consent
+    ///     is decided; must not block.
     ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
         core: SamplerCore, sleeper: any Clock<Duration>, makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
@@ -54,7 +57,8 @@ actor DeviceLoop {
         schedule = SampleSchedule(intervals: [:], now: core.clock.now().timeSinceBoot)
     }
 
-    /// Takes over what is sampled and how often: new modules are due at once, unchanged ones as before.
+    /// Takes over what is sampled and how often. New modules are due at once, unchanged ones as before, changed ones in
+    /// the first slot of their new interval.
     func apply(_ plan: SamplePlan, custom: [String: any CustomSampleModule]) {
         customModules = custom
         guard plan != self.plan else { return }
