@@ -37,8 +37,26 @@ let configuration: Target.Dependency = .product(name: "Configuration", package: 
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 
-func target(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
-    .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+/// The folders below Sources, each with a page on what a record meets there.
+enum Room: String {
+    case shared = "Shared"
+    case device = "Device"
+    case collector = "Collector"
+    case commands = "Commands"
+
+    func path(_ target: String) -> String { "Sources/\(rawValue)/\(target)" }
+}
+
+func target(_ name: String, in room: Room, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: room.path(name), swiftSettings: settings)
+}
+
+func program(_ name: String, _ commands: Target.Dependency) -> Target {
+    .executableTarget(name: name, dependencies: [commands], path: Room.commands.path(name), swiftSettings: settings)
+}
+
+func library(_ name: String, pkgConfig: String? = nil, providers: [SystemPackageProvider]? = nil) -> Target {
+    .systemLibrary(name: name, path: Room.shared.path(name), pkgConfig: pkgConfig, providers: providers)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
@@ -78,65 +96,68 @@ let package = Package(
     ],
     targets: [
         // System libraries.
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        library("CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        library("CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // glibc's <malloc.h>, which the Glibc module leaves out.
-        .systemLibrary(name: "CMalloc"),
+        library("CMalloc"),
         // Linux's copy_file_range, likewise.
-        .systemLibrary(name: "CFileCopy"),
+        library("CFileCopy"),
 
         // Both ends.
-        target("WireModel", [swiftProtobuf, crypto]),
-        target("Gzip", ["CZlib"]),
-        target("SQLite", ["CSQLite"]),
+        target("WireModel", in: .shared, [swiftProtobuf, crypto]),
+        target("Gzip", in: .shared, ["CZlib"]),
+        target("SQLite", in: .shared, ["CSQLite"]),
 
         // Device, in flow order.
-        target("SampleModules", ["WireModel", logging]),
-        target("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
-        target("Transmitter", ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
-        target("ControlSocket", ["WireModel"]),
-        target("HTTPTransport", ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target("SampleModules", in: .device, ["WireModel", logging]),
+        target("RecordQueue", in: .device, ["WireModel", "SQLite", swiftProtobuf, logging]),
+        target("LogStore", in: .device, ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
+        target("Transmitter", in: .device, ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
+        target("ControlSocket", in: .device, ["WireModel"]),
+        target("HTTPTransport", in: .device, ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
-            "DataSampler",
+            "DataSampler", in: .device,
             ["WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
-        target("DataSamplerMetrics", ["DataSampler", metrics]),
+        target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
         target(
-            "AgentCommands",
+            "AgentCommands", in: .commands,
             [
                 "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel", "CMalloc", nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
                 logging,
             ]),
-        target("LogCommands", ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto, argumentParser]),
-        .executableTarget(name: "ws1log", dependencies: ["LogCommands"], swiftSettings: settings),
-        .executableTarget(name: "ws1agent", dependencies: ["AgentCommands"], swiftSettings: settings),
+        target(
+            "LogCommands", in: .commands,
+            ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto, argumentParser]),
+        program("ws1log", "LogCommands"),
+        program("ws1agent", "AgentCommands"),
 
         // Collector, in flow order.
-        target("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        target("CollectorStore", in: .collector, ["WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
-            "Collector",
+            "Collector", in: .collector,
             [
                 "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioPosix,
                 nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
         // Beside the collector, not in it: only the command brings the two together.
-        target("FleetSimulator", ["WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
+        target("FleetSimulator", in: .collector, ["WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
         target(
-            "CollectorCommands",
+            "CollectorCommands", in: .commands,
             [
                 "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, nioSSL,
                 argumentParser,
                 configuration,
                 yams, nioCore, nioPosix, lifecycle, unixSignals, logging,
             ]),
-        .executableTarget(name: "ws1collector", dependencies: ["CollectorCommands"], swiftSettings: settings),
+        program("ws1collector", "CollectorCommands"),
 
         // Tests.
-        target(
-            "TelemetryTestKit", ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore"],
-            exclude: ["CapturedHost/Machines"]),
+        .target(
+            name: "TelemetryTestKit",
+            dependencies: ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore"],
+            path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines"], swiftSettings: settings),
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
