@@ -257,7 +257,7 @@ import WireModel
     @Test func aDeletedDeviceIsGoneAndCannotComeBackWithItsCredential() async throws {
         let device = try await device()
         #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
-        registry.seen(device.deviceID, DeviceSight(at: clock.now()))
+        registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
         try await delete(device)
         #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10) == DeviceList(devices: [], total: 0, next: nil))
         #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.isEmpty)
@@ -267,7 +267,7 @@ import WireModel
         var stranger = device
         stranger.credential = "ws1d_guessed"
         await #expect(throws: EnrollError.deviceConflict) { _ = try await self.device(previous: stranger) }
-        registry.seen(device.deviceID, DeviceSight(at: clock.now()))
+        registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
         #expect(try await registry.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back")
         #expect(try await self.device().deviceID != device.deviceID, "the machine may enroll as a new device")
         await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
@@ -333,7 +333,7 @@ import WireModel
         let one = try await device("lobby")
         #expect(try await found() == 1)
         query.sort = .lastSeen
-        registry.seen(one.deviceID, DeviceSight(at: clock.now() + 5))
+        registry.seen(one.deviceID, DeviceObservation(at: clock.now() + 5))
         #expect(try await registry.devices(query, after: nil, limit: 10).devices.first?.lastSeen == clock.now() + 5)
         try await registry.unenroll(device: one.deviceID)
         query.states = [.left]
@@ -365,7 +365,7 @@ import WireModel
                 beacon.compromised = Bool.random(using: &generator) ? .yes : .no
                 registry.seen(
                     chosen.deviceID,
-                    DeviceSight(
+                    DeviceObservation(
                         at: clock.now(), beacon: Bool.random(using: &generator) ? beacon : nil, expectedBeaconSeconds: 60,
                         profileRevision: .random(in: 1...3, using: &generator)))
             case (6, let chosen?): try? await registry.unenroll(device: chosen.deviceID)

@@ -23,11 +23,11 @@ import Testing
 
     @Test func eachThresholdIsToldOnceAlsoOverRestarts() async throws {
         let expires = clock.now() + 40 * 86_400 * 1_000_000
-        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let served = Mutex(WatchedCertificate(name: "tls-certificate /a", serial: "01", expires: expires))
         func look(at now: Int64) async {
             // Each time anew, as after a restart, and then again.
-            let watch = CertificateWatch(notices: desk, clock: ManualStoreClock(now)) { [served.withLock { $0 }] }
+            let watch = CertificateWatch(notices: service, clock: ManualStoreClock(now)) { [served.withLock { $0 }] }
             await watch.look()
             await watch.look()
         }
@@ -44,9 +44,9 @@ import Testing
     }
 
     @Test func certificatesAreToldOfApart() async throws {
-        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let soon = clock.now() + 86_400 * 1_000_000
-        let watch = CertificateWatch(notices: desk, clock: clock) {
+        let watch = CertificateWatch(notices: service, clock: clock) {
             [
                 WatchedCertificate(name: "tls-certificate /a", serial: "01", expires: soon),
                 WatchedCertificate(name: "device-ca-certificate /b", serial: "02", expires: soon),

@@ -49,19 +49,19 @@ import WireModel
 
     private static let juries: [(voices: [Int64], median: Int64?)] = [
         ([], nil), ([9, 9, 9, 9], nil), ([9, 9, 9, 9, 9], 9), ([0, 0, 9, 9, 9], 9), ([0, 0, 0, 9, 9], 0), ([-5, 0, 0, 0, 1_000_000], 0),
-        (Array(repeating: 9, count: 10) + Array(repeating: 1, count: ClockJury.voices), 1),
+        (Array(repeating: 9, count: 10) + Array(repeating: 1, count: ClockConsensus.voices), 1),
     ]
 
     @Test(arguments: juries)
     func theMedianOfDevicesCountsOneVoiceEach(voices: [Int64], median: Int64?) {
-        var jury = ClockJury()
+        var jury = ClockConsensus()
         for voice in voices { jury.note(.random(), behind: voice) }
         #expect(jury.medianBehind == median)
     }
 
     @Test func aDevicesLastWordIsItsVoice() {
-        var jury = ClockJury()
-        let devices = (0..<ClockJury.least).map { _ in DeviceID.random() }
+        var jury = ClockConsensus()
+        let devices = (0..<ClockConsensus.least).map { _ in DeviceID.random() }
         for round: Int64 in [9, 7, 0] { for device in devices { jury.note(device, behind: round) } }
         #expect(jury.medianBehind == 0)
     }

@@ -17,7 +17,7 @@ import WireModel
         /// The links the history has gone through; none inside gaps and lost ranges.
         var history: [UInt64: ChainLink] = [0: .zero]
 
-        /// - Returns: whether the histories have parted.
+        /// - Returns: whether the histories have diverged.
         mutating func post(_ part: BatchPart, made: [UInt64: Data]) -> Bool {
             var running = part.priorLink
             var at = [part.first - 1: running]
@@ -74,8 +74,8 @@ import WireModel
             var network: [BatchPart] = []
             var answers: [PartAnswer] = []
             var image: ScriptedDevice?
-            var parted = false
-            for step in 0..<120 where !parted {
+            var diverged = false
+            for step in 0..<120 where !diverged {
                 if restore, step == 40 { image = device }
                 if restore, step == 80, let old = image {
                     device = old
@@ -103,8 +103,10 @@ import WireModel
                     #expect(restore || !conflict)
                 default:
                     guard !answers.isEmpty else { continue }
-                    if case .parted = device.apply(answers.remove(at: .random(in: answers.indices, using: &generator))) { parted = true }
-                    #expect(restore || !parted)
+                    if case .diverged = device.apply(answers.remove(at: .random(in: answers.indices, using: &generator))) {
+                        diverged = true
+                    }
+                    #expect(restore || !diverged)
                 }
                 if step == 60, history.isMultiple(of: 3) { clock.advance(days: 1) }
                 if step == 90, history.isMultiple(of: 4) {
@@ -112,7 +114,7 @@ import WireModel
                     store = try SQLiteRecordStore.open(directory, clock: clock)
                 }
             }
-            if parted {
+            if diverged {
                 // Every number of the device is a point: the answer is the greatest that both have the same way to.
                 let points = device.links.map { EpochClose.Point(number: $0.key, link: $0.value) }
                 let closed = try await store.close(

@@ -170,11 +170,11 @@ import WireModel
         let device = try await registry.enroll(token: first.enrollmentToken, request: request())
         var beacon = WireBeacon()
         beacon.deviceName = "lobby"
-        registry.seen(device.deviceID, DeviceSight(at: clock.now(), beacon: beacon))
+        registry.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon))
         var identity = WireSystemIdentity()
         identity.hostName = "host"
-        registry.seen(device.deviceID, DeviceSight(at: clock.now() + 5, identity: identity))
-        registry.seen(.random(), DeviceSight(at: clock.now(), beacon: beacon))
+        registry.seen(device.deviceID, DeviceObservation(at: clock.now() + 5, identity: identity))
+        registry.seen(.random(), DeviceObservation(at: clock.now(), beacon: beacon))
         let row = try #require(try await registry.device(device.deviceID, organization: "default"))
         #expect(row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5 && row.lastBeacon == clock.now())
         #expect(try await registry.device(device.deviceID, organization: "other") == nil)
@@ -187,7 +187,7 @@ import WireModel
             var beacon = WireBeacon()
             beacon.deviceName = "lobby"
             change(&beacon)
-            registry.seen(device.deviceID, DeviceSight(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
+            registry.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
             if atOnce { return nil }
             let row = try #require(try await registry.device(device.deviceID, organization: nil))
             #expect(row.beacon?.deviceName == "lobby" && row.expectedBeaconSeconds == 60)

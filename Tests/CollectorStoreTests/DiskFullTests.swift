@@ -62,7 +62,8 @@ import WireModel
             devices.append(device)
         }
         let watch = DiskWatch(
-            directory: directory.path, lowBytes: 0, notices: try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger))
+            directory: directory.path, lowBytes: 0, notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
+        )
         func fill() throws {
             let descriptor = open(directory.path + "/filler", O_WRONLY | O_CREAT | O_APPEND, 0o600)
             try #require(descriptor >= 0)

@@ -35,27 +35,27 @@ import WireModel
         try await send()
         clock.advance(days: 40)
         try await send()
-        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk, clock: clock,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service, clock: clock,
             bootClock: ManualBootClock(clock),
             logger: quietLogger)
         let free = Mutex<UInt64>(1000)
-        let disk = DiskWatch(directory: directory.path, lowBytes: 100, notices: desk, freeBytes: { free.withLock { $0 } })
+        let disk = DiskWatch(directory: directory.path, lowBytes: 100, notices: service, freeBytes: { free.withLock { $0 } })
         let sleeper = ManualSleeper()
-        let running = Task { await Housekeeping(retention: retention, disk: disk, notices: desk).run(on: sleeper) }
+        let running = Task { await Housekeeping(retention: retention, disk: disk, notices: service).run(on: sleeper) }
         await sleeper.waitForSleeper()
         #expect(directory.days == ["2026-04-10"], "at the start")
-        #expect(try await desk.counts()[.diskLow] == .init())
+        #expect(try await service.counts()[.diskLow] == .init())
 
         free.withLock { $0 = 5 }
         sleeper.advance(by: Housekeeping.interval)
         await sleeper.waitForSleeper(after: 1)
-        #expect(try await desk.counts()[.diskLow] == .init(notices: 1, lasting: 1, raised: 1))
+        #expect(try await service.counts()[.diskLow] == .init(notices: 1, lasting: 1, raised: 1))
         free.withLock { $0 = 5000 }
         sleeper.advance(by: Housekeeping.interval)
         await sleeper.waitForSleeper(after: 2)
-        #expect(try await desk.counts()[.diskLow] == .init(notices: 1, lasting: 0, raised: 1))
+        #expect(try await service.counts()[.diskLow] == .init(notices: 1, lasting: 0, raised: 1))
 
         clock.advance(days: 40)
         try await send()
@@ -75,15 +75,15 @@ import WireModel
     @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
         let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let known = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
-        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(
-            directory: directory.path, clock: clock, incidents: { desk.note($0, count: $1) }, logger: quietLogger)
+            directory: directory.path, clock: clock, incidents: { service.note($0, count: $1) }, logger: quietLogger)
         var device = ScriptedDevice(device: known)
         device.produce(4)
         let before = device
         try await store.drain(&device)
-        await desk.flush()
-        #expect(try await desk.counts() == NoticeCounts())
+        await service.flush()
+        #expect(try await service.counts() == NoticeCounts())
 
         // The collector has never heard of what this device was told is stored.
         var ahead = ScriptedDevice(device: known)
@@ -106,8 +106,8 @@ import WireModel
             let answer = await store.append(part, from: known)
             #expect(answer.mark.dropped == [.unreadable: 2])
         }
-        await desk.flush()
-        let counts = try await desk.counts()
+        await service.flush()
+        let counts = try await service.counts()
         #expect(
             counts[.queueDamaged].notices == 1 && counts[.queueDamaged].raised == 1
                 && counts[.queueDamaged].lasting == 0)

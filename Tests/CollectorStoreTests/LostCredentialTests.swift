@@ -213,8 +213,8 @@ import WireModel
         #expect(DeviceCredential(rotated) != nil && DeviceCredential(plain.text) == nil)
         #expect(try await isKnown(registry, rotated))
         await registry.close()
-        let desk = try NoticeDesk(directory: path("live"), clock: clock, logger: quietLogger)
-        let unposted = try await desk.unposted(since: 0, limit: 10)
+        let service = try NoticeService(directory: path("live"), clock: clock, logger: quietLogger)
+        let unposted = try await service.unposted(since: 0, limit: 10)
         #expect(
             unposted.map(\.notice.subject) == ["c"] && unposted[0].kind == .raised,
             "what was handed on is not handed on again")

@@ -12,7 +12,7 @@ import WireModel
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func desk() throws -> NoticeDesk { try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger) }
+    private func service() throws -> NoticeService { try NoticeService(directory: directory.path, clock: clock, logger: quietLogger) }
 
     /// What a receiver got, and how it answers.
     private final class Receiver: Sendable {
@@ -33,23 +33,23 @@ import WireModel
     }
 
     @Test func eachNoticeIsHandedOnOnceAndNoneIsLost() async throws {
-        let desk = try desk()
+        let service = try service()
         let receiver = Receiver()
         let sleeper = ManualSleeper()
-        let courier = NoticeCourier(desk: desk, logger: quietLogger) { receiver.post($0) }
+        let courier = NoticeCourier(service: service, logger: quietLogger) { receiver.post($0) }
         let running = Task { await courier.run(on: sleeper) }
         await sleeper.waitForSleeper()
         #expect(receiver.subjects.isEmpty)
 
-        for subject in ["a", "b"] { await desk.raise(.diskLow, subject: subject, detail: "") }
+        for subject in ["a", "b"] { await service.raise(.diskLow, subject: subject, detail: "") }
         // The same again is the same notice.
-        await desk.raise(.diskLow, subject: "a", detail: "")
+        await service.raise(.diskLow, subject: "a", detail: "")
         sleeper.advance(by: .seconds(10))
         await sleeper.waitForSleeper(after: 1)
         #expect(receiver.subjects == ["a", "b"])
 
         receiver.answer.withLock { $0 = .failed("away") }
-        for subject in ["c", "d"] { await desk.raise(.diskLow, subject: subject, detail: "") }
+        for subject in ["c", "d"] { await service.raise(.diskLow, subject: subject, detail: "") }
         sleeper.advance(by: .seconds(10))
         await sleeper.waitForSleeper(after: 2)
         #expect(sleeper.nextWake == .seconds(20))
@@ -58,7 +58,7 @@ import WireModel
 
         // Another process goes on where this one was; what is refused is passed over.
         receiver.answer.withLock { $0 = .refused("no") }
-        let later = Task { await NoticeCourier(desk: desk, logger: quietLogger) { receiver.post($0) }.run(on: sleeper) }
+        let later = Task { await NoticeCourier(service: service, logger: quietLogger) { receiver.post($0) }.run(on: sleeper) }
         await sleeper.waitForSleeper(after: 3)
         #expect(receiver.subjects == ["a", "b", "c", "c", "d"])
         later.cancel()
@@ -66,10 +66,10 @@ import WireModel
     }
 
     /// One look at what there is to hand on.
-    private func look(_ desk: NoticeDesk, _ receiver: Receiver) async {
+    private func look(_ service: NoticeService, _ receiver: Receiver) async {
         let sleeper = ManualSleeper()
         let running = Task {
-            await NoticeCourier(desk: desk, logger: quietLogger) { receiver.post($0) }.run(on: sleeper)
+            await NoticeCourier(service: service, logger: quietLogger) { receiver.post($0) }.run(on: sleeper)
         }
         await sleeper.waitForSleeper()
         running.cancel()
@@ -77,61 +77,61 @@ import WireModel
     }
 
     @Test func theFirstLookEverHandsOnWhatLastsAndNotWhatIsOver() async throws {
-        let desk = try desk()
-        await desk.raise(.diskLow, subject: "the disk of the first start", detail: "")
-        await desk.raise(.certificateExpiry, subject: "a certificate long renewed", detail: "")
-        await desk.end(.certificateExpiry, subject: "a certificate long renewed")
-        await desk.raise(.uploadExpired, subject: "an upload of long ago", detail: "")
+        let service = try service()
+        await service.raise(.diskLow, subject: "the disk of the first start", detail: "")
+        await service.raise(.certificateExpiry, subject: "a certificate long renewed", detail: "")
+        await service.end(.certificateExpiry, subject: "a certificate long renewed")
+        await service.raise(.uploadExpired, subject: "an upload of long ago", detail: "")
         clock.advance(days: 1)
-        await desk.raise(.uploadExpired, subject: "an upload of now", detail: "")
+        await service.raise(.uploadExpired, subject: "an upload of now", detail: "")
         let receiver = Receiver()
-        await look(desk, receiver)
+        await look(service, receiver)
         #expect(receiver.subjects == ["the disk of the first start", "an upload of now"])
-        await look(desk, receiver)
+        await look(service, receiver)
         #expect(receiver.subjects.count == 2)
     }
 
     @Test func theEndOfANoticeIsHandedOnOnceAndSoIsItsReturn() async throws {
-        let desk = try desk()
+        let service = try service()
         let receiver = Receiver()
-        await look(desk, receiver)
-        await desk.raise(.diskLow, subject: "disk", detail: "")
-        await look(desk, receiver)
-        await desk.end(.diskLow, subject: "disk")
+        await look(service, receiver)
+        await service.raise(.diskLow, subject: "disk", detail: "")
+        await look(service, receiver)
+        await service.end(.diskLow, subject: "disk")
         receiver.answer.withLock { $0 = .failed("away") }
-        await look(desk, receiver)
+        await look(service, receiver)
         receiver.answer.withLock { $0 = .delivered }
-        for _ in 0..<2 { await look(desk, receiver) }
+        for _ in 0..<2 { await look(service, receiver) }
         #expect(
             receiver.subjects == ["disk", "disk is over", "disk is over"],
             "once more after a failure, and then not again")
         // Raised and over between two looks: both are told, in this order.
-        await desk.raise(.diskLow, subject: "disk", detail: "")
-        await desk.end(.diskLow, subject: "disk")
-        for _ in 0..<2 { await look(desk, receiver) }
+        await service.raise(.diskLow, subject: "disk", detail: "")
+        await service.end(.diskLow, subject: "disk")
+        for _ in 0..<2 { await look(service, receiver) }
         #expect(receiver.subjects.dropFirst(3) == ["disk", "disk is over"])
     }
 
     @Test func aNoticeThatGoesOnAfterItsEndWasToldIsToldAgain() async throws {
-        let desk = try desk()
+        let service = try service()
         let receiver = Receiver()
-        await look(desk, receiver)
+        await look(service, receiver)
         func silent(_ isSilent: Bool) async {
             let device = SilentDevice(
                 id: DeviceID(high: 1, low: 2), organization: "default", silentSeconds: 100, expectedBeaconSeconds: 10)
-            await desk.tell(isSilent ? [device] : [], isSettled: true)
+            await service.tell(isSilent ? [device] : [], isSettled: true)
         }
         for step in [true, false, true, true] {
             await silent(step)
             clock.advance(seconds: 60)
-            await look(desk, receiver)
+            await look(service, receiver)
         }
         let subject = "\(DeviceID(high: 1, low: 2))"
         #expect(receiver.subjects == [subject, "\(subject) is over", subject])
         // It ended and began again before anybody was told: there is nothing to tell.
         await silent(false)
         await silent(true)
-        await look(desk, receiver)
+        await look(service, receiver)
         #expect(receiver.subjects.count == 3)
     }
 
@@ -139,14 +139,14 @@ import WireModel
         let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
-        let desk = try desk()
+        let service = try service()
         for _ in 0..<3 {
-            desk.note(DeviceIncident(.recordsLost, device: device, stream: .event), count: 10)
-            await desk.flush()
+            service.note(DeviceIncident(.recordsLost, device: device, stream: .event), count: 10)
+            await service.flush()
         }
-        desk.note(DeviceIncident(.identityConflict, device: device, stream: .event), count: 1)
-        await desk.flush()
-        let notices = try await desk.unposted(since: 0, limit: 10).map(\.notice)
+        service.note(DeviceIncident(.identityConflict, device: device, stream: .event), count: 1)
+        await service.flush()
+        let notices = try await service.unposted(since: 0, limit: 10).map(\.notice)
         #expect(
             notices.map(\.count) == [3, 1] && notices[0].detail.hasPrefix("30 records of the event stream"),
             "\(notices)")
@@ -157,15 +157,15 @@ import WireModel
         let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
-        let desk = try desk()
+        let service = try service()
         for kind in [DeviceIncident.Kind.recordsLost, .damagedOnDevice, .identityConflict] {
             // Two in one go, and more later on.
             for streams in [[StreamName.sample, .event], [.event], [.status]] {
-                for stream in streams { desk.note(DeviceIncident(kind, device: device, stream: stream), count: 2) }
-                await desk.flush()
+                for stream in streams { service.note(DeviceIncident(kind, device: device, stream: stream), count: 2) }
+                await service.flush()
             }
         }
-        let details = try await desk.unposted(since: 0, limit: 10).map(\.notice.detail)
+        let details = try await service.unposted(since: 0, limit: 10).map(\.notice.detail)
         let streams = "the status, event and sample streams"
         #expect(details.count == 3 && details.allSatisfy { $0.contains(streams) }, "\(details)")
         #expect(details.filter { $0.hasPrefix("8 records of ") }.count == 2)

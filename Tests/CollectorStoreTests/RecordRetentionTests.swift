@@ -35,11 +35,11 @@ import WireModel
 
     private func retention(_ store: SQLiteRecordStore, _ limits: RetentionLimits, boot: ManualBootClock? = nil) throws -> RecordRetention {
         try RecordRetention(
-            store: store, directory: directory.path, limits: limits, notices: desk(), clock: clock, bootClock: boot ?? bootClock,
+            store: store, directory: directory.path, limits: limits, notices: service(), clock: clock, bootClock: boot ?? bootClock,
             logger: quietLogger)
     }
 
-    private func desk() throws -> NoticeDesk { try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger) }
+    private func service() throws -> NoticeService { try NoticeService(directory: directory.path, clock: clock, logger: quietLogger) }
 
     private func days(_ stream: StreamName) -> [String] {
         directory.days.filter { FileManager.default.fileExists(atPath: directory.recordFile($0, stream)) }
@@ -159,12 +159,12 @@ import WireModel
         #expect(await retention.pass().isEmpty)
         bootClock.setWallClock(forwardByDays: 1000)
         #expect(await retention.pass().isEmpty)
-        #expect(try await desk().counts()[.retentionWaiting] == .init(notices: 1, lasting: 1, raised: 1))
+        #expect(try await service().counts()[.retentionWaiting] == .init(notices: 1, lasting: 1, raised: 1))
         // The clock is right again, or time passes: it waits all the same, and tells it once.
         clock.advance(days: 1)
         #expect(await retention.pass().isEmpty)
         #expect(directory.days.count == 5)
-        #expect(try await desk().counts()[.retentionWaiting].raised == 1)
+        #expect(try await service().counts()[.retentionWaiting].raised == 1)
         // A later process waits, too.
         let later = try self.retention(store, RetentionLimits(), boot: ManualBootClock(clock, bootID: "other"))
         #expect(await later.pass().isEmpty)
@@ -172,7 +172,7 @@ import WireModel
         #expect(try release() != nil)
         #expect(try release() == nil)
         #expect(await later.pass().count == 15)
-        #expect(try await desk().counts()[.retentionWaiting].lasting == 0)
+        #expect(try await service().counts()[.retentionWaiting].lasting == 0)
         try await expectBalances(devices, in: store)
         await store.shutDown()
     }
@@ -185,21 +185,21 @@ import WireModel
         for _ in 0..<6 {
             fleet.append(try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID)
         }
-        for device in fleet { registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+        for device in fleet { registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
         _ = try await registry.silentDevices()
         let right = clock.now()
         clock.advance(days: 1000)
         let boot = ManualBootClock(clock, bootID: "next")
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock, bootClock: boot,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock, bootClock: boot,
             deviceClocks: registry.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty, "devices are heard first")
-        for device in fleet { registry.seen(device, DeviceSight(at: clock.now(), newestRecordTime: right)) }
+        for device in fleet { registry.seen(device, DeviceObservation(at: clock.now(), newestRecordTime: right)) }
         #expect(await retention.pass().isEmpty)
-        #expect(try await desk().counts()[.retentionWaiting].lasting == 0, "they may have sent what they had left")
+        #expect(try await service().counts()[.retentionWaiting].lasting == 0, "they may have sent what they had left")
         clock.advance(seconds: 900)
         await retention.watchClock()
-        #expect(try await desk().counts()[.retentionWaiting].lasting == 1)
+        #expect(try await service().counts()[.retentionWaiting].lasting == 1)
         let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
         await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: { ($0 as? StoreError)?.code == .conflict }
         #expect {
@@ -220,7 +220,7 @@ import WireModel
         clock.advance(days: 200)
         let clocks = DeviceClocks()
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock, bootClock: bootClock,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock, bootClock: bootClock,
             deviceClocks: clocks, logger: quietLogger)
         let fleet = (0..<20).map { _ in DeviceID.random() }
         for device in fleet { clocks.note(device, newestRecord: clock.now() - 5 * 86_400_000_000, at: clock.now()) }
@@ -228,7 +228,7 @@ import WireModel
         clock.advance(seconds: 60)
         for device in fleet { clocks.note(device, newestRecord: clock.now(), at: clock.now()) }
         #expect(await retention.pass().count == 15)
-        #expect(try await desk().counts()[.retentionWaiting] == .init())
+        #expect(try await service().counts()[.retentionWaiting] == .init())
         await store.shutDown()
     }
 
@@ -236,11 +236,11 @@ import WireModel
         let (store, _) = try await filled()
         let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
-        registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+        registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
         _ = try await registry.silentDevices()
         clock.advance(days: 1000)
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: desk(), clock: clock,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
             bootClock: ManualBootClock(clock, bootID: "next"), deviceClocks: registry.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty)
         clock.advance(seconds: 3600)
@@ -279,7 +279,7 @@ import WireModel
         let removed = await (try retention(again, Self.limits(status: 1, event: 1, sample: 1))).pass()
         #expect(Set(removed.map(\.partition.stream)) == [.event, .sample] && removed.count == 8)
         #expect(days(.status).count == 5)
-        #expect(try await desk().counts()[.retentionFailed].lasting == 1)
+        #expect(try await service().counts()[.retentionFailed].lasting == 1)
         await again.shutDown()
     }
 
@@ -336,7 +336,7 @@ import WireModel
             guard looks < 3 else { return }
             do {
                 let oldest = try #require(try data.partitions().first { $0.stream == .event })
-                try baseline.absorb(try #require(try DayFile(reading: oldest, in: data)), at: clock.now())
+                try baseline.absorb(try #require(try RecordFile(reading: oldest, in: data)), at: clock.now())
                 try data.remove(oldest)
             } catch { Issue.record(error) }
         }

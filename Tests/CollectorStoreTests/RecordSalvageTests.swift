@@ -192,7 +192,7 @@ import WireModel
         #expect(store.unreadableFiles(of: .sample) == (isShort ? [] : [name]))
         let watch = RecordFileWatch(
             directory: directory.path,
-            notices: try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger),
+            notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger),
             logger: quietLogger
         ) { store.noteDamage($0, $1) }
         await watch.look()
@@ -229,7 +229,7 @@ import WireModel
         let retention = try RecordRetention(
             store: store, directory: directory.path,
             limits: RetentionLimits(status: .init(days: 1), event: .init(days: 1), sample: .init(days: 1)),
-            notices: try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger), clock: clock,
+            notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger), clock: clock,
             bootClock: ManualBootClock(clock), logger: quietLogger)
         _ = await retention.pass()
         #expect(await store.salvageDamaged() == 1, "retention has found it")

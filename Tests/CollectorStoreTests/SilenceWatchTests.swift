@@ -10,7 +10,7 @@ import WireModel
     private let bootClock: ManualBootClock
     private let registry: CollectorRegistry
     private let token: String
-    private let desk: NoticeDesk
+    private let service: NoticeService
 
     init() throws {
         directory = try TemporaryDirectory()
@@ -18,7 +18,7 @@ import WireModel
         let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         token = try #require(created).enrollmentToken
-        desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
     }
 
     private func devices(_ count: Int, token: String? = nil, test: Bool = false) async throws -> [DeviceID] {
@@ -31,11 +31,11 @@ import WireModel
     }
 
     private func hear(_ devices: [DeviceID]) {
-        for device in devices { registry.seen(device, DeviceSight(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+        for device in devices { registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
     }
 
     private func watch() -> SilenceWatch {
-        SilenceWatch(registry: registry, notices: desk, clock: clock, bootClock: bootClock, logger: quietLogger) { true }
+        SilenceWatch(registry: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) { true }
     }
 
     /// An hour and a minute, in which these devices speak.

@@ -77,8 +77,8 @@ import WireModel
     }
 
     @Test func aFileThatIsMissingOrCannotBeOpenedIsToldUntilItIsBack() async throws {
-        let desk = try NoticeDesk(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-        let watch = RecordFileWatch(directory: directory.path, notices: desk, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let watch = RecordFileWatch(directory: directory.path, notices: service, logger: quietLogger)
         func lasting() async throws -> [String] {
             let archive = try SQLiteLogArchive.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
             let page = try await archive.notices(organization: nil, below: nil, limit: 100)

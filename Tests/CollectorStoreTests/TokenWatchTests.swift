@@ -25,9 +25,9 @@ import Testing
     }
 
     @Test func theEndOfTheLastAdministratorsTokenIsToldUntilAnotherIsMade() async throws {
-        let desk = try NoticeDesk(directory: directory.path, clock: clock, logger: quietLogger)
+        let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let tokens = Mutex<[TokenRow]>([])
-        let watch = TokenWatch(directory: "/data", notices: desk, clock: clock, logger: quietLogger) { tokens.withLock { $0 } }
+        let watch = TokenWatch(directory: "/data", notices: service, clock: clock, logger: quietLogger) { tokens.withLock { $0 } }
         func subjects(_ rows: [TokenRow]) async throws -> [String] {
             tokens.withLock { $0 = rows }
             await watch.look()

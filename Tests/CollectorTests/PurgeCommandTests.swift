@@ -49,7 +49,7 @@ struct PurgeCommandTests {
     @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
         let data = try await KeptData(days: 4)
         let store = try data.openStore()
-        let notices = try NoticeDesk(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let notices = try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let retention = try RecordRetention(
             store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock, logger: KeptData.logger)
         let purged = try await withThrowingTaskGroup(of: ProgramRun?.self) { group in

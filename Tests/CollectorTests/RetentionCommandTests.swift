@@ -20,7 +20,7 @@ struct RetentionCommandTests {
             seconds *= 1.3
         }
         try data.expectBalance()
-        #expect(try RetentionDesk(directory: data.path).status().streams.map(\.removedFiles) == [20, 20, 20])
+        #expect(try RetentionService(directory: data.path).status().streams.map(\.removedFiles) == [20, 20, 20])
         let shown = try await data.ws1collector("retention", "status", "--json")
         #expect(shown.status == 0 && shown.text.contains(#""removedFiles" : 20"#))
     }

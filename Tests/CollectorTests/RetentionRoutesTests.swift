@@ -37,7 +37,7 @@ struct RetentionRoutesTests {
     private static func retention(_ data: KeptData, _ store: SQLiteRecordStore) throws -> RecordRetention {
         try RecordRetention(
             store: store, directory: data.path, limits: RetentionLimits(),
-            notices: try NoticeDesk(directory: data.path, clock: data.clock, logger: KeptData.logger), clock: data.clock,
+            notices: try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger), clock: data.clock,
             logger: KeptData.logger)
     }
 

@@ -197,7 +197,7 @@ import WireModel
         #expect(store.pending == nil)
     }
 
-    @Test func `Truncated or damaged anywhere, the file is set aside and the token said anew`() throws {
+    @Test func `Truncated or damaged anywhere, the file is quarantined and the token said anew`() throws {
         let directory = try TemporaryDirectory()
         let url = URL(filePath: "\(directory.path)/push-token")
         _ = try PushTokenStore(directory: directory.path, logger: logger).set("token")

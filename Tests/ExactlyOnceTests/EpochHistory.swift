@@ -145,7 +145,7 @@ final class EpochHistory {
             guard let header = RecordHeader(scanning: record) else { throw Violation("\(stream): a record without envelope") }
             identities[header.number] = BodyMint.identity(of: record, header)
         }
-        // A queue that has parted gives no part; what it drops could not be told from here.
+        // A queue that has diverged gives no part; what it drops could not be told from here.
         guard !identities.isEmpty else { return }
         let reason = [DropReason.byteCap, .ageCap].randomElement(using: &random) ?? .byteCap
         let count = min(identities.count, Int.random(in: 1...6, using: &random))
@@ -177,8 +177,8 @@ final class EpochHistory {
     }
 
     func apply(_ answer: PartAnswer) async throws {
-        guard case .parted(let parting) = try await device.queue.apply(answer) else { return }
-        guard isRestored else { throw Violation("an honest device's history parted: \(parting)") }
+        guard case .diverged(let divergence) = try await device.queue.apply(answer) else { return }
+        guard isRestored else { throw Violation("an honest device's history diverged: \(divergence)") }
         try await end(.restored)
         // Sometimes what was to be moved is given up before the collector hears of it.
         if random.chance(0.15) { try await giveUp() }

@@ -10,7 +10,7 @@ enum BrokenDeviceRule: String, CaseIterable, Sendable {
     case acknowledgesOnSend
     /// Takes any answer for "stored to the end".
     case believesEveryAnswer
-    /// Sends a record that it has set aside again without having heard that the collector lacks it.
+    /// Sends a record that it has quarantined again without having heard that the collector lacks it.
     case sendsAgainWhatMayHaveArrived
 }
 
@@ -19,8 +19,8 @@ enum BrokenDeviceRule: String, CaseIterable, Sendable {
 ///
 /// The model: per stream the identities in the order they were handed to the queue (so the n-th is number n), how many of them are certainly
 /// committed, and which numbers were dropped. At the end every number is stored once with its own bytes, or was dropped
-/// and is counted. What was set aside is sent again under another number: its identity is stored once, or it is still
-/// set aside.
+/// and is counted. What was quarantined is sent again under another number: its identity is stored once, or it is still
+/// quarantined.
 final class History {
     private struct StreamModel {
         var identities: [UInt64] = []
@@ -67,7 +67,7 @@ final class History {
         case ..<0.36: try await produceDurably(stream)
         case ..<0.39: try await flush()
         case ..<0.43: try await drop(stream)
-        case ..<0.44: try await setAside(stream)
+        case ..<0.44: try await quarantine(stream)
         case ..<0.45: try await sendAgain()
         case ..<0.66: try await send(stream)
         case ..<0.85: try await deliver()
@@ -113,7 +113,7 @@ final class History {
         for number in gap.first...gap.last where model[stream]?.dropped[number] == nil { model[stream]?.dropped[number] = gap.reason }
     }
 
-    private func setAside(_ stream: StreamName) async throws {
+    private func quarantine(_ stream: StreamName) async throws {
         guard let gap = try await device.queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true) else {
             return
         }
@@ -130,9 +130,9 @@ final class History {
         for record in try await device.queue.retry().records where record.outcome == .queued {
             guard let stream = StreamName.allCases.first(where: { $0.description == record.stream }),
                 let identity = model[stream]?.identities[Int(record.number) - 1]
-            else { throw Violation("a record of stream \(record.stream) was set aside that was never made") }
+            else { throw Violation("a record of stream \(record.stream) was quarantined that was never made") }
             guard model[stream]?.dropped[record.number] == .quarantined else {
-                throw Violation("\(stream) \(record.number) was not set aside")
+                throw Violation("\(stream) \(record.number) was not quarantined")
             }
             model[stream]?.identities.append(identity)
             model[stream]?.certain += 1
@@ -202,14 +202,14 @@ final class History {
     }
 
     private func apply(_ answer: PartAnswer) async throws {
-        if case .parted(let parting) = try await device.queue.apply(answer) {
-            throw Violation("an honest device's history parted: \(parting)")
+        if case .diverged(let divergence) = try await device.queue.apply(answer) {
+            throw Violation("an honest device's history diverged: \(divergence)")
         }
     }
 
     // MARK: The end
 
-    /// Sends until nothing waits, over a network that works; late ghosts arrive in between. What was set aside is sent
+    /// Sends until nothing waits, over a network that works; late ghosts arrive in between. What was quarantined is sent
     /// again.
     private func settle() async throws {
         try await flush()
@@ -267,7 +267,7 @@ final class History {
         }
     }
 
-    /// Nothing is doubled by being sent again, and nothing that was set aside is gone.
+    /// Nothing is doubled by being sent again, and nothing that was quarantined is gone.
     private func judge(
         _ stream: StreamName, _ model: StreamModel, stored: [UInt64: UInt64], aside: [QueueInspection.Quarantined]
     ) throws {
@@ -281,12 +281,12 @@ final class History {
         for (number, reason) in model.dropped where reason == .quarantined {
             let identity = model.identities[Int(number) - 1]
             guard identities.contains(identity) || capped.contains(identity) || kept.contains(identity) else {
-                throw Violation("\(stream) \(number) was set aside, and is neither there any more nor stored")
+                throw Violation("\(stream) \(number) was quarantined, and is neither there any more nor stored")
             }
         }
         for record in aside where record.fate != "uncertain" {
             throw Violation(
-                "\(stream) \(record.number) is still set aside (\(record.fate ?? "?")) although all was sent")
+                "\(stream) \(record.number) is still quarantined (\(record.fate ?? "?")) although all was sent")
         }
     }
 

@@ -11,13 +11,13 @@ import WireModel
 /// record is stored once.
 final class MiddleboxHistory {
     struct Sightings {
-        var setAside = 0
+        var quarantine = 0
         var sentAgain = 0
         var lies = 0
         var liesBehindWhichAllWasStored = 0
 
         mutating func add(_ other: Sightings) {
-            setAside += other.setAside
+            quarantine += other.quarantine
             sentAgain += other.sentAgain
             lies += other.lies
             liesBehindWhichAllWasStored += other.liesBehindWhichAllWasStored
@@ -38,7 +38,7 @@ final class MiddleboxHistory {
     private var mint = BodyMint()
     /// On synced disk for certain, by stream.
     private var made = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Set<UInt64>()) })
-    /// When a record was last set aside, seconds since boot.
+    /// When a record was last quarantined, seconds since boot.
     private var lastSetAside: Double?
     private(set) var seen = Sightings()
     private(set) var steps = 0
@@ -125,11 +125,11 @@ final class MiddleboxHistory {
         if let last = lastSetAside {
             guard time - last > 1 else { return }
             guard time - last > 3599 else {
-                throw Violation("a record was set aside \(time - last) s after another one")
+                throw Violation("a record was quarantined \(time - last) s after another one")
             }
         }
         lastSetAside = time
-        seen.setAside += 1
+        seen.quarantine += 1
     }
 
     private func look() async throws {
@@ -167,7 +167,7 @@ final class MiddleboxHistory {
             let missing = (made[stream] ?? []).subtracting(stored)
             let kept = aside.filter { $0.stream == stream.description }
             guard missing.count <= kept.count, kept.allSatisfy({ $0.fate == "uncertain" }) else {
-                throw Violation("\(stream): \(missing.count) records are lost, \(kept.count) are set aside: \(kept)")
+                throw Violation("\(stream): \(missing.count) records are lost, \(kept.count) are quarantined: \(kept)")
             }
             guard Set(stored).isSubset(of: made[stream] ?? []) else {
                 throw Violation("\(stream): something is stored that was never made")

@@ -9,7 +9,7 @@ import Testing
     static let histories = Int(ProcessInfo.processInfo.environment["WS1_MIDDLEBOX_HISTORIES"] ?? "") ?? 8
 
     @Test(
-        "Nothing is lost or doubled, and at most one record an hour is set aside and can be sent again",
+        "Nothing is lost or doubled, and at most one record an hour is quarantined and can be sent again",
         .timeLimit(.minutes(20)),
         arguments: 0..<workers)
     func nothingIsLost(_ worker: Int) async throws {
@@ -28,7 +28,7 @@ import Testing
     @Test("Fixed histories set records aside, and send them again") func theyAreSeen() async throws {
         var seen = MiddleboxHistory.Sightings()
         for seed in UInt64(1)...3 { if let sightings = try await run(seed: seed) { seen.add(sightings) } }
-        #expect(seen.setAside > 0 && seen.sentAgain > 0, "the histories say nothing of these: \(seen)")
+        #expect(seen.quarantine > 0 && seen.sentAgain > 0, "the histories say nothing of these: \(seen)")
     }
 
     /// - Returns: `nil` where the promise was broken; then it is recorded.

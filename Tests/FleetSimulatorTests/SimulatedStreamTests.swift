@@ -38,7 +38,7 @@ import WireModel
         var stream = stream(5)
         let link = stream.held[2].link
         let result = stream.apply(answer(3, link))
-        #expect(result.acknowledged.map(\.number) == [1, 2, 3] && !result.hasParted)
+        #expect(result.acknowledged.map(\.number) == [1, 2, 3] && !result.hasDiverged)
         #expect(stream.held.map(\.number) == [4, 5])
         // The same again, and an older one, change nothing.
         #expect(stream.apply(answer(3, link)).acknowledged.isEmpty && stream.held.count == 2)
@@ -47,11 +47,11 @@ import WireModel
 
     @Test func anotherHistoryParts() {
         var stream = stream(3)
-        #expect(stream.apply(answer(2, .zero)).hasParted)
-        #expect(stream.apply(answer(9, .zero)).hasParted)
-        #expect(stream.apply(answer(0, .zero, .identityConflict)).hasParted)
-        #expect(stream.apply(answer(0, .zero, .closed)).hasParted)
-        #expect(!stream.apply(answer(0, .zero, .damaged)).hasParted && stream.held.count == 3)
+        #expect(stream.apply(answer(2, .zero)).hasDiverged)
+        #expect(stream.apply(answer(9, .zero)).hasDiverged)
+        #expect(stream.apply(answer(0, .zero, .identityConflict)).hasDiverged)
+        #expect(stream.apply(answer(0, .zero, .closed)).hasDiverged)
+        #expect(!stream.apply(answer(0, .zero, .damaged)).hasDiverged && stream.held.count == 3)
     }
 
     @Test func theSameSeedMakesTheSameRecords() {

@@ -43,7 +43,7 @@ struct BalanceTests {
             case 80..<94:
                 guard !answers.isEmpty else { continue }
                 let decision = try await queue.apply(answers.remove(at: Int.random(in: 0..<answers.count, using: &random)))
-                if case .parted = decision { Issue.record("an honest history parted: \(decision)") }
+                if case .diverged = decision { Issue.record("an honest history diverged: \(decision)") }
             case 94..<97:
                 await queue.close()
                 queue = try fixture.open(directory)

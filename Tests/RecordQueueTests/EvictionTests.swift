@@ -85,7 +85,7 @@ struct EvictionTests {
     @Test("Room is found in the file, then by growing, then by eviction, and the reserve stays")
     func plan() {
         func step(available: Int, allocated: Int, needed: Int) -> RoomPlan.Step {
-            RoomPlan(availablePages: available, allocatedPages: allocated, chunkPages: 256, maximumPages: 1000).step(needed: needed)
+            RoomPlan(availablePages: available, allocatedPages: allocated, growthPages: 256, maximumPages: 1000).step(needed: needed)
         }
         #expect(step(available: 42, allocated: 256, needed: 10) == .fits)
         #expect(step(available: 41, allocated: 256, needed: 10) == .grow(toPages: 512))

@@ -98,7 +98,7 @@ struct MigrationTests {
         await queue.close()
     }
 
-    @Test("Of version 2 what is set aside is kept; whether the collector has it is not known any more")
+    @Test("Of version 2 what is quarantined is kept; whether the collector has it is not known any more")
     func version2() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()

@@ -121,20 +121,20 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("Once histories have parted nothing is sent, also after a restart, and the status says so")
-    func parting() async throws {
+    @Test("Once histories have diverged nothing is sent, also after a restart, and the status says so")
+    func divergence() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.status))
         let beyond = StreamMark(number: 9, link: ChainLink(high: 1, low: 1), stored: 9)
         let answer = PartAnswer(epoch: queue.epoch, stream: .status, outcome: .stored, mark: beyond)
-        #expect(try await queue.apply(answer) == .parted(.markBeyondProduced))
+        #expect(try await queue.apply(answer) == .diverged(.markBeyondProduced))
         #expect(try await queue.nextPart(of: .status, maximumBytes: 1, maximumRecords: 1, hold: .zero) == nil)
         await queue.close()
         queue = try fixture.open()
         #expect(try await queue.nextPart(of: .status, maximumBytes: 1, maximumRecords: 1, hold: .zero) == nil)
         let status = try await queue.status()
-        #expect(status.parting?.reason == .markBeyondProduced && status.parting?.stream == .status)
+        #expect(status.divergence?.reason == .markBeyondProduced && status.divergence?.stream == .status)
         #expect(status.streams[.status]?.waiting == 1)
         #expect(try await queue.enqueueDurably(fixture.record(.status)) == 2)
         await queue.close()

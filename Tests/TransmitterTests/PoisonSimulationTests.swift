@@ -88,15 +88,15 @@ import WireModel
                     }
                 }
             }
-            let maySetAside = aside.last.map { now - $0.at >= 3_600_000_000 } ?? true
+            let mayQuarantine = aside.last.map { now - $0.at >= 3_600_000_000 } ?? true
             let action = machine.settled(
                 parts.map { .init(stream: $0.0, records: $0.1.count, last: UInt64($0.1.last ?? 0)) },
                 fails ? refusal() : .decided(verdicts),
-                maySetAside: maySetAside, now: now, roll: roll())
+                mayQuarantine: mayQuarantine, now: now, roll: roll())
             switch action {
             case .goOn: return nil
             case .retry(let after, _): return UInt64(after / .microseconds(1))
-            case .setAside(let stream, _):
+            case .quarantine(let stream, _):
                 if let record = waiting[stream]?.removeFirst() { aside.append((record, now)) }
                 return nil
             case .enrollAgain, .hold: return 0
@@ -135,7 +135,7 @@ import WireModel
         #expect(poisoned > 0)
         // As long as it takes at one an hour, without new ones.
         world.run(hours: UInt64(poisoned) * 2 + 4, poisonShare: 0)
-        #expect(Set(world.aside.map(\.record)) == world.poison, "all poison, and nothing but poison, is set aside")
+        #expect(Set(world.aside.map(\.record)) == world.poison, "all poison, and nothing but poison, is quarantined")
         #expect(world.waiting[.sample]?.count ?? 0 < 50)
         #expect(world.longestStatusWait < 1_000_000_000, "status waited \(world.longestStatusWait / 1_000_000) s")
     }
@@ -148,7 +148,7 @@ import WireModel
             #expect(next.at - former.at >= 3_600_000_000, "two within an hour")
         }
         let wrong = world.aside.filter { !world.poison.contains($0.record) }
-        #expect(wrong.isEmpty, "\(wrong.count) good records were set aside")
+        #expect(wrong.isEmpty, "\(wrong.count) good records were quarantined")
         #expect(world.delivered.isDisjoint(with: world.poison))
         #expect(world.byMinute.values.max() ?? 0 < 200, "a hot loop: \(world.byMinute.values.max() ?? 0) requests in a minute")
     }

@@ -21,9 +21,9 @@ import WireModel
 
     @Test func progressGoesOnAtOnceAndEndsTheBackoff() {
         var machine = Machine()
-        _ = machine.settled([sent(.event, 3)], .retry(after: nil, "gone"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.event, 3)], .retry(after: nil, "gone"), mayQuarantine: true, now: 0, roll: 1)
         #expect(machine.failures == 1)
-        let action = machine.settled([sent(.event, 3)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        let action = machine.settled([sent(.event, 3)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(machine.failures == 0)
     }
@@ -31,34 +31,34 @@ import WireModel
     @Test func failuresInARowWidenTheBackoff() {
         var machine = Machine()
         for seconds in [1, 2, 4, 8] {
-            let action = machine.settled([sent(.event, 3)], .retry(after: nil, "down"), maySetAside: true, now: 0, roll: 1)
+            let action = machine.settled([sent(.event, 3)], .retry(after: nil, "down"), mayQuarantine: true, now: 0, roll: 1)
             #expect(action == .retry(after: .seconds(seconds), "down"))
         }
-        let busy = machine.settled([sent(.event, 3)], .retry(after: .seconds(20), "busy"), maySetAside: true, now: 0, roll: 0)
+        let busy = machine.settled([sent(.event, 3)], .retry(after: .seconds(20), "busy"), mayQuarantine: true, now: 0, roll: 0)
         #expect(busy == .retry(after: .seconds(20), "busy"))
     }
 
     @Test func anAnswerThatChangesNothingIsNotRepeatedAtOnce() {
         var machine = Machine()
-        let action = machine.settled([sent(.event, 3)], .decided([:]), maySetAside: true, now: 0, roll: 1)
+        let action = machine.settled([sent(.event, 3)], .decided([:]), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .retry(after: .seconds(1), "the answer changed nothing"))
     }
 
     @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichWaits() {
         var machine = Machine(partBytes: 1 << 20)
-        let whole = machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        let whole = machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(whole == .goOn)
         #expect(streams(machine) == [[.status], [.event], [.sample]], "the streams go one by one, and nothing waits behind a lower one")
-        _ = machine.settled([sent(.event, 2)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.event, 2)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(streams(machine) == [[.status, .event], [.sample]])
         var records = 8
         while records > 1 {
-            let action = machine.settled([sent(.sample, records)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+            let action = machine.settled([sent(.sample, records)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
             #expect(action == .goOn)
             records /= 2
             #expect(limit(machine, .sample)?.maximumRecords == records)
         }
-        let alone = machine.settled([sent(.sample, 1)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        let alone = machine.settled([sent(.sample, 1)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(alone == .goOn)
         #expect(streams(machine) == [[.status, .event]], "the stream waits, and the others go on")
         #expect(machine.blocked == [.sample: .init(why: "413", refusals: 1)])
@@ -68,19 +68,19 @@ import WireModel
 
     @Test func successWidensBackToTheFullPart() {
         var machine = Machine(partBytes: 1 << 20)
-        _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
-        _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 18, maximumRecords: 250))
-        _ = machine.settled([sent(.sample, 250)], .decided([.sample: .progressed]), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 250)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 19, maximumRecords: 500))
-        _ = machine.settled([sent(.sample, 500)], .decided([.sample: .progressed]), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 500)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 20, maximumRecords: .max))
     }
 
     @Test func aRefusedPartDoesNotHoldTheOthersBack() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .event: .refused("damaged"), .sample: .progressed])
-        let action = machine.settled([sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, maySetAside: true, now: 0, roll: 1)
+        let action = machine.settled([sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(limit(machine, .event)?.maximumRecords == 2)
         #expect(limit(machine, .sample)?.maximumRecords == .max)
@@ -88,14 +88,14 @@ import WireModel
 
     @Test func gapsAloneThatAreRefusedOrFailAreNeverSetAside() {
         var machine = Machine()
-        let action = machine.settled([sent(.event, 0)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
+        let action = machine.settled([sent(.event, 0)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(limit(machine, .event) == nil)
         for minute in 0..<60 {
             let now = UInt64(minute) * 60_000_000
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 1)
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 1)
             for verdict in Self.refusals {
-                let failed = machine.settled([sent(.event, 0)], verdict, maySetAside: true, now: now, roll: 1)
+                let failed = machine.settled([sent(.event, 0)], verdict, mayQuarantine: true, now: now, roll: 1)
                 #expect(failed == .goOn)
             }
         }
@@ -103,7 +103,7 @@ import WireModel
 
     @Test func isolatingEndsWhenNothingIsDueInTheStream() {
         var machine = Machine()
-        _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), mayQuarantine: true, now: 0, roll: 1)
         #expect(streams(machine) == [[.status], [.event], [.sample]])
         machine.foundNothing(in: [.status])
         #expect(streams(machine) == [[.status], [.event], [.sample]], "the event stream still has to go alone")
@@ -114,18 +114,18 @@ import WireModel
     @Test func aRefusedCredentialEnrollsAgainOnceUntilSomethingIsAcknowledged() {
         var machine = Machine()
         let refused = Machine.Verdict.credentialRefused("401")
-        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) == .enrollAgain)
-        guard case .hold = machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) else {
+        #expect(machine.settled([sent(.event, 1)], refused, mayQuarantine: true, now: 0, roll: 1) == .enrollAgain)
+        guard case .hold = machine.settled([sent(.event, 1)], refused, mayQuarantine: true, now: 0, roll: 1) else {
             Issue.record("twice"); return
         }
-        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
-        #expect(machine.settled([sent(.event, 1)], refused, maySetAside: true, now: 0, roll: 1) == .enrollAgain)
+        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
+        #expect(machine.settled([sent(.event, 1)], refused, mayQuarantine: true, now: 0, roll: 1) == .enrollAgain)
     }
 
     @Test func refusedForGoodItHoldsAndSaysWhy() {
         var machine = Machine()
         for verdict in [Machine.Verdict.forbidden("revoked"), .incompatible("version 2"), .otherCollector("another")] {
-            guard case .hold(let why, _) = machine.settled([sent(.event, 1)], verdict, maySetAside: true, now: 0, roll: 1) else {
+            guard case .hold(let why, _) = machine.settled([sent(.event, 1)], verdict, mayQuarantine: true, now: 0, roll: 1) else {
                 Issue.record("\(verdict)"); return
             }
             #expect(!why.isEmpty)
@@ -137,26 +137,26 @@ import WireModel
         func wait(roll: Double) -> Duration {
             guard
                 case .hold(_, let wait) = machine.settled(
-                    [sent(.event, 1)], .forbidden("no"), maySetAside: true, now: 0, roll: roll)
+                    [sent(.event, 1)], .forbidden("no"), mayQuarantine: true, now: 0, roll: roll)
             else { return .zero }
             return wait
         }
         #expect([60, 120, 240, 480, 900, 900].map { Duration.seconds($0) } == (0..<6).map { _ in wait(roll: 1) })
         #expect(wait(roll: 0) == .seconds(450), "and never all at once")
-        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.event, 1)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(wait(roll: 1) == .seconds(60))
     }
 
-    @Test func partedHistoriesGoOnAtOnceSinceTheEpochEndsBeforeTheNextBatch() {
+    @Test func divergedHistoriesGoOnAtOnceSinceTheEpochEndsBeforeTheNextBatch() {
         var machine = Machine()
-        let alone = machine.settled([sent(.event, 1)], .decided([.event: .parted("parted")]), maySetAside: true, now: 0, roll: 1)
+        let alone = machine.settled([sent(.event, 1)], .decided([.event: .diverged("diverged")]), mayQuarantine: true, now: 0, roll: 1)
         #expect(alone == .goOn)
     }
 
     @Test func whatIsUnavailableWaitsOnItsOwnWhileTheOthersMove() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .sample: .unavailable("disk full")])
-        #expect(machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, maySetAside: true, now: 0, roll: 1) == .goOn)
+        #expect(machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, mayQuarantine: true, now: 0, roll: 1) == .goOn)
         #expect(streams(machine) == [[.status, .event]])
         #expect(machine.nextProbe(after: 0)?.at == 1_000_000)
         #expect(streams(machine, at: 1_000_000) == [[.status, .event], [.sample]], "alone, so that it harms nobody")
@@ -176,7 +176,7 @@ import WireModel
             }
             requests += 1
             let parts = request.map { sent($0.stream, min($0.maximumRecords, 100)) }
-            switch machine.settled(parts, .failed(after: nil, "500"), maySetAside: true, now: now, roll: 0.5) {
+            switch machine.settled(parts, .failed(after: nil, "500"), mayQuarantine: true, now: now, roll: 0.5) {
             case .retry(let after, _): now += UInt64(after.components.seconds) * 1_000_000 + 1
             case .goOn: break
             case let other: Issue.record("\(other)"); return
@@ -190,7 +190,7 @@ import WireModel
             let due = machine.plan(at: now).requests.map { $0.map(\.stream).filter(waiting.contains) }.first { !$0.isEmpty }
             let streams = try #require(due, "\(waiting) wait on although the collector is back")
             let verdict = Machine.Verdict.decided(Dictionary(uniqueKeysWithValues: streams.map { ($0, .progressed) }))
-            _ = machine.settled(streams.map { sent($0, 1) }, verdict, maySetAside: true, now: now, roll: 0.5)
+            _ = machine.settled(streams.map { sent($0, 1) }, verdict, mayQuarantine: true, now: now, roll: 0.5)
             waiting.subtract(streams)
         }
         #expect(streams(machine, at: now) == [[.status, .event, .sample]])
@@ -208,10 +208,10 @@ import WireModel
         var now: UInt64 = 0
         var aside: UInt64?
         while now < 3_600_000_000, aside == nil {
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 0.5)
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 0.5)
             if streams(machine, at: now).contains([.event]) || machine.nextProbe(after: 0) == nil {
-                let action = machine.settled([sent(.event, 1)], verdict, maySetAside: true, now: now, roll: 0.5)
-                if action == .setAside(.event, "no") { aside = now }
+                let action = machine.settled([sent(.event, 1)], verdict, mayQuarantine: true, now: now, roll: 0.5)
+                if action == .quarantine(.event, "no") { aside = now }
             }
             now += 10_000_000
         }
@@ -235,7 +235,7 @@ import WireModel
             if case .decided(let one) = verdict, let refusal = one[.event] {
                 answer = .decided(Dictionary(uniqueKeysWithValues: parts.map { ($0.stream, refusal) }))
             }
-            switch machine.settled(parts, answer, maySetAside: true, now: now, roll: 0.5) {
+            switch machine.settled(parts, answer, mayQuarantine: true, now: now, roll: 0.5) {
             case .retry(let after, _): now += UInt64(after.components.seconds) * 1_000_000 + 1
             case .goOn: break
             case let other: Issue.record("\(other)"); return
@@ -250,10 +250,10 @@ import WireModel
         for minute in 0..<600 {
             let now = UInt64(minute) * 60_000_000
             _ = machine.settled(
-                [sent(.status, 1)], .decided([.status: .progressed]), maySetAside: true, now: now, roll: 1)
+                [sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 1)
             // A cap drops records at the front, so that another one is first every five minutes.
             let front = Machine.Sent(stream: .event, records: 1, last: UInt64(minute / 5) + 1)
-            let action = machine.settled([front], .tooLarge("413"), maySetAside: true, now: now, roll: 1)
+            let action = machine.settled([front], .tooLarge("413"), mayQuarantine: true, now: now, roll: 1)
             #expect(action == .goOn)
         }
     }
@@ -262,8 +262,8 @@ import WireModel
         var machine = Machine()
         for minute in 0..<59 {
             let now = UInt64(minute) * 60_000_000
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), maySetAside: false, now: now, roll: 1)
-            let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), maySetAside: false, now: now, roll: 1)
+            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: false, now: now, roll: 1)
+            let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), mayQuarantine: false, now: now, roll: 1)
             #expect(action == .goOn)
             #expect(!streams(machine, at: now).flatMap { $0 }.contains(.event))
         }
@@ -272,14 +272,14 @@ import WireModel
 
     @Test func theTimeACollectorAsksForHoldsForAllStreams() {
         var machine = Machine()
-        let action = machine.settled([sent(.event, 1)], .failed(after: .seconds(30), "503"), maySetAside: true, now: 0, roll: 0)
+        let action = machine.settled([sent(.event, 1)], .failed(after: .seconds(30), "503"), mayQuarantine: true, now: 0, roll: 0)
         #expect(action == .retry(after: .seconds(30), "503"))
     }
 
     @Test func aNewEpochForgetsWhatWasKnownOfTheOldRecords() {
         var machine = Machine(partBytes: 1 << 20)
-        _ = machine.settled([sent(.event, 8)], .tooLarge("413"), maySetAside: true, now: 0, roll: 1)
-        _ = machine.settled([sent(.sample, 8)], .failed(after: nil, "500"), maySetAside: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.event, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
+        _ = machine.settled([sent(.sample, 8)], .failed(after: nil, "500"), mayQuarantine: true, now: 0, roll: 1)
         machine.epochBegan()
         #expect(streams(machine) == [[.status, .event, .sample]])
         #expect(limit(machine, .event) == .init(stream: .event, maximumBytes: 1 << 20, maximumRecords: .max))

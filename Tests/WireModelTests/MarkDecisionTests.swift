@@ -15,10 +15,10 @@ import WireModel
             (6, Self.link(6), .stored, .insideGap),
             (3, Self.link(99), .stored, .old),
             (0, ChainLink.zero, .unknown, .old),
-            (10, Self.link(10), .stored, .parted(.markBeyondProduced)),
-            (8, Self.link(80), .stored, .parted(.linkDiffers)),
-            (3, Self.link(3), .identityConflict, .parted(.identityConflict)),
-            (8, Self.link(8), .closed, .parted(.closed)),
+            (10, Self.link(10), .stored, .diverged(.markBeyondProduced)),
+            (8, Self.link(80), .stored, .diverged(.linkDiffers)),
+            (3, Self.link(3), .identityConflict, .diverged(.identityConflict)),
+            (8, Self.link(8), .closed, .diverged(.closed)),
         ] as [(UInt64, ChainLink, PartOutcome, MarkDecision)])
     func everyCaseHasItsDecision(number: UInt64, link: ChainLink, outcome: PartOutcome, expected: MarkDecision) {
         let decision = MarkDecision.decide(

@@ -3,7 +3,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// The record store over SQLite: one file per day and stream (`DayFile` tells its story), one writer per stream, readers beside them.
+/// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream, readers beside them.
 package final class SQLiteRecordStore: RecordStore {
     package struct Configuration: Sendable {
         /// Bytes of parts that may wait for one stream's disk, or be on their way to it; more is answered unavailable at once.
@@ -90,7 +90,7 @@ package final class SQLiteRecordStore: RecordStore {
             if let fault = try check.quickFault(of: partition) {
                 try RecordSalvage(check.directory, clock: clock, logger: logger).run(partition, cause: fault)
             } else {
-                try DayFile(writing: partition, in: check.directory).seal()
+                try RecordFile(writing: partition, in: check.directory).seal()
             }
         } catch {
             logger.error("a record file cannot be opened", metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])

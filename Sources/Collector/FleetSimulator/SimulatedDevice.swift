@@ -111,15 +111,15 @@ struct SimulatedDevice: Sendable {
         StreamName.allCases.compactMap { disk.streams[$0]?.part(of: disk.epoch, records) }
     }
 
-    /// - Returns: whether the histories have parted.
+    /// - Returns: whether the histories have diverged.
     mutating func apply(_ answers: [PartAnswer]) -> Bool {
-        var hasParted = false
+        var hasDiverged = false
         for answer in answers where answer.epoch == disk.epoch {
             guard let result = disk.streams[answer.stream]?.apply(answer) else { continue }
             for record in result.acknowledged { acknowledge(record, in: answer.stream) }
-            hasParted = hasParted || result.hasParted
+            hasDiverged = hasDiverged || result.hasDiverged
         }
-        return hasParted
+        return hasDiverged
     }
 
     private mutating func acknowledge(_ record: SimulatedStream.Held, in stream: StreamName) {

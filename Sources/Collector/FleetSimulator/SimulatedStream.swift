@@ -54,8 +54,8 @@ struct SimulatedStream: Sendable {
         return stream
     }
 
-    /// - Returns: what is acknowledged by it, and whether the histories have parted.
-    mutating func apply(_ answer: PartAnswer) -> (acknowledged: [Held], hasParted: Bool) {
+    /// - Returns: what is acknowledged by it, and whether the histories have diverged.
+    mutating func apply(_ answer: PartAnswer) -> (acknowledged: [Held], hasDiverged: Bool) {
         let held = held
         let decision = MarkDecision.decide(
             answered: answer.mark, outcome: answer.outcome, ownMark: mark.number, lastProduced: last,
@@ -66,7 +66,7 @@ struct SimulatedStream: Sendable {
             self.held.removeAll { $0.number <= mark.number }
             return (held.filter { $0.number <= mark.number }, false)
         case .old, .insideGap: return ([], false)
-        case .parted: return ([], true)
+        case .diverged: return ([], true)
         }
     }
 }

@@ -28,7 +28,7 @@ struct RetentionCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                let status = try RetentionDesk(directory: try data.directory()).status()
+                let status = try RetentionService(directory: try data.directory()).status()
                 if json { return try Output.json(RetentionView(status)) }
                 try Output.table(
                     [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
@@ -55,8 +55,8 @@ struct RetentionCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                let desk = RetentionDesk(directory: try data.directory())
-                guard let waited = try desk.release(by: .commandLine, at: SystemStoreClock().now()) else {
+                let service = RetentionService(directory: try data.directory())
+                guard let waited = try service.release(by: .commandLine, at: SystemStoreClock().now()) else {
                     return try Output.line("Retention does not wait.")
                 }
                 try Output.line("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")

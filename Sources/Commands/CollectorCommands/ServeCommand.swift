@@ -43,7 +43,7 @@ struct ServeCommand: AsyncParsableCommand {
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(
                 directory: settings.data, clock: clock, logger: logger, deliver: FirstStartFiles(directory: settings.data).write)
-            let notices = try NoticeDesk(directory: settings.data, clock: clock, logger: logger)
+            let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
             let telemetry = CollectorTelemetry()
             let store = try SQLiteRecordStore.open(
                 directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
@@ -94,10 +94,11 @@ struct ServeCommand: AsyncParsableCommand {
                     },
                     salvage: { await store.salvageDamaged(again: $0) }),
                 courier: webhook.map { webhook in
-                    NoticeCourier(desk: notices, logger: logger) { await webhook.post($0) }
+                    NoticeCourier(service: notices, logger: logger) { await webhook.post($0) }
                 })
             let outcome = await Self.serve(
-                application, beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }] + (tls.map { [$0] } ?? []), logger: logger)
+                application, beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }] + (tls.map { [$0] } ?? []),
+                logger: logger)
             await webhook?.shutDown()
             await store.shutDown()
             await archive.shutDown()

@@ -75,18 +75,18 @@ extension DataSampler {
         _ core: SamplerCore, _ transmitter: Transmitter, _ controller: DeviceController, _ logs: LogKeeper
     ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
         let directory = configuration.directory
-        let setAside = { (name: String) in
+        let keepAsDamaged = { (name: String) in
             { (error: DataSamplerError) in self.notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": name])) }
         }
         let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
         let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
-        let uploads = try uploadsFile.loadOrSetAside(damaged: setAside(Self.uploadsName)) ?? []
+        let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(Self.uploadsName)) ?? []
         let uploader = LogUploader(
             transmitter: transmitter, source: stored, uploads: uploads, save: { try uploadsFile.save($0) },
             changed: { await controller.uploadChanged($0) }, now: { core.queueTime },
             sleeper: environment.sleeper, roll: environment.roll, logger: core.logger)
         let requestsFile = LogRequestLedger.file(in: directory)
-        let ledger = try requestsFile.loadOrSetAside(damaged: setAside(LogRequestLedger.fileName)) ?? LogRequestLedger()
+        let ledger = try requestsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(LogRequestLedger.fileName)) ?? LogRequestLedger()
         let requests = LogRequests(
             file: requestsFile, ledger: ledger, planner: stored, uploader: uploader,
             applicationIdentifier: core.configuration.applicationIdentifier,

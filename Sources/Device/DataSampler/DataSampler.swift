@@ -198,7 +198,7 @@ public final class DataSampler: Service {
         }
         let ledgerFile = CommandLedger.file(in: configuration.directory)
         let ledger =
-            try ledgerFile.loadOrSetAside { error in
+            try ledgerFile.loadOrKeepAsDamaged { error in
                 notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": CommandLedger.fileName]))
             } ?? CommandLedger()
         let logs = try LogKeeper(configuration, logger: logger)

@@ -43,7 +43,7 @@ import WireModel
 /// rarely, and a renamed table is O(1). *Against the chain in every row:* one or two bytes. It makes a row found on any page of a damaged
 /// file say where it belongs, also a stale one of an epoch that was settled long ago, which otherwise could be queued anew and doubled.
 ///
-/// **The story of a record that is set aside.** One that alone was refused while others passed leaves its stream as any
+/// **The story of a record that is quarantined.** One that alone was refused while others passed leaves its stream as any
 /// dropped record does: its number is in a gap with the reason `quarantined`, and counts so in both sides' balance for
 /// good. The record itself moves to `quarantine`, in the same transaction. It may be at the collector all the same:
 /// whoever refused it may have passed it on. So it is `open` until the collector's mark passes its number. The mark's
@@ -93,12 +93,12 @@ import WireModel
 /// **What an image of the disk that is brought back may still count wrongly**, because nothing on either side could tell:
 /// - *Records that waited for consent* in the image, and were released on both branches of the history: without a number in the image, they are
 ///   other records to the collector, and stored twice.
-/// - *A record set aside* in the image, and sent again on the branch that is gone, is sent again here as well if a
+/// - *A record quarantined* in the image, and sent again on the branch that is gone, is sent again here as well if a
 ///   person asks for it before the histories are found to part. Afterwards it is uncertain, and `retry` leaves it.
 /// - *An image taken while a close is outstanding* (an earlier restore, wipe or hand-over is not settled yet): what it is to move, the other
 ///   branch may have moved and sent in an epoch that this one knows nothing of. It is stored twice.
 /// - *A gap* hides the links of what was dropped in it. Where the collector's mark lies in one, and no other link shows that histories have
-///   parted, what lies before the mark is taken for stored; where they have parted, for dropped. Each may be wrong for the records of that gap. So
+///   diverged, what lies before the mark is taken for stored; where they have diverged, for dropped. Each may be wrong for the records of that gap. So
 ///   may be links that gave way to new records, because the file had no page left.
 /// - *What a branch that is gone had told* of records without a number stays in the collector's balance, not in the device's. Both close.
 enum QueueFile {
@@ -155,11 +155,11 @@ enum QueueFile {
     static func tables(ended: [Int64]) -> [String: String] {
         var tables = fixedTables
         for stream in StreamName.allCases {
-            tables[Shelf.current(stream).table] = records("\(stream)", stream)
-            tables[Shelf.consent(stream).table] = records("consent_\(stream)", stream)
+            tables[RecordTable.current(stream).name] = records("\(stream)", stream)
+            tables[RecordTable.consent(stream).name] = records("consent_\(stream)", stream)
             // As SQLite writes the name of a table it has renamed.
             for ordinal in ended {
-                let name = Shelf.ended(ordinal, stream).table
+                let name = RecordTable.ended(ordinal, stream).name
                 tables[name] = records("\"\(name)\"", stream)
             }
         }

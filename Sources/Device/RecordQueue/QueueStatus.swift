@@ -47,7 +47,7 @@ package struct QueueStatus: Equatable, Sendable {
 
     package var epoch: EpochID
     package var streams: [StreamName: Stream]
-    package var parting: QueueParting?
+    package var divergence: QueueDivergence?
     package var binding: QueueBinding?
     /// Oldest first.
     package var ended: [Ended]
@@ -58,7 +58,7 @@ package struct QueueStatus: Equatable, Sendable {
     package var freeBytes: UInt64?
     package var quarantinedRecords: UInt64
     package var quarantinedBytes: UInt64
-    /// Seconds on the queue clock since a record was last set aside; `nil`: never.
+    /// Seconds on the queue clock since a record was last quarantined; `nil`: never.
     package var secondsSinceQuarantine: Double?
     /// Records in the writer's buffer, not yet committed.
     package var buffered: Int
@@ -73,8 +73,8 @@ package struct QueueStatus: Equatable, Sendable {
 }
 
 /// That and why this epoch's history and the collector's are no longer one.
-package struct QueueParting: Equatable, Sendable {
-    package var reason: MarkDecision.Parting
+package struct QueueDivergence: Equatable, Sendable {
+    package var reason: MarkDecision.Divergence
     package var stream: StreamName
     /// The device's wall clock when it was noticed, microseconds since 1970.
     package var wallTime: Int64

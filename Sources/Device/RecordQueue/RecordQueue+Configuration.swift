@@ -37,7 +37,7 @@ extension RecordQueue {
         }
 
         /// By how much the file grows at a time: 1 MiB, less where the cap is small.
-        var chunkPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
+        var growthPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
         var maximumPages: Int { maximumBytes / QueueFile.pageBytes }
         /// So that one transaction cannot take the whole of a small queue.
         var transactionBytes: Int { min(QueueFile.transactionBytes, maximumBytes / 8) }

@@ -81,7 +81,7 @@ package final class RecordQueue: Sendable {
     ///   - maximumBytes: of records; one record is given whatever its size.
     ///   - maximumRecords: 1 or more.
     ///   - hold: only records that are so old, by the queue clock. Nothing overtakes: the first that is not ends the part.
-    /// - Returns: `nil` where nothing waits or nothing is due, and once the histories have parted.
+    /// - Returns: `nil` where nothing waits or nothing is due, and once the histories have diverged.
     package func nextPart(
         of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration
     ) async throws(QueueError) -> BatchPart? {
@@ -162,7 +162,7 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// Seconds on the queue clock since a record was last set aside; `nil`: never. Counts nothing, unlike `status`.
+    /// Seconds on the queue clock since a record was last quarantined; `nil`: never. Counts nothing, unlike `status`.
     package var secondsSinceQuarantine: Double? {
         get async throws(QueueError) { try await writer.run { $0.secondsSinceQuarantine } }
     }

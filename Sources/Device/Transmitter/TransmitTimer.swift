@@ -17,8 +17,8 @@ final class TransmitTimer: Sendable {
 
     private let clock: any RecordClock
     private let sleeper: any Clock<Duration>
-    private let wake = WakeSignal()
-    private let holdEnd = WakeSignal()
+    private let wake = AsyncEvent()
+    private let holdEnd = AsyncEvent()
     private let state: Mutex<State>
 
     init(settings: TransmitterSettings, clock: any RecordClock, sleeper: any Clock<Duration>) {

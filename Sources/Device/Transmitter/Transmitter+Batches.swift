@@ -22,12 +22,12 @@ extension Transmitter {
         let answer = await send(
             .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
         let (verdict, pace) = try await verdict(on: answer, askedAt: began, parts, enrollment)
-        // Only what did not get through may lead to something being set aside.
-        var maySetAside = false
+        // Only what did not get through may lead to something being quarantined.
+        var mayQuarantine = false
         if !verdict.isProgress(of: sent) {
-            maySetAside = try await queue.secondsSinceQuarantine.map { $0 >= Self.setAsideSeconds } ?? true
+            mayQuarantine = try await queue.secondsSinceQuarantine.map { $0 >= Self.quarantineSeconds } ?? true
         }
-        return (machine.settled(sent, verdict, maySetAside: maySetAside, now: clock.now().timeSinceBoot, roll: roll()), pace)
+        return (machine.settled(sent, verdict, mayQuarantine: mayQuarantine, now: clock.now().timeSinceBoot, roll: roll()), pace)
     }
 
     private func verdict(
@@ -79,13 +79,14 @@ extension Transmitter {
                 published.withLock {
                     $0.acknowledged["\(part.stream)", default: 0] += acknowledgedRecords(of: part, upTo: answered.mark.number)
                 }
-            case .parted(let parting):
+            case .diverged(let divergence):
                 logger.error(
-                    "the histories of device and collector have parted; this epoch is not sent any more",
-                    metadata: ["stream": "\(part.stream)", "epoch": "\(part.epoch)", "parting": "\(parting.rawValue)"])
-                mayBeParted = true
-                note(.change(.parted(parting)))
-                verdicts[part.stream] = .parted("histories parted (\(parting.rawValue)) in stream \(part.stream) of epoch \(part.epoch)")
+                    "the histories of device and collector have diverged; this epoch is not sent any more",
+                    metadata: ["stream": "\(part.stream)", "epoch": "\(part.epoch)", "divergence": "\(divergence.rawValue)"])
+                mayHaveDiverged = true
+                note(.change(.diverged(divergence)))
+                verdicts[part.stream] = .diverged(
+                    "histories diverged (\(divergence.rawValue)) in stream \(part.stream) of epoch \(part.epoch)")
             case .old, .insideGap:
                 switch answered.outcome {
                 case .damaged:

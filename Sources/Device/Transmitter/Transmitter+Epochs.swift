@@ -3,15 +3,15 @@ import Logging
 import RecordQueue
 import WireModel
 
-/// Parted histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along with it. Then what it
+/// Diverged histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along with it. Then what it
 /// lacks is queued anew. All of it goes on by itself, over restarts too, since the queue keeps where it stands.
 extension Transmitter {
     /// Does what is to be done before the next batch.
     /// - Returns: `nil` where the batch may go.
     func settleEpochs(_ enrollment: Enrollment) async throws(QueueError) -> TransmitterStateMachine.Action? {
-        if mayBeParted {
-            if let action = try await endIfParted() { return action }
-            mayBeParted = false
+        if mayHaveDiverged {
+            if let action = try await endIfDiverged() { return action }
+            mayHaveDiverged = false
         }
         let now = clock.now().timeSinceBoot
         guard closes.isDue(at: now) else { return nil }
@@ -24,8 +24,8 @@ extension Transmitter {
 
     /// The machine is the one that enrolled, or the identity would have been a clone's: so a former state of this device's disk, or of the
     /// collector's, was brought back.
-    private func endIfParted() async throws(QueueError) -> TransmitterStateMachine.Action? {
-        guard let parting = try await queue.status().parting else { return nil }
+    private func endIfDiverged() async throws(QueueError) -> TransmitterStateMachine.Action? {
+        guard let divergence = try await queue.status().divergence else { return nil }
         do throws(QueueError) {
             try await queue.endEpoch(.restored)
         } catch {
@@ -33,8 +33,8 @@ extension Transmitter {
             return .hold(error.message, lookAgain: TransmitterStateMachine.lookAgain)
         }
         logger.warning(
-            "histories have parted; sending goes on in a new epoch",
-            metadata: ["parting": "\(parting.reason.rawValue)", "stream": "\(parting.stream)", "epoch": "\(queue.epoch)"])
+            "histories have diverged; sending goes on in a new epoch",
+            metadata: ["divergence": "\(divergence.reason.rawValue)", "stream": "\(divergence.stream)", "epoch": "\(queue.epoch)"])
         machine.epochBegan()
         closes.passBegan()
         note(.change(.newEpoch(queue.epoch)))
@@ -78,7 +78,7 @@ extension Transmitter {
     }
 
     private func settledClose(_ verdict: TransmitterStateMachine.Verdict, now: UInt64) -> TransmitterStateMachine.Action {
-        machine.settled([], verdict, maySetAside: false, now: now, roll: roll())
+        machine.settled([], verdict, mayQuarantine: false, now: now, roll: roll())
     }
 
     private func closeFailed(_ why: String, after: Duration?, now: UInt64) -> TransmitterStateMachine.Action? {

@@ -65,14 +65,14 @@ extension Transmitter {
                 switch await enrollIfNeeded() {
                 case .retry(_, let why): return .unreachable(why)
                 case .hold(let why, _): return .notEnrolled(why)
-                case .goOn, .enrollAgain, .setAside: break
+                case .goOn, .enrollAgain, .quarantine: break
                 }
             }
             guard let enrollment else { return .notEnrolled("the device is not enrolled") }
             let answer = await send(
                 method, path, headers: headers, body: body, bearer: enrollment.credential, expected: enrollment.collectorID)
             guard case .credentialRefused(let why) = answer, !isLast else { return answer }
-            let action = machine.settled([], .credentialRefused(why), maySetAside: false, now: clock.now().timeSinceBoot, roll: roll())
+            let action = machine.settled([], .credentialRefused(why), mayQuarantine: false, now: clock.now().timeSinceBoot, roll: roll())
             guard action == .enrollAgain, await enrollAgain() == .goOn else { return answer }
         }
         return .notEnrolled("the device is not enrolled")

@@ -25,8 +25,8 @@ package actor Transmitter {
         }
     }
 
-    /// One record may be set aside in this time, so that neither a poison record blocks the rest nor an outage empties the queue.
-    static let setAsideSeconds = 3600.0
+    /// One record may be quarantined in this time, so that neither a poison record blocks the rest nor an outage empties the queue.
+    static let quarantineSeconds = 3600.0
     /// Closed gates are looked at this often while something waits.
     static let gateLook = Duration.seconds(60)
 
@@ -42,7 +42,7 @@ package actor Transmitter {
     private let conditions: any ConditionsSource
     let delegate: (any TransmitterDelegate)?
     let timer: TransmitTimer
-    let turnstile = Turnstile()
+    let turnstile = AsyncMutex()
 
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
@@ -63,8 +63,8 @@ package actor Transmitter {
     var isForbidden = false
     /// The credential before the last rotation is tried: the newer one was refused.
     var hasFallenBack = false
-    /// The queue may have noticed that histories parted, now or in a former run.
-    var mayBeParted = true
+    /// The queue may have noticed that histories diverged, now or in a former run.
+    var mayHaveDiverged = true
     var closes = CloseRounds()
     private var announcedBlocked: Set<StreamName> = []
     private var toldFailures = ToldFailures()
@@ -246,10 +246,10 @@ package actor Transmitter {
         switch action {
         case .goOn: return .goOn
         case .enrollAgain: return try await perform(await enrollAgain())
-        case .setAside(let stream, let why):
+        case .quarantine(let stream, let why):
             let gap = try await queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true)
             logger.warning(
-                "a record alone was refused while others passed, and is set aside; `ws1agent queue retry` sends it again",
+                "a record alone was refused while others passed, and is quarantined; `ws1agent queue retry` sends it again",
                 metadata: ["stream": "\(stream)", "number": "\(gap?.last ?? 0)", "reason": "\(why)"])
             return .goOn
         case .retry(let duration, let why):

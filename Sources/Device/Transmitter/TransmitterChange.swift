@@ -18,10 +18,10 @@ package enum TransmitterChange: Equatable, Sendable {
     /// The collector does not want this device; said once.
     case forbidden(String)
     /// The histories of device and collector are no longer one; the epoch is not sent any more.
-    case parted(MarkDecision.Parting)
+    case diverged(MarkDecision.Divergence)
     /// The directory came from another machine: this one enrolled as a new device and dropped what it inherited.
     case cloned(former: DeviceID)
-    /// The queue began a new epoch because the histories had parted on this very machine.
+    /// The queue began a new epoch because the histories had diverged on this very machine.
     case newEpoch(EpochID)
     /// The collector has settled an ended epoch: what it has is known, and what it has not is queued anew.
     case epochSettled(EpochID)

@@ -7,8 +7,8 @@ import WireModel
 /// left; a success doubles it back -> `open`. Refused or failed with several parts in one request, the streams go one
 /// by one (`isolating`) until each has had its own answer. A stream that fails alone, or of which one record alone is
 /// refused, is `suspected`: it waits by a backoff of its own, and goes alone, so that the others flow on. Its one
-/// record is set aside after ten minutes in which other streams pass, at most one an hour, whoever answered and with
-/// whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is set aside.
+/// record is quarantined after ten minutes in which other streams pass, at most one an hour, whoever answered and with
+/// whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is quarantined.
 ///
 /// A collector that wants to refuse one record for good has its own way: it counts the record as rejected and moves its
 /// mark past it, which the chain confirms. So a part outcome `too-large` or `damaged` is no stronger word than a 413.
@@ -31,12 +31,12 @@ package struct TransmitterStateMachine: Sendable {
     package enum PartVerdict: Equatable, Sendable {
         /// The queue removed something, or the collector already had it all.
         case progressed
-        /// Too large or damaged: send less of this stream; the one record that is left waits, and may be set aside.
+        /// Too large or damaged: send less of this stream; the one record that is left waits, and may be quarantined.
         case refused(String)
         /// The collector could not decide on it now: a 5xx of this part alone.
         case unavailable(String)
-        /// The histories parted; the queue sends no more of this epoch, and a new one begins before the next batch.
-        case parted(String)
+        /// The histories diverged; the queue sends no more of this epoch, and a new one begins before the next batch.
+        case diverged(String)
         /// An answer that changed nothing.
         case unchanged
     }
@@ -61,7 +61,7 @@ package struct TransmitterStateMachine: Sendable {
         /// Wait at least this long, then try again; says why.
         case retry(after: Duration, String)
         /// Set the first record of the stream aside, then go on.
-        case setAside(StreamName, String)
+        case quarantine(StreamName, String)
         /// Enroll again, with the old credential.
         case enrollAgain
         /// Stop sending until something outside changes; look again after this long.
@@ -158,16 +158,16 @@ package struct TransmitterStateMachine: Sendable {
 
     /// The request was answered, or failed.
     /// - Parameters:
-    ///   - maySetAside: whether the hour since the last record set aside is over.
+    ///   - mayQuarantine: whether the hour since the last record quarantined is over.
     ///   - roll: random, 0 up to 1.
-    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, maySetAside: Bool, now: UInt64, roll: Double) -> Action {
+    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double) -> Action {
         if case .forbidden = verdict { forbiddenInRow += 1 } else { forbiddenInRow = 0 }
         switch verdict {
-        case .decided(let parts): return decided(sent, parts, maySetAside: maySetAside, now: now, roll: roll)
+        case .decided(let parts): return decided(sent, parts, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .tooLarge(let why), .refused(let why):
-            return refusedWhole(sent, why, maySetAside: maySetAside, now: now, roll: roll)
+            return refusedWhole(sent, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .retry(let after, let why): return backOff(after, why, roll: roll)
-        case .failed(let after, let why): return failedWhole(sent, after, why, maySetAside: maySetAside, now: now, roll: roll)
+        case .failed(let after, let why): return failedWhole(sent, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .credentialRefused(let why):
             guard !enrolledAgain else { return hold("enrolled again, and refused again: \(why)") }
             enrolledAgain = true
@@ -198,7 +198,7 @@ package struct TransmitterStateMachine: Sendable {
 
 extension TransmitterStateMachine {
     private mutating func decided(
-        _ sent: [Sent], _ parts: [StreamName: PartVerdict], maySetAside: Bool, now: UInt64, roll: Double
+        _ sent: [Sent], _ parts: [StreamName: PartVerdict], mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Action {
         for part in sent where parts[part.stream] == .progressed { progressed(part.stream, now: now) }
         var moved = sent.contains { parts[$0.stream] == .progressed }
@@ -210,18 +210,18 @@ extension TransmitterStateMachine {
                 moved = true
                 halve(part)
             case .refused(let why), .unavailable(let why): failing.append((part, why))
-            case .parted: moved = true
+            case .diverged: moved = true
             }
         }
         if !moved, let first = failing.first {
-            return failedWhole(failing.map(\.part), nil, first.why, maySetAside: maySetAside, now: now, roll: roll)
+            return failedWhole(failing.map(\.part), nil, first.why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         }
-        var setAside: Action?
+        var quarantine: Action?
         for (part, why) in failing
-        where suspect(part, nil, why, maySetAside: maySetAside && setAside == nil, now: now, roll: roll) {
-            setAside = .setAside(part.stream, why)
+        where suspect(part, nil, why, mayQuarantine: mayQuarantine && quarantine == nil, now: now, roll: roll) {
+            quarantine = .quarantine(part.stream, why)
         }
-        if let setAside { return setAside }
+        if let quarantine { return quarantine }
         if moved { return .goOn }
         return backOff(nil, "the answer changed nothing", roll: roll)
     }
@@ -245,7 +245,7 @@ extension TransmitterStateMachine {
 
     /// The form of the request was refused, or its size. With more than one record it is cut down at once; one record
     /// alone is suspected as one that draws 5xx is.
-    private mutating func refusedWhole(_ sent: [Sent], _ why: String, maySetAside: Bool, now: UInt64, roll: Double)
+    private mutating func refusedWhole(_ sent: [Sent], _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double)
         -> Action
     {
         guard let only = sent.first else { return backOff(nil, why, roll: roll) }
@@ -257,26 +257,26 @@ extension TransmitterStateMachine {
             halve(only)
             return .goOn
         }
-        return failedWhole(sent, nil, why, maySetAside: maySetAside, now: now, roll: roll)
+        return failedWhole(sent, nil, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
     }
 
     /// 5xx, which may be anybody's fault: the collector's, or that of one record among those sent.
     private mutating func failedWhole(
-        _ sent: [Sent], _ after: Duration?, _ why: String, maySetAside: Bool, now: UInt64, roll: Double
+        _ sent: [Sent], _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Action {
         guard sent.count == 1, let only = sent.first else {
             toIsolate = sent.map(\.stream)
             return backOff(after, why, roll: roll)
         }
         toIsolate.removeAll { $0 == only.stream }
-        if suspect(only, after, why, maySetAside: maySetAside, now: now, roll: roll) { return .setAside(only.stream, why) }
+        if suspect(only, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll) { return .quarantine(only.stream, why) }
         // In a row of failures it is an outage until something passes. The time asked for holds for all streams.
         return failures > 0 || after != nil ? backOff(after, why, roll: roll) : .goOn
     }
 
-    /// - Returns: whether the stream's first record is to be set aside.
+    /// - Returns: whether the stream's first record is to be quarantined.
     private mutating func suspect(
-        _ part: Sent, _ after: Duration?, _ why: String, maySetAside: Bool, now: UInt64, roll: Double
+        _ part: Sent, _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Bool {
         var suspicion = suspicions[part.stream] ?? Suspicion()
         suspicion.failures += 1
@@ -285,7 +285,7 @@ extension TransmitterStateMachine {
         suspicion.suspect = part.last
         if part.records == 1 {
             suspicion.evidence.refused(at: now)
-            if maySetAside, suspicion.evidence.isProven {
+            if mayQuarantine, suspicion.evidence.isProven {
                 suspicions[part.stream] = nil
                 return true
             }

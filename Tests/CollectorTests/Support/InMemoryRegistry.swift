@@ -94,7 +94,7 @@ final class InMemoryRegistry: DeviceRegistry {
         state.withLock { $0.devices[device]?.left = Harness.now }
     }
 
-    func seen(_ device: DeviceID, _ sight: DeviceSight) async {
+    func seen(_ device: DeviceID, _ sight: DeviceObservation) async {
         state.withLock { state in
             state.devices[device]?.lastSeen = sight.at
             if let beacon = sight.beacon {

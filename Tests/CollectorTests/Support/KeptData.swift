@@ -83,7 +83,7 @@ final class KeptData: Sendable {
     }
 
     func files(_ stream: StreamName) throws -> Int {
-        try RetentionDesk(directory: path).status().streams.first { $0.stream == stream }?.files ?? 0
+        try RetentionService(directory: path).status().streams.first { $0.stream == stream }?.files ?? 0
     }
 
     /// Every record is accounted for, whatever files there are, and what is there is whole.

@@ -36,7 +36,7 @@ struct NoAdministration: Administration {
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) async throws(AdministrationError) -> DeviceRow { throw .store(Self.none) }
 
-    func retention() async throws(StoreError) -> RetentionDesk.Status { throw Self.none }
+    func retention() async throws(StoreError) -> RetentionService.Status { throw Self.none }
     func releaseRetention(by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }
     func purgePlan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan { throw Self.none }
     func purge(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }

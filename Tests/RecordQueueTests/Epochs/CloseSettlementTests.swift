@@ -26,7 +26,7 @@ struct CloseSettlementTests {
         var ledger = ledger
         ledger.closing = CloseSearch(matched: matched, bound: bound, isUnknown: isUnknown)
         let comparison = try CloseComparison(ledger, mark: StreamMark(number: mark, stored: mark), rowsAbove: rows)
-        return try CloseSettlement(comparison, end: end, hasParted: CloseComparison.haveParted([comparison], end: end))
+        return try CloseSettlement(comparison, end: end, hasDiverged: CloseComparison.haveDiverged([comparison], end: end))
     }
 
     @Test("Kept: every number above the common one is carried over once")
@@ -39,7 +39,7 @@ struct CloseSettlementTests {
         result = try settle(30, 20, .salvaged)
         #expect(result.carried == [.byteCap: 10, .salvage: 10], "what arrived before it was dropped is stored")
         result = try settle(30, 20, .restored)
-        #expect(result.carried == [.byteCap: 20, .unreadable: 10], "unless histories have parted")
+        #expect(result.carried == [.byteCap: 20, .unreadable: 10], "unless histories have diverged")
         result = try settle(50, 50, .restored)
         #expect(result.keptAbove == 50 && result.carried == [.unreadable: 10] && result.final.dropped == [.moved: 50])
         result = try settle(10, nil, .restored)
@@ -52,13 +52,13 @@ struct CloseSettlementTests {
     @Test(
         "Given up: the close counts what lies above the mark, the device what the collector has of another branch instead",
         arguments: [
-            // Nothing parted: all that lies above the mark, under the reason.
+            // Nothing diverged: all that lies above the mark, under the reason.
             (20, 20, [:] as [DropReason: UInt64], 80),
             (50, 50, [:], 50),
             (100, 100, [:], 0),
             // The collector's mark is inside what was dropped before: it had arrived.
             (30, 20, [:], 70),
-            // Another branch had sent up to 55: of ours 41...55 are dropped, and the gap was before the branches parted.
+            // Another branch had sent up to 55: of ours 41...55 are dropped, and the gap was before the branches diverged.
             (55, 40, [.wiped: 15], 45),
             // ... or before that: the gap is ours alone.
             (55, 20, [.byteCap: 20, .wiped: 15], 45),
@@ -68,7 +68,7 @@ struct CloseSettlementTests {
             (10, nil, [:], 90),
         ] as [(UInt64, UInt64?, [DropReason: UInt64], UInt64)])
     func givenUp(_ mark: UInt64, _ matched: UInt64?, _ carried: [DropReason: UInt64], _ closed: UInt64) throws {
-        for ledger in [Self.ledger(), Self.ledger { $0.forfeit(.wiped) }] {
+        for ledger in [Self.ledger(), Self.ledger { $0.abandon(.wiped) }] {
             let result = try Self.settle(ledger, mark: mark, matched: matched, .wiped)
             #expect(result.carried == carried)
             #expect(result.keptAbove == 100 && result.final.dropped == (closed > 0 ? [.wiped: closed] : [:]))
@@ -78,7 +78,7 @@ struct CloseSettlementTests {
     @Test("Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once")
     func givenUpAfterMoved() throws {
         func settle(_ mark: UInt64, _ matched: UInt64?) throws -> CloseSettlement {
-            try Self.settle(Self.ledger { $0.forfeit(.wiped) }, mark: mark, matched: matched, .restored)
+            try Self.settle(Self.ledger { $0.abandon(.wiped) }, mark: mark, matched: matched, .restored)
         }
         var result = try settle(50, 50)
         #expect(result.keptAbove == 100 && result.final.dropped == [.moved: 50] && result.carried == [.wiped: 50])
@@ -90,7 +90,7 @@ struct CloseSettlementTests {
 
     @Test("Where retention removed what could tell, what the collector may have is unverifiable, and no more than that")
     func unknown() throws {
-        let wiped = Self.ledger { $0.forfeit(.wiped) }
+        let wiped = Self.ledger { $0.abandon(.wiped) }
         var result = try Self.settle(wiped, mark: 55, matched: nil, .wiped, bound: 56, isUnknown: true)
         #expect(result.carried == [.byteCap: 20, .unverifiable: 15] && result.final.dropped == [.wiped: 45])
         result = try Self.settle(wiped, mark: 55, matched: nil, .restored, bound: 56, isUnknown: true)
@@ -99,17 +99,17 @@ struct CloseSettlementTests {
         #expect(result.keptAbove == 55 && result.carried == [.byteCap: 20, .unverifiable: 15, .unreadable: 10])
     }
 
-    @Test("A stream that shows that histories have parted shows it for the others, but for a corrupt file's")
-    func parting() throws {
+    @Test("A stream that shows that histories have diverged shows it for the others, but for a corrupt file's")
+    func divergence() throws {
         func comparison(_ mark: UInt64, _ matched: UInt64?) throws -> CloseComparison {
             let ledger = Self.ledger { $0.closing.matched = matched }
             return try CloseComparison(ledger, mark: StreamMark(number: mark, stored: mark), rowsAbove: Self.rows)
         }
         let hidden = try comparison(30, 20)
         for end in EpochEnd.allCases {
-            #expect(CloseComparison.haveParted([hidden, try comparison(50, 50)], end: end) == (end == .restored))
-            #expect(CloseComparison.haveParted([hidden, try comparison(50, 45)], end: end) == (end != .salvaged))
+            #expect(CloseComparison.haveDiverged([hidden, try comparison(50, 50)], end: end) == (end == .restored))
+            #expect(CloseComparison.haveDiverged([hidden, try comparison(50, 45)], end: end) == (end != .salvaged))
         }
-        #expect(try CloseSettlement(hidden, end: .wiped, hasParted: true).carried == [.byteCap: 10])
+        #expect(try CloseSettlement(hidden, end: .wiped, hasDiverged: true).carried == [.byteCap: 10])
     }
 }

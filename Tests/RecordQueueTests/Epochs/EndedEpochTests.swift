@@ -122,12 +122,12 @@ struct EndedEpochTests {
     }
 
     @Test(
-        "Six partings in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited"
+        "Six divergences in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited"
     )
     func tooSoon() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
-        for _ in 1...PartingBudget.epochs { try await queue.endEpoch(.restored) }
+        for _ in 1...DivergenceBudget.epochs { try await queue.endEpoch(.restored) }
         fixture.clock.setWallClock(by: .seconds(1_000_000))
         await queue.close()
         queue = try fixture.open()

@@ -24,9 +24,9 @@ struct GivenUpTests {
     /// Rows of ended epochs, and how many bytes they hold beside number and link.
     private func rows(_ queue: RecordQueue) async throws -> (count: Int, bytes: Int) {
         try await queue.run { store in
-            try store.state.shelves.filter { $0 != .current($0.stream) }.reduce(into: (0, 0)) { sum, shelf in
+            try store.state.tables.filter { $0 != .current($0.stream) }.reduce(into: (0, 0)) { sum, table in
                 let rows = try store.connection.prepare(
-                    "SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) FROM \(shelf.table)")
+                    "SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) FROM \(table.name)")
                 guard try rows.step() else { return }
                 sum = (sum.0 + rows.int(0), sum.1 + rows.int(1))
             }

@@ -5,7 +5,7 @@ import WireModel
 
 @testable import RecordQueue
 
-@Suite("Records that are set aside")
+@Suite("Records that are quarantined")
 struct QuarantineTests {
     private func events(
         _ count: Int, _ fixture: QueueFixture, _ queue: RecordQueue, from first: Int = 1, bytes: Int = 100
@@ -17,7 +17,7 @@ struct QuarantineTests {
     }
 
     @discardableResult
-    private func setAside(_ queue: RecordQueue) async throws -> Gap? {
+    private func quarantine(_ queue: RecordQueue) async throws -> Gap? {
         try await queue.drop(oldest: 1, of: .event, reason: .quarantined, keepAside: true)
     }
 
@@ -45,7 +45,7 @@ struct QuarantineTests {
         var collector = ModelCollector()
         try await events(10, fixture, queue)
         #expect(try await queue.apply(collector.post(part(queue, records: 2))) == .remove)
-        try await setAside(queue)
+        try await quarantine(queue)
         let early = try await queue.retry()
         #expect(early.records.map(\.outcome) == [.open] && early.records.map(\.number) == [3], "it may have arrived")
         _ = try await collector.drain(queue)
@@ -68,7 +68,7 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("Are no longer set aside, and not sent again, where they had arrived after all")
+    @Test("Are no longer quarantined, and not sent again, where they had arrived after all")
     func arrived() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
@@ -76,7 +76,7 @@ struct QuarantineTests {
         try await events(5, fixture, queue)
         // Stored, and something on the way back answers 413.
         _ = collector.post(try await part(queue, records: 3))
-        try await setAside(queue)
+        try await quarantine(queue)
         _ = try await collector.drain(queue)
         #expect(try await queue.status().quarantinedRecords == 0)
         #expect(bodies(collector).sorted() == Array(1...5))
@@ -91,10 +91,10 @@ struct QuarantineTests {
         let queue = try fixture.open()
         var collector = ModelCollector()
         try await events(3, fixture, queue)
-        try await setAside(queue)
-        // The first is counted as dropped, the second stored; the answer is lost, and the second is set aside, too.
+        try await quarantine(queue)
+        // The first is counted as dropped, the second stored; the answer is lost, and the second is quarantined, too.
         _ = collector.post(try await part(queue, records: 1))
-        try await setAside(queue)
+        try await quarantine(queue)
         _ = try await collector.drain(queue)
         #expect(try await fates(queue) == ["uncertain", "uncertain"])
         let ids = try await queue.inspect().quarantine.map(\.id)
@@ -135,14 +135,14 @@ struct QuarantineTests {
         #expect(ledger.verdictOnQuarantine(mark) == nil)
     }
 
-    @Test("A kill leaves each of them set aside or queued, never both and never neither")
+    @Test("A kill leaves each of them quarantined or queued, never both and never neither")
     func killed() async throws {
         let fixture = try QueueFixture()
         // Acknowledgements are committed at once.
         let queue = try fixture.open("/a", QueueFixture.configuration { $0.lossWindow = .zero })
         var collector = ModelCollector()
         try await events(8, fixture, queue)
-        for _ in 1...4 { try await setAside(queue) }
+        for _ in 1...4 { try await quarantine(queue) }
         _ = try await collector.drain(queue)
         try fixture.copyAsKilled(from: "/a", to: "/b")
         #expect(try await queue.retry().records.allSatisfy { $0.outcome == .queued })
@@ -168,10 +168,10 @@ struct QuarantineTests {
         let queue = try fixture.open()
         var collector = ModelCollector()
         try await events(5, fixture, queue)
-        try await setAside(queue)
+        try await quarantine(queue)
         _ = try await collector.drain(queue)
         try await events(2, fixture, queue, from: 6)
-        try await setAside(queue)
+        try await quarantine(queue)
         #expect(try await fates(queue) == ["not-stored", "open"])
         try await queue.endEpoch(end)
         switch end {
@@ -189,7 +189,7 @@ struct QuarantineTests {
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
         var collector = ModelCollector()
         try await events(2, fixture, queue, bytes: 100_000)
-        try await setAside(queue)
+        try await quarantine(queue)
         _ = try await collector.drain(queue)
         for round in 1...20 { try await events(100, fixture, queue, from: round, bytes: 1000) }
         let before = try await queue.balance()
@@ -202,7 +202,7 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("The largest record is set aside in a queue at its cap: it finds room in the pages that it leaves")
+    @Test("The largest record is quarantined in a queue at its cap: it finds room in the pages that it leaves")
     func atTheCap() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
@@ -211,7 +211,7 @@ struct QuarantineTests {
             for _ in 1...50 { try queue.enqueue(fixture.record(.sample, bytes: 1000)) }
             try await queue.flush()
         }
-        try await setAside(queue)
+        try await quarantine(queue)
         #expect(try await queue.status().quarantinedRecords == 1)
         #expect(try await queue.verify().isWhole)
         await queue.close()
@@ -222,7 +222,7 @@ struct QuarantineTests {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.quarantineRecords = 2 })
         try await events(4, fixture, queue)
-        for _ in 1...3 { try await setAside(queue) }
+        for _ in 1...3 { try await quarantine(queue) }
         #expect(try await queue.inspect().quarantine.map(\.number) == [2, 3])
         #expect(try await queue.balance()[.event]?.dropped == ["quarantined": 3])
         await queue.close()

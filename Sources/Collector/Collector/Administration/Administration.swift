@@ -24,7 +24,7 @@ package protocol Administration: Sendable {
     func setPredecessor(_ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor)
         async throws(AdministrationError) -> DeviceRow
 
-    func retention() async throws(StoreError) -> RetentionDesk.Status
+    func retention() async throws(StoreError) -> RetentionService.Status
     /// - Returns: what retention waited for; `nil` where it did not.
     func releaseRetention(by actor: AuditActor) async throws(StoreError) -> String?
     /// Whole days of records that came so many days ago or before.

@@ -26,7 +26,7 @@ package struct RetentionView: Encodable {
     /// The last one; absent where there was none.
     var purge: Purge?
 
-    package init(_ status: RetentionDesk.Status) {
+    package init(_ status: RetentionService.Status) {
         streams = status.streams.map { stream in
             Stream(
                 stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes, oldest: stream.oldest?.description,

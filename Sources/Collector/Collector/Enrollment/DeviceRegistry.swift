@@ -28,7 +28,7 @@ package protocol DeviceRegistry: Sendable {
     func unenroll(device: DeviceID) async throws(StoreError)
 
     /// Notes what a device's newest records say of it. Derived data: losing it loses nothing.
-    func seen(_ device: DeviceID, _ sight: DeviceSight) async
+    func seen(_ device: DeviceID, _ sight: DeviceObservation) async
 
     /// Devices in the order of their ids. - Parameter organization: `nil` for all.
     func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage

@@ -54,7 +54,7 @@ struct IngestRoutes: Sendable {
             let newest = NewestState(parts: batch.parts, answers: answers)
             await registry.seen(
                 device.id,
-                DeviceSight(
+                DeviceObservation(
                     at: exchange.now, beacon: newest.beacon, identity: newest.identity,
                     expectedBeaconSeconds: Self.schedule(request, newest.beacon),
                     profileRevision: request.profileRevision > 0 ? request.profileRevision : nil,

@@ -42,12 +42,12 @@ package struct ProjectionRebuild {
 
     private func derive(_ scan: RecordScan, resets: Bool) async throws -> Report {
         var report = Report()
-        var sights: [DeviceID: DeviceSight] = [:]
+        var sights: [DeviceID: DeviceObservation] = [:]
         var known: Set<DeviceID> = []
         while let entries = try scan.next() {
             for entry in entries {
                 report.records += 1
-                let sight = DeviceSight(entry.record)
+                let sight = DeviceObservation(entry.record)
                 if sights[entry.device]?.merge(sight) == nil { sights[entry.device] = sight }
             }
             if sights.count >= Self.gatheredDevices { try await write(&sights, &known, resets: resets) }
@@ -58,7 +58,7 @@ package struct ProjectionRebuild {
         return report
     }
 
-    private func write(_ sights: inout [DeviceID: DeviceSight], _ known: inout Set<DeviceID>, resets: Bool) async throws {
+    private func write(_ sights: inout [DeviceID: DeviceObservation], _ known: inout Set<DeviceID>, resets: Bool) async throws {
         let new = Set(sights.keys).subtracting(known)
         try await registry.derive(sights, resetting: resets ? new : [])
         known.formUnion(new)

@@ -97,7 +97,7 @@ package struct StoreBackup: Sendable {
         for partition in try directory.partitions() where !removed.contains(partition) {
             let target = output.path(of: partition)
             do throws(StoreError) {
-                guard let file = try DayFile(reading: partition, in: directory) else { continue }
+                guard let file = try RecordFile(reading: partition, in: directory) else { continue }
                 try output.makeDay(partition.day)
                 try StoreError.mapping { () throws(SQLiteError) in try file.connection.backup(to: target, pagesPerStep: 0) }
             } catch {

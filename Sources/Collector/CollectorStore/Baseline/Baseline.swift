@@ -109,7 +109,7 @@ final class Baseline {
     /// was closed; where it has not, or a chain entered it elsewhere than the baseline left it, the rows are counted one by one, so that what
     /// is missing stays missing for all to see. That takes longer, and is done before the transaction begins, which others wait for.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
-    func absorb(_ file: DayFile, at time: Int64) throws(StoreError) {
+    func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
         let noted = try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).slices(of: file.partition) }
         let isWhole = try file.sliceCount() == noted
         var counted: [Int64: UInt64] = [:]
@@ -142,7 +142,7 @@ final class Baseline {
     }
 
     /// - Parameter counted: its rows in the file; `nil`: as many as its mark has counted since it left the baseline.
-    private func absorb(_ chain: DayFile.ChainRow, stream: StreamName, counted: UInt64?) throws(StoreError) {
+    private func absorb(_ chain: RecordFile.ChainRow, stream: StreamName, counted: UInt64?) throws(StoreError) {
         let former = try entry(chain.key, stream: stream)
         let state = former.map { chain.state.merged(with: $0.state) } ?? chain.state
         let held = counted ?? chain.state.mark.stored.subtractingSaturating(former?.state.mark.stored ?? 0)

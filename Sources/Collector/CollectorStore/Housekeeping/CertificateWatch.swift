@@ -5,12 +5,12 @@ import WireModel
 /// restarts. Both are over when another certificate is in its place.
 package final class CertificateWatch: Sendable {
     private let certificates: @Sendable () -> [WatchedCertificate]
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let clock: any StoreClock
     private let told = Mutex<[String: String]?>(nil)
 
     /// - Parameter certificates: those in use now.
-    package init(notices: NoticeDesk, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]) {
+    package init(notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]) {
         self.certificates = certificates
         self.notices = notices
         self.clock = clock

@@ -3,7 +3,7 @@ import Synchronization
 /// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room again. Keeps the
 /// reserve (`DiskReserve`) there.
 package final class DiskWatch: Sendable {
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let path: String
     private let lowBytes: UInt64
     private let reserve: DiskReserve
@@ -14,7 +14,7 @@ package final class DiskWatch: Sendable {
     ///   - lowBytes: below so many free bytes it is told; 0: never.
     ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's by default.
     package init(
-        directory: String, lowBytes: UInt64, notices: NoticeDesk, freeBytes: (@Sendable () -> UInt64?)? = nil
+        directory: String, lowBytes: UInt64, notices: NoticeService, freeBytes: (@Sendable () -> UInt64?)? = nil
     ) {
         self.notices = notices
         self.lowBytes = lowBytes

@@ -5,7 +5,7 @@ package struct Housekeeping: Sendable {
     private let files: RecordFileWatch?
     private let certificates: CertificateWatch?
     private let tokens: TokenWatch?
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let silence: SilenceWatch?
     private let salvage: @Sendable (_ again: Bool) async -> Int
 
@@ -23,7 +23,7 @@ package struct Housekeeping: Sendable {
     package init(
         retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil, certificates: CertificateWatch? = nil,
         tokens: TokenWatch? = nil,
-        notices: NoticeDesk, silence: SilenceWatch? = nil,
+        notices: NoticeService, silence: SilenceWatch? = nil,
         salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
         self.salvage = salvage

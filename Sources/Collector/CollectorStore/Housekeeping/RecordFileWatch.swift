@@ -3,7 +3,7 @@ import Logging
 /// Raises a notice for every record file that is missing or cannot be opened, and ends it when it is there and can.
 package actor RecordFileWatch {
     private let verifier: StoreVerifier
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let logger: Logger
     private let note: @Sendable (Partition, String) -> Void
     private var told: [String: String]?
@@ -13,7 +13,7 @@ package actor RecordFileWatch {
 
     /// - Parameter note: told of each file that is there and cannot be read.
     package init(
-        directory: String, notices: NoticeDesk, logger: Logger, note: @escaping @Sendable (Partition, String) -> Void = { _, _ in }
+        directory: String, notices: NoticeService, logger: Logger, note: @escaping @Sendable (Partition, String) -> Void = { _, _ in }
     ) {
         self.note = note
         verifier = StoreVerifier(directory: directory)

@@ -7,7 +7,7 @@ import WireModel
 package final class TokenWatch: Sendable {
     private let directory: String
     private let tokens: @Sendable () async throws -> [TokenRow]
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let clock: any StoreClock
     private let logger: Logger
     private let told = Mutex<[String: String]?>(nil)
@@ -16,7 +16,7 @@ package final class TokenWatch: Sendable {
     ///   - directory: the data directory, for the command that makes another token.
     ///   - tokens: all there are, revoked ones too.
     package init(
-        directory: String, notices: NoticeDesk, clock: any StoreClock, logger: Logger,
+        directory: String, notices: NoticeService, clock: any StoreClock, logger: Logger,
         tokens: @escaping @Sendable () async throws -> [TokenRow]
     ) {
         self.directory = directory

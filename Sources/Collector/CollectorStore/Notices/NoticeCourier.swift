@@ -15,15 +15,15 @@ package struct NoticeCourier: Sendable {
         case failed(String)
     }
 
-    private let desk: NoticeDesk
+    private let service: NoticeService
     private let post: @Sendable (NoticeNews) async -> Delivery
     private let logger: Logger
 
     private static let noticesPerLook = 20
 
     /// - Parameter post: hands one on; ends within a bound of its own.
-    package init(desk: NoticeDesk, logger: Logger, post: @escaping @Sendable (NoticeNews) async -> Delivery) {
-        self.desk = desk
+    package init(service: NoticeService, logger: Logger, post: @escaping @Sendable (NoticeNews) async -> Delivery) {
+        self.service = service
         self.logger = logger
         self.post = post
     }
@@ -31,7 +31,7 @@ package struct NoticeCourier: Sendable {
     /// Until the task is cancelled. The first run ever begins with what lasts; what was over before it is not handed
     /// on.
     package func run(on clock: some Clock<Duration>) async {
-        let began = desk.now()
+        let began = service.now()
         var failures = 0
         while !Task.isCancelled {
             failures = await deliver(since: began) ? 0 : failures + 1
@@ -48,7 +48,7 @@ package struct NoticeCourier: Sendable {
     private func deliver(since began: Int64) async -> Bool {
         do throws(StoreError) {
             while true {
-                let unposted = try await desk.unposted(since: began, limit: Self.noticesPerLook)
+                let unposted = try await service.unposted(since: began, limit: Self.noticesPerLook)
                 guard !unposted.isEmpty else { return true }
                 for news in unposted {
                     let about: Logger.Metadata = [
@@ -63,7 +63,7 @@ package struct NoticeCourier: Sendable {
                             "a notice could not be handed on", metadata: about.merging(["error": "\(reason)"]) { $1 })
                         return false
                     }
-                    try await desk.notePosted(news)
+                    try await service.notePosted(news)
                 }
             }
         } catch {

@@ -12,7 +12,7 @@ package struct LogPurge: Sendable {
     package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
-        try RetentionDesk(directory: path).requireTrustedClock()
+        try RetentionService(directory: path).requireTrustedClock()
         self.clock = clock
         catalog = UploadCatalog(
             connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotas: quotas,

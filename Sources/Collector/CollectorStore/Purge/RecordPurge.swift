@@ -27,7 +27,7 @@ package struct RecordPurge: Sendable {
     /// - Parameter days: 1 or more.
     /// - Throws: `.conflict` while the clock is in doubt.
     package func plan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan {
-        try RetentionDesk(directory: directory.path).requireTrustedClock()
+        try RetentionService(directory: directory.path).requireTrustedClock()
         let keeper = try PartitionKeeper(directory: directory)
         var plan = PurgePlan(files: [])
         for stream in streams.sorted() {

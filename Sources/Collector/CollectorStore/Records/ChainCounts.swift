@@ -11,7 +11,7 @@ struct ChainCounts {
 
     /// Counts rows in a file, at one moment of it.
     /// - Parameter device: `nil` for all.
-    mutating func add(_ file: DayFile, of device: DeviceID?) throws(StoreError) {
+    mutating func add(_ file: RecordFile, of device: DeviceID?) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
         defer { file.connection.rollback() }
         if let device {
@@ -27,7 +27,7 @@ struct ChainCounts {
         }
     }
 
-    private mutating func add(_ chains: [DayFile.ChainRow], in file: DayFile) throws(StoreError) {
+    private mutating func add(_ chains: [RecordFile.ChainRow], in file: RecordFile) throws(StoreError) {
         for chain in chains { add(chain.key, chain.state, rows: try file.countRecords(chain: chain.id)) }
     }
 

@@ -4,7 +4,7 @@
 struct RecordBounds: Equatable, Sendable {
     private(set) var earliest: Int64
     private(set) var latest: Int64
-    /// `DayFile.kindBit` of each.
+    /// `RecordFile.kindBit` of each.
     private(set) var kinds: UInt64
 
     /// Of no record: it meets nothing.
@@ -17,7 +17,7 @@ struct RecordBounds: Equatable, Sendable {
     }
 
     mutating func include(kind: Int, at time: Int64) {
-        include(RecordBounds(earliest: time, latest: time, kinds: DayFile.kindBit(kind)))
+        include(RecordBounds(earliest: time, latest: time, kinds: RecordFile.kindBit(kind)))
     }
 
     mutating func include(_ other: RecordBounds) {

@@ -25,7 +25,7 @@ struct RecordPageBuilder {
     /// Takes from a slice what the query admits, newest first.
     /// - Parameter below: only numbers below this.
     /// - Returns: whether the page is full; `next` is then where it goes on.
-    mutating func add(slice id: Int64, of chain: ChainKey, in file: DayFile, below: UInt64) throws(StoreError) -> Bool {
+    mutating func add(slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64) throws(StoreError) -> Bool {
         guard let slice = try file.packedSlice(id: id) else { return false }
         work -= Self.workPerSlice
         bytes += slice.records.count

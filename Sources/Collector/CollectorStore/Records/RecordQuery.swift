@@ -48,6 +48,6 @@ package struct RecordQuery: Equatable, Sendable {
 
     /// Bits of `slice.kinds`; `nil` where every slice may do.
     var kindBits: UInt64? {
-        kinds.isEmpty ? nil : kinds.reduce(0) { $0 | DayFile.kindBit($1) }
+        kinds.isEmpty ? nil : kinds.reduce(0) { $0 | RecordFile.kindBit($1) }
     }
 }

@@ -10,7 +10,7 @@ actor RecordReader {
     private let damaged: DamagedFiles
     private let baselineConnection: Connection
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
-    private var files: [Partition: DayFile] = [:]
+    private var files: [Partition: RecordFile] = [:]
     /// On their way out: in the baseline already.
     private var retired: Set<Partition> = []
     private var isShutDown = false
@@ -48,7 +48,7 @@ actor RecordReader {
     }
 
     /// - Returns: whether the page is full.
-    private func add(_ file: DayFile, from start: RecordCursor?, to page: inout RecordPageBuilder) throws(StoreError) -> Bool {
+    private func add(_ file: RecordFile, from start: RecordCursor?, to page: inout RecordPageBuilder) throws(StoreError) -> Bool {
         let day = file.partition.day
         let walk = try SliceWalk(file, page.query)
         var position = start
@@ -66,7 +66,7 @@ actor RecordReader {
 
     /// A slice whose bytes make no records is passed over.
     private func addProvable(
-        slice id: Int64, of key: ChainKey, in file: DayFile, below: UInt64, to page: inout RecordPageBuilder
+        slice id: Int64, of key: ChainKey, in file: RecordFile, below: UInt64, to page: inout RecordPageBuilder
     ) throws(StoreError) -> Bool {
         do throws(StoreError) { return try page.add(slice: id, of: key, in: file, below: below) } catch {
             // SQLite's own word is of the file, not of the slice.
@@ -159,7 +159,7 @@ actor RecordReader {
     }
 
     /// The file, unless it is known to hold nothing that is asked for: then it is not even opened.
-    private func file(_ partition: Partition, isNewest: Bool, for query: RecordQuery) throws(StoreError) -> DayFile? {
+    private func file(_ partition: Partition, isNewest: Bool, for query: RecordQuery) throws(StoreError) -> RecordFile? {
         // The newest grows.
         if isNewest { return try file(partition) }
         if let known = bounds[partition] { return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil }
@@ -169,7 +169,7 @@ actor RecordReader {
         return found.meet(query.times, kindBits: query.kindBits) ? file : nil
     }
 
-    private func file(_ partition: Partition) throws(StoreError) -> DayFile? {
+    private func file(_ partition: Partition) throws(StoreError) -> RecordFile? {
         uses += 1
         if let open = files[partition], open.isInPlace {
             lastUse[partition] = uses
@@ -179,7 +179,7 @@ actor RecordReader {
             files[oldest] = nil
             lastUse[oldest] = nil
         }
-        let file = try DayFile(reading: partition, in: directory)
+        let file = try RecordFile(reading: partition, in: directory)
         files[partition] = file
         lastUse[partition] = uses
         return file

@@ -63,12 +63,12 @@ package final class RecordScan {
 
     /// A file that is gone over.
     private struct OpenFile {
-        let file: DayFile
+        let file: RecordFile
         /// Chains that are gone over one after the other, the next one last; `nil`: all at once, in the order of receipt.
         var chains: [Int64?]
         var position: Int64
         /// The next one last.
-        var places: [DayFile.SlicePlace] = []
+        var places: [RecordFile.SlicePlace] = []
         /// Whose a chain is; an inner `nil`: not wanted.
         var owned: [Int64: (key: ChainKey, organization: String)?] = [:]
     }
@@ -113,7 +113,7 @@ package final class RecordScan {
 
     private func openFile(_ partition: Partition) throws(StoreError) -> OpenFile? {
         do throws(StoreError) {
-            guard let file = try DayFile(reading: partition, in: directory) else { return nil }
+            guard let file = try RecordFile(reading: partition, in: directory) else { return nil }
             var position: Int64 = 0
             if let time = filter.receivedSince { position = try file.lastSlice(before: time) }
             guard let device = filter.device else { return OpenFile(file: file, chains: [nil], position: position) }
@@ -132,7 +132,7 @@ package final class RecordScan {
         while let chain = state.chains.last {
             if state.places.isEmpty {
                 state.places = try state.file.places(
-                    after: state.position, chain: chain, kindBit: filter.kind.map(DayFile.kindBit), from: filter.from, to: filter.to,
+                    after: state.position, chain: chain, kindBit: filter.kind.map(RecordFile.kindBit), from: filter.from, to: filter.to,
                     limit: Self.placesPerLook
                 ).reversed()
                 guard let last = state.places.first else {
@@ -157,7 +157,7 @@ package final class RecordScan {
     }
 
     /// Those the filter admits, oldest first.
-    private func records(in packed: Data, of key: ChainKey, in file: DayFile) throws(StoreError) -> [(RecordHeader, Data)] {
+    private func records(in packed: Data, of key: ChainKey, in file: RecordFile) throws(StoreError) -> [(RecordHeader, Data)] {
         guard let ranges = packed.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
             throw file.corrupt("a slice of \(key.device) is not packed records")
         }
@@ -171,7 +171,7 @@ package final class RecordScan {
     }
 
     /// `nil`: not wanted.
-    private func owner(of chain: Int64, in file: DayFile) throws(StoreError) -> (key: ChainKey, organization: String)? {
+    private func owner(of chain: Int64, in file: RecordFile) throws(StoreError) -> (key: ChainKey, organization: String)? {
         guard let row = try file.chains(after: chain - 1, limit: 1).first, row.id == chain,
             let organization = try owners.organization(of: row.key.device),
             filter.organization == nil || filter.organization == organization

@@ -5,15 +5,15 @@ import WireModel
 ///
 /// A device, or a few, are followed along their chains' indexes: what others store costs nothing. Many are found by going over the file.
 struct SliceWalk {
-    private let file: DayFile
+    private let file: RecordFile
     private let query: RecordQuery
     /// `nil`: over the whole file.
-    private let chains: [DayFile.ChainRow]?
+    private let chains: [RecordFile.ChainRow]?
 
     /// Up to so many devices are followed each by itself.
     private static let followedDevices = 16
 
-    init(_ file: DayFile, _ query: RecordQuery) throws(StoreError) {
+    init(_ file: RecordFile, _ query: RecordQuery) throws(StoreError) {
         self.file = file
         self.query = query
         switch query.devices {
@@ -25,9 +25,9 @@ struct SliceWalk {
     }
 
     private static func chains(
-        of devices: some Sequence<DeviceID>, in file: DayFile, _ query: RecordQuery
-    ) throws(StoreError) -> [DayFile.ChainRow] {
-        var found: [DayFile.ChainRow] = []
+        of devices: some Sequence<DeviceID>, in file: RecordFile, _ query: RecordQuery
+    ) throws(StoreError) -> [RecordFile.ChainRow] {
+        var found: [RecordFile.ChainRow] = []
         for device in devices {
             found += try file.chains(of: device).filter { $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true }
         }

@@ -13,10 +13,10 @@ final class StreamFiles {
     private let logger: Logger
 
     /// The file that is written; made at the first transaction of its day.
-    private(set) var active: DayFile?
+    private(set) var active: RecordFile?
     /// Days that have a file, ascending, the active one's too.
     private(set) var days: [UTCDay]
-    private var older: [UTCDay: DayFile] = [:]
+    private var older: [UTCDay: RecordFile] = [:]
     /// Days whose file could not be read when it was last asked: chains that may be in them cannot be decided.
     private(set) var unreadable: [UTCDay: StoreError] = [:]
     /// Names up to this day must not be used again.
@@ -40,7 +40,7 @@ final class StreamFiles {
     /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a removed name.
     /// - Returns: with the file, whether files have gone that marks in memory may be of.
     /// - Throws: `.io` where `collector.sqlite` is gone from under this process, and what opening says.
-    func fileForWriting(at time: Int64) throws(StoreError) -> (file: DayFile, hasLostFiles: Bool) {
+    func fileForWriting(at time: Int64) throws(StoreError) -> (file: RecordFile, hasLostFiles: Bool) {
         try baseline.requireInPlace()
         var hasLostFiles = false
         if let open = active, open.isEmptied { throw StoreError.emptied(open.partition) }
@@ -64,11 +64,11 @@ final class StreamFiles {
         return (file, hasLostFiles)
     }
 
-    private func openForWriting(_ day: UTCDay) throws(StoreError) -> DayFile {
+    private func openForWriting(_ day: UTCDay) throws(StoreError) -> RecordFile {
         let partition = Partition(day: day, stream: stream)
         do throws(StoreError) {
             if let fault = try damageCheck.quickFault(of: partition) { throw StoreError(.corrupt, "\(partition.name): \(fault)") }
-            let file = try DayFile(writing: partition, in: directory)
+            let file = try RecordFile(writing: partition, in: directory)
             unreadable[day] = nil
             return file
         } catch {
@@ -173,7 +173,7 @@ final class StreamFiles {
     }
 
     /// Closes without moving the log into the file: what lies on disk stays as it is.
-    func abandon() {
+    func closeUnchanged() {
         do throws(SQLiteError) { try active?.connection.setCheckpointOnClose(false) } catch {
             logger.warning("a record file is closed with its log moved into it", metadata: ["store.error": "\(error)"])
         }
@@ -194,7 +194,7 @@ final class StreamFiles {
         try baseline.note(open.partition, slices: slices)
     }
 
-    private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (file: DayFile, row: DayFile.ChainRow)? {
+    private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (file: RecordFile, row: RecordFile.ChainRow)? {
         do throws(StoreError) {
             let file = try file(of: day)
             let row = try file?.chain(key)
@@ -212,11 +212,11 @@ final class StreamFiles {
         }
     }
 
-    private func file(of day: UTCDay) throws(StoreError) -> DayFile? {
+    private func file(of day: UTCDay) throws(StoreError) -> RecordFile? {
         if let active, active.partition.day == day { return active }
         if let open = older[day] { return open }
         if older.count >= Self.openLimit, let oldest = older.keys.min() { older[oldest] = nil }
-        let file = try DayFile(reading: Partition(day: day, stream: stream), in: directory)
+        let file = try RecordFile(reading: Partition(day: day, stream: stream), in: directory)
         older[day] = file
         return file
     }

@@ -121,7 +121,7 @@ actor StreamWriter {
             var outcomes: [WriterJob.Outcome] = []
             for job in batch { outcomes.append(try perform(job, on: file, &changes)) }
             if changes.isEmpty {
-                // Nothing to sync: what was read was synced when it was committed (DayFile, its promises).
+                // Nothing to sync: what was read was synced when it was committed (RecordFile, its promises).
                 file.connection.rollback()
             } else {
                 for (key, entry) in changes.entries {
@@ -157,7 +157,7 @@ actor StreamWriter {
         }
     }
 
-    private func perform(_ job: WriterJob, on file: DayFile, _ changes: inout WriterChanges) throws(StoreError) -> WriterJob.Outcome {
+    private func perform(_ job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges) throws(StoreError) -> WriterJob.Outcome {
         switch job.work {
         case .append(let parts):
             var answers: [PartAnswer] = []
@@ -169,7 +169,7 @@ actor StreamWriter {
     }
 
     private func append(
-        _ part: BatchPart, of job: WriterJob, on file: DayFile, _ changes: inout WriterChanges
+        _ part: BatchPart, of job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges
     ) throws(StoreError) -> PartAnswer {
         let key = ChainKey(device: job.device, epoch: part.epoch)
         var entry: MarkCache.Entry
@@ -233,7 +233,7 @@ actor StreamWriter {
     }
 
     private func close(
-        _ epoch: EpochID, _ request: EpochClose.Stream, of job: WriterJob, on file: DayFile, _ changes: inout WriterChanges
+        _ epoch: EpochID, _ request: EpochClose.Stream, of job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges
     ) throws(StoreError) -> Result<ClosedStream, StoreError> {
         let key = ChainKey(device: job.device, epoch: epoch)
         var entry: MarkCache.Entry
@@ -260,14 +260,14 @@ actor StreamWriter {
         return try files.find(key)
     }
 
-    private func fileForWriting() throws(StoreError) -> DayFile {
+    private func fileForWriting() throws(StoreError) -> RecordFile {
         let (file, hasLostFiles) = try files.fileForWriting(at: clock.now())
         if hasLostFiles { cache.removeAll() }
         return file
     }
 
     /// Makes the chain's row in the file that is written, if its newest row is elsewhere.
-    private func enter(_ key: ChainKey, _ entry: inout MarkCache.Entry, on file: DayFile) throws(StoreError) {
+    private func enter(_ key: ChainKey, _ entry: inout MarkCache.Entry, on file: RecordFile) throws(StoreError) {
         if entry.place?.partition == file.partition { return }
         let state = entry.state
         let row = try StoreError.mapping { () throws(SQLiteError) in try file.enter(key, state: state) }
@@ -300,7 +300,7 @@ actor StreamWriter {
     func fault() -> StoreError? {
         if isShutDown { return StoreError(.shuttingDown, "the store is closed.") }
         do throws(StoreError) {
-            let file: DayFile
+            let file: RecordFile
             do throws(StoreError) { file = try fileForWriting() } catch  where error.code == .corrupt {
                 salvageWhatIsDamaged()
                 file = try fileForWriting()
@@ -335,7 +335,7 @@ actor StreamWriter {
         // Retention may be reading it at this moment.
         if !isAsked, files.isRetiring(day) { return false }
         if !isAsked, let last = lookedAt[day], .now - last < Self.lookAgainAfter { return false }
-        files.abandon()
+        files.closeUnchanged()
         do throws(StoreError) {
             guard let fault = try files.damageCheck.fault(of: partition) else {
                 lookedAt[day] = .now

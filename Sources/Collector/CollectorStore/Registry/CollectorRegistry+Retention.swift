@@ -6,7 +6,7 @@ import WireModel
 /// the collector as a whole.
 extension CollectorRegistry {
     /// What is kept of the records, whether retention waits, and what has become of the last purge.
-    package func retention() async throws(StoreError) -> RetentionDesk.Status {
+    package func retention() async throws(StoreError) -> RetentionService.Status {
         try await database.retention(directory)
     }
 
@@ -32,9 +32,9 @@ extension CollectorRegistry {
 }
 
 extension RegistryDatabase {
-    func retention(_ directory: DataDirectory) throws(StoreError) -> RetentionDesk.Status {
+    func retention(_ directory: DataDirectory) throws(StoreError) -> RetentionService.Status {
         try requireInPlace()
-        return try RetentionDesk(directory: directory.path).status()
+        return try RetentionService(directory: directory.path).status()
     }
 
     func releaseRetention(by actor: AuditActor) throws(StoreError) -> String? {

@@ -116,7 +116,7 @@ package final class CollectorRegistry: Sendable {
     }
 
     /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and before it is asked for.
-    package func seen(_ device: DeviceID, _ sight: DeviceSight) {
+    package func seen(_ device: DeviceID, _ sight: DeviceObservation) {
         if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = database.seen.note(device, sight)
         // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
@@ -124,7 +124,7 @@ package final class CollectorRegistry: Sendable {
     }
 
     /// Writes what stored records say of devices, of those in `resetting` whatever was known of when they were last seen.
-    package func derive(_ sights: [DeviceID: DeviceSight], resetting: Set<DeviceID>) async throws(StoreError) {
+    package func derive(_ sights: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) async throws(StoreError) {
         try await database.write(sights, resetting: resetting)
     }
 

@@ -25,7 +25,7 @@ final class DeviceIndex {
     func remove(_ id: DeviceID) { entries[id] = nil }
 
     /// - Returns: whether that was all: of a beacon or identity the device's row must be inserted.
-    func note(_ sight: DeviceSight, of id: DeviceID) -> Bool {
+    func note(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
         guard sight.beacon == nil, sight.identity == nil else { return false }
         entries[id]?.note(sight)
         return true

@@ -55,7 +55,7 @@ struct DeviceIndexEntry {
     }
 
     /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made anew.
-    mutating func note(_ sight: DeviceSight) {
+    mutating func note(_ sight: DeviceObservation) {
         lastSeen = max(lastSeen ?? .min, sight.at)
         expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
         profileRevision = sight.profileRevision ?? profileRevision

@@ -76,7 +76,7 @@ actor RegistryDatabase {
 
     /// Writes what records say of devices.
     /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
-    func write(_ entries: [DeviceID: DeviceSight], resetting: Set<DeviceID> = []) throws(StoreError) {
+    func write(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID> = []) throws(StoreError) {
         try transaction { () throws(SQLiteError) in
             let reset = try connection.cached("UPDATE device_state SET last_seen = 0 WHERE device = ?")
             for device in resetting {

@@ -5,7 +5,7 @@ import WireModel
 /// rebuild and nothing else.
 final class SeenBuffer: Sendable {
     private struct State {
-        var entries: [DeviceID: DeviceSight] = [:]
+        var entries: [DeviceID: DeviceObservation] = [:]
         var lastWrite: Int64 = .min
         var isWriting = false
     }
@@ -15,7 +15,7 @@ final class SeenBuffer: Sendable {
     private static let limit = 65_536
 
     /// - Returns: whether the caller should see to it that it is written now.
-    func note(_ device: DeviceID, _ sight: DeviceSight) -> Bool {
+    func note(_ device: DeviceID, _ sight: DeviceObservation) -> Bool {
         state.withLock { state in
             if state.entries[device]?.merge(sight) == nil, state.entries.count < Self.limit { state.entries[device] = sight }
             let (elapsed, overflow) = sight.at.subtractingReportingOverflow(state.lastWrite)
@@ -26,7 +26,7 @@ final class SeenBuffer: Sendable {
         }
     }
 
-    func take(at time: Int64) -> [DeviceID: DeviceSight] {
+    func take(at time: Int64) -> [DeviceID: DeviceObservation] {
         state.withLock { state in
             let entries = state.entries
             state.entries = [:]

@@ -23,7 +23,7 @@ package enum ClockDoubt: Equatable, Sendable {
         if let step = former.flatMap({ reading.step(since: $0) }), step > toleranceMicroseconds {
             return .steppedForward(seconds: step / 1_000_000)
         }
-        if let devicesBehind, devicesBehind - (acceptedBehind ?? 0) > ClockJury.toleranceMicroseconds {
+        if let devicesBehind, devicesBehind - (acceptedBehind ?? 0) > ClockConsensus.toleranceMicroseconds {
             return .devicesBehind(seconds: devicesBehind / 1_000_000)
         }
         guard let newestReceipt, newestReceipt > acceptedReceipt ?? .min else { return nil }

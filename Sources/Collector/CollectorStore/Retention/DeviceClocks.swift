@@ -1,9 +1,9 @@
 import Synchronization
 import WireModel
 
-/// What devices' clocks say of the collector's (`ClockJury`), for many tasks: those who store records tell, retention asks.
+/// What devices' clocks say of the collector's (`ClockConsensus`), for many tasks: those who store records tell, retention asks.
 package final class DeviceClocks: Sendable {
-    private let jury = Mutex(ClockJury())
+    private let jury = Mutex(ClockConsensus())
 
     package init() {}
 

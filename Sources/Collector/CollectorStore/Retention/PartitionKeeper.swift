@@ -45,7 +45,7 @@ actor PartitionKeeper {
     }
 
     private func newestReceipt(_ partition: Partition) throws(StoreError) -> Int64? {
-        do throws(StoreError) { return try DayFile(reading: partition, in: directory)?.newestReceipt() } catch {
+        do throws(StoreError) { return try RecordFile(reading: partition, in: directory)?.newestReceipt() } catch {
             if error.code == .corrupt { damaged.note(partition, error.message) }
             throw error
         }
@@ -55,8 +55,8 @@ actor PartitionKeeper {
     func absorb(_ partition: Partition, at time: Int64) throws(StoreError) {
         do throws(StoreError) {
             // What a killed process left in its log is synced before its marks are relied on.
-            if directory.mayBeUnfinished(partition) { try DayFile(writing: partition, in: directory).seal() }
-            guard let file = try DayFile(reading: partition, in: directory) else {
+            if directory.mayBeUnfinished(partition) { try RecordFile(writing: partition, in: directory).seal() }
+            guard let file = try RecordFile(reading: partition, in: directory) else {
                 throw StoreError(.corrupt, "\(partition.name) has no schema. Run `ws1collector verify`.")
             }
             try baseline.absorb(file, at: time)

@@ -5,14 +5,14 @@ import WireModel
 /// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock is in doubt.
 ///
 /// A clock that was wrong when the machine was started makes no step. What then tells is that the newest record came more than a day ago, and what
-/// devices' clocks say (`ClockJury`): after such a gap, and where devices are due to speak, nothing is removed in the first hour or until enough of
+/// devices' clocks say (`ClockConsensus`): after such a gap, and where devices are due to speak, nothing is removed in the first hour or until enough of
 /// them have spoken.
 ///
 /// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes on.
 package actor RecordRetention {
     private let store: SQLiteRecordStore
     private var limits: RetentionLimits
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let connection: Connection
     private let state: RetentionState
     private let clock: any StoreClock
@@ -41,7 +41,7 @@ package actor RecordRetention {
 
     /// - Parameter deviceClocks: what devices say of the clock; `nil`: nobody listens to them.
     package init(
-        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeDesk, clock: any StoreClock,
+        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeService, clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
         connection = try CollectorDatabase.open(DataDirectory(path: directory))

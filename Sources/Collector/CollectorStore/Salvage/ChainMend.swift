@@ -9,7 +9,7 @@ import WireModel
 /// the end of a chain, up to the mark its device was told, have no slice behind them: they become a slice of their
 /// own that holds one gap, with a reason no device can give.
 struct ChainMend {
-    private let file: DayFile
+    private let file: RecordFile
     private let before: [ChainKey: ChainState]
     private let after: [ChainKey: StreamMark]
     private let known: [ChainKey: ChainState]
@@ -26,7 +26,7 @@ struct ChainMend {
     ///   - before: each chain's state before the file.
     ///   - after: the mark with which each chain enters the next file that has it.
     ///   - known: states the running process has in memory, of chains whose newest row is in this file.
-    init(_ file: DayFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]) {
+    init(_ file: RecordFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]) {
         self.file = file
         self.before = before
         self.after = after
@@ -219,7 +219,7 @@ struct ChainMend {
     /// changes nothing.
     /// - Parameter marks: of each chain before the file, and after it when this returns. Chains that enter it
     ///   elsewhere are left out.
-    static func recount(_ marks: inout [ChainKey: StreamMark], in file: DayFile) throws(StoreError) {
+    static func recount(_ marks: inout [ChainKey: StreamMark], in file: RecordFile) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin() }
         var next = marks
         do throws(StoreError) {
@@ -270,7 +270,7 @@ extension StoredSlice {
     }
 }
 
-extension DayFile {
+extension RecordFile {
     /// What the chain's rows add up to.
     /// - Parameter mark: as it entered the file.
     /// - Returns: `nil` where they do not prove, or do not lead to the mark the row tells.

@@ -12,7 +12,7 @@ struct DamageCheck {
     func fault(of partition: Partition) throws(StoreError) -> String? {
         if let fault = try quickFault(of: partition) { return fault }
         do throws(StoreError) {
-            guard let file = try DayFile(reading: partition, in: directory) else { return nil }
+            guard let file = try RecordFile(reading: partition, in: directory) else { return nil }
             let faults = try StoreError.mapping { () throws(SQLiteError) in
                 try file.connection.integrityCheck(quick: true, limit: 1)
             }
@@ -31,14 +31,14 @@ struct DamageCheck {
         let path = directory.path(of: partition)
         guard DataDirectory.exists(path) else { return nil }
         let wal = "\(path)-wal"
-        let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? DayFile.pageBytes
+        let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? RecordFile.pageBytes
         if RawPages.hasLostFrames(wal: wal, pageBytes: pageBytes) {
             return "The file's WAL is damaged: SQLite would leave out what lies behind."
         }
         // The list names a file once its schema is on disk.
         guard try baseline.isListed(partition) else { return nil }
         do throws(StoreError) {
-            return try DayFile(reading: partition, in: directory) == nil ? "The file is empty." : nil
+            return try RecordFile(reading: partition, in: directory) == nil ? "The file is empty." : nil
         } catch {
             if error.code == .corrupt { return error.message }
             throw error

@@ -137,7 +137,7 @@ struct RecordSalvage {
         let states = try statesBefore(partition)
         let entries = try entriesAfter(partition)
         try area.begin()
-        let file = try DayFile(writing: partition, in: area.scratch)
+        let file = try RecordFile(writing: partition, in: area.scratch)
         let fill = try SalvageFill(into: file, from: directory.path(of: partition))
         observe(.filled)
         var mend = ChainMend(file, before: states, after: entries, known: known(partition))
@@ -177,7 +177,7 @@ struct RecordSalvage {
     }
 
     private func add(_ partition: Partition, to states: inout [ChainKey: ChainState]) throws(StoreError) {
-        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        guard let file = try RecordFile(reading: partition, in: directory) else { return }
         var read = states
         try file.forEachChain { row throws(StoreError) in
             read[row.key] = read[row.key].map { row.state.merged(with: $0) } ?? row.state
@@ -191,7 +191,7 @@ struct RecordSalvage {
         var entries: [ChainKey: StreamMark] = [:]
         for younger in try others(than: partition) where partition < younger {
             do throws(StoreError) {
-                guard let file = try DayFile(reading: younger, in: directory) else { continue }
+                guard let file = try RecordFile(reading: younger, in: directory) else { continue }
                 var read = entries
                 try file.forEachChain { row throws(StoreError) in
                     if read[row.key] == nil { read[row.key] = StreamMark(number: row.entryNumber, link: row.entryLink) }
@@ -204,14 +204,14 @@ struct RecordSalvage {
 
     /// Brings the counts in later files in line with what this one holds.
     private func recount(after partition: Partition) throws(StoreError) {
-        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        guard let file = try RecordFile(reading: partition, in: directory) else { return }
         var marks: [ChainKey: StreamMark] = [:]
         try file.forEachChain { row throws(StoreError) in
             if row.state.mark.lostAtCollector > 0 { marks[row.key] = row.state.mark }
         }
         for younger in try others(than: partition) where partition < younger && !marks.isEmpty {
             do throws(StoreError) {
-                let file = try DayFile(writing: younger, in: directory)
+                let file = try RecordFile(writing: younger, in: directory)
                 try ChainMend.recount(&marks, in: file)
                 try file.seal()
             } catch  where error.code == .corrupt {
@@ -222,7 +222,7 @@ struct RecordSalvage {
     }
 
     private func tell(_ report: SalvageReport, of partition: Partition) throws(StoreError) {
-        guard let file = try DayFile(reading: partition, in: directory) else { return }
+        guard let file = try RecordFile(reading: partition, in: directory) else { return }
         let slices = try file.sliceCount()
         try StoreError.mapping { () throws(SQLiteError) in
             try connection.transaction { () throws(SQLiteError) in

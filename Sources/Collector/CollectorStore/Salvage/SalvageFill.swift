@@ -9,7 +9,7 @@ import WireModel
 /// chain's row the one with the greatest mark is kept.
 struct SalvageFill {
     /// By their ids in the damaged file, which the new one keeps.
-    private(set) var chains: [Int64: DayFile.ChainRow] = [:]
+    private(set) var chains: [Int64: RecordFile.ChainRow] = [:]
     /// Whose chains are, as the index of the table says it: also where the chain's row is lost.
     private(set) var keys: [Int64: ChainKey] = [:]
 
@@ -17,7 +17,7 @@ struct SalvageFill {
     private static let greatestPayload = 64 << 20
     private static let transactionBytes = 8 << 20
 
-    init(into file: DayFile, from path: String) throws(StoreError) {
+    init(into file: RecordFile, from path: String) throws(StoreError) {
         let wal = "\(path)-wal"
         // Where neither the file nor its WAL says the size of its pages: the sizes that record files have had.
         let sizes = RawPages.pageBytes(database: path, wal: wal).map { [$0] } ?? [8192, 4096]
@@ -28,10 +28,10 @@ struct SalvageFill {
     }
 
     /// - Returns: whether any row was found.
-    private mutating func fill(_ file: DayFile, from pages: RawPages) throws(StoreError) -> Bool {
+    private mutating func fill(_ file: RecordFile, from pages: RawPages) throws(StoreError) -> Bool {
         var bytes = 0
         var count = 0
-        var chains: [Int64: DayFile.ChainRow] = [:]
+        var chains: [Int64: RecordFile.ChainRow] = [:]
         var keys: [Int64: ChainKey] = [:]
         func commit(andGoOn goesOn: Bool) throws(StoreError) {
             try StoreError.mapping { () throws(SQLiteError) in
@@ -76,14 +76,14 @@ struct SalvageFill {
 
     // MARK: Rows
 
-    private static func chain(_ id: Int64, _ row: RawRow) -> DayFile.ChainRow? {
+    private static func chain(_ id: Int64, _ row: RawRow) -> RecordFile.ChainRow? {
         // A chain of a file of version 1 has no bounds.
         guard (12...15).contains(row.columns.count), id > 0, row.isNull(0),
             let device = row.bytes(1).flatMap({ DeviceID(Data($0)) }),
             let epoch = row.bytes(2).flatMap({ EpochID(Data($0)) }), let number = row.count(3),
             let link = row.bytes(4).flatMap({ ChainLink(Data($0)) }), let state = ChainState(row, from: 5)
         else { return nil }
-        return DayFile.ChainRow(
+        return RecordFile.ChainRow(
             id: id, key: ChainKey(device: device, epoch: epoch), entryNumber: number, entryLink: link, state: state,
             bounds: nil)
     }
@@ -145,7 +145,7 @@ struct SalvageFill {
     }
 }
 
-extension DayFile.ChainRow {
+extension RecordFile.ChainRow {
     fileprivate func isOlder(than other: Self) -> Bool {
         (state.mark.number, state.totals.sent.produced, state.closed == nil ? 0 : 1)
             < (other.state.mark.number, other.state.totals.sent.produced, other.state.closed == nil ? 0 : 1)
@@ -174,7 +174,7 @@ extension ChainState {
     }
 }
 
-extension DayFile {
+extension RecordFile {
     /// A row as it was read; one that is there already stays.
     fileprivate func insert(salvaged slice: SalvageFill.Slice, id: Int64) throws(SQLiteError) {
         let statement = try connection.cached(

@@ -43,7 +43,7 @@ package struct StoreVerifier {
                 for partition in listing.partitions where partition.stream == stream {
                     do throws(StoreError) {
                         let leastSlices = listing.slices[partition]
-                        guard let file = try DayFile(reading: partition, in: directory) else {
+                        guard let file = try RecordFile(reading: partition, in: directory) else {
                             // Its making was cut short, unless it was in use.
                             if let leastSlices { Self.addEmptied(partition, leastSlices, found: 0, &report) }
                             continue
@@ -87,7 +87,9 @@ package struct StoreVerifier {
         }
         for partition in listing.partitions {
             do throws(StoreError) {
-                if try DayFile(reading: partition, in: directory) == nil, listing.slices[partition] != nil { harmed[partition] = Harm(message: "cannot be read: it is empty") }
+                if try RecordFile(reading: partition, in: directory) == nil, listing.slices[partition] != nil {
+                    harmed[partition] = Harm(message: "cannot be read: it is empty")
+                }
             } catch {
                 if DataDirectory.exists(directory.path(of: partition)) {
                     harmed[partition] = Harm(message: "cannot be read: \(error.message)")
@@ -123,7 +125,7 @@ package struct StoreVerifier {
                 for partition in listing.partitions where partition.stream == stream {
                     do throws(StoreError) {
                         var added = counts
-                        if let file = try DayFile(reading: partition, in: directory) { try added.add(file, of: nil) }
+                        if let file = try RecordFile(reading: partition, in: directory) { try added.add(file, of: nil) }
                         counts = added
                     } catch  where error.code == .corrupt {
                         unreadable.append(partition.name)

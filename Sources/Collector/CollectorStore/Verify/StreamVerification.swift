@@ -27,7 +27,7 @@ struct StreamVerification {
         }
     }
 
-    mutating func check(_ file: DayFile, _ report: inout VerifyReport) throws(StoreError) {
+    mutating func check(_ file: RecordFile, _ report: inout VerifyReport) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
         defer { file.connection.rollback() }
         for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true) }) {
@@ -51,7 +51,7 @@ struct StreamVerification {
         }
     }
 
-    private mutating func check(_ row: DayFile.ChainRow, in file: DayFile, _ report: inout VerifyReport) throws(StoreError) {
+    private mutating func check(_ row: RecordFile.ChainRow, in file: RecordFile, _ report: inout VerifyReport) throws(StoreError) {
         var chain = chains[row.key] ?? Chain()
         func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
             report.add(
@@ -141,7 +141,7 @@ struct StreamVerification {
         return misplaced ?? fault
     }
 
-    private func compare(_ chain: inout Chain, _ row: DayFile.ChainRow, _ file: DayFile, _ report: inout VerifyReport) {
+    private func compare(_ chain: inout Chain, _ row: RecordFile.ChainRow, _ file: RecordFile, _ report: inout VerifyReport) {
         guard !chain.isBroken, chain.counted != chain.stated else { return }
         chain.isBroken = true
         let counted = chain.counted

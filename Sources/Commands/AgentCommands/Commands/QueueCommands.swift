@@ -17,7 +17,7 @@ struct QueueCommand: AsyncParsableCommand {
 
 struct QueueInspectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Shows streams, epochs, gaps, what is set aside, and files.")
+        commandName: "inspect", abstract: "Shows streams, epochs, gaps, what is quarantined, and files.")
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -119,14 +119,14 @@ struct QueueExportCommand: AsyncParsableCommand {
 
 struct QueueRetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Sends records again that were set aside because they alone were refused.",
+        commandName: "retry", abstract: "Sends records again that were quarantined because they alone were refused.",
         discussion: """
             Each gets a new number at the end of its stream; the old one stays counted as quarantined. Only records that the collector does not \
             have are sent; `queue inspect` shows what is known of each. Ends with 75 where the collector has not said yet whether it has one, and \
             with 1 where nobody can tell any more.
             """)
 
-    @Argument(help: "The numbers behind # in `queue inspect`; none: all that are set aside.")
+    @Argument(help: "The numbers behind # in `queue inspect`; none: all that are quarantined.")
     var ids: [Int64] = []
 
     @Flag(help: "Also records that the collector may have. It may then store them twice.")
@@ -151,7 +151,7 @@ struct QueueRetryCommand: AsyncParsableCommand {
         StandardStreams.output(json ? answer.json : Data(QueueText.of(retry).utf8))
         if let unknown = retry.unknown.first {
             throw AgentError(
-                .failed, "no record #\(unknown) is set aside: `ws1agent queue inspect` shows those that are")
+                .failed, "no record #\(unknown) is quarantined: `ws1agent queue inspect` shows those that are")
         }
         if retry.records.contains(where: { $0.outcome == .uncertain || $0.outcome == .unreadable }) {
             throw AgentError(
@@ -207,7 +207,7 @@ enum QueueText {
         } else {
             lines.append("bound to     nobody yet")
         }
-        if let parting = queue.parting { lines.append("parted       \(parting)") }
+        if let divergence = queue.parting { lines.append("diverged     \(divergence)") }
         for stream in queue.streams {
             lines.append(
                 "\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
@@ -221,7 +221,7 @@ enum QueueText {
         for record in queue.quarantine {
             let fate = record.fate.map { ", \(words(ofFate: $0))" } ?? ""
             lines.append(
-                "set aside    #\(record.id) \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes\(fate)"
+                "quarantined  #\(record.id) \(record.stream) \(record.number): \(record.reason), \(record.bytes) bytes\(fate)"
             )
         }
         for file in queue.files { lines.append("file         \(file.name), \(file.bytes) bytes") }
@@ -231,7 +231,7 @@ enum QueueText {
 
     static func of(_ retry: QueueRetry) -> String {
         guard !retry.records.isEmpty else {
-            return retry.unknown.isEmpty ? "nothing is set aside" : "nothing was queued again"
+            return retry.unknown.isEmpty ? "nothing is quarantined" : "nothing was queued again"
         }
         return retry.records.map { record in
             let what =

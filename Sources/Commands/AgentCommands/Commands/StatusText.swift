@@ -74,16 +74,16 @@ struct StatusText {
                 "\(stream.waiting) waiting (\(stream.waitingBytes) bytes\(due))\(oldest), "
                     + "\(stream.acknowledged) of \(stream.lastNumber) acknowledged\(apart)\(dropped)")
         }
-        if let parting = status.parting {
+        if let divergence = status.parting {
             line(
-                "parted",
-                "\(parting.reason) in stream \(parting.stream), noticed \(moment(parting.time)): it is settled with the collector, then sending goes on in a new epoch"
+                "diverged",
+                "\(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)): it is settled with the collector, then sending goes on in a new epoch"
             )
         }
         for reason in status.holding { line("holding", reason) }
         if status.quarantined > 0 {
             line(
-                "set aside",
+                "quarantined",
                 "\(status.quarantined) records that alone were refused: `ws1agent queue inspect` shows them, `queue retry` sends them again"
             )
         }

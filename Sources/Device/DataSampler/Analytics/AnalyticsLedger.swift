@@ -36,7 +36,7 @@ final class AnalyticsLedger: Sendable {
         self.logger = logger
         var snapshot: UsageTally.Snapshot?
         do throws(DataSamplerError) {
-            snapshot = try file.loadOrSetAside { error in
+            snapshot = try file.loadOrKeepAsDamaged { error in
                 logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
             }
         } catch {

@@ -16,7 +16,7 @@ final class PushTokenStore: Sendable {
     private let logger: Logger
     private let state: Mutex<PushTokenState>
 
-    /// A damaged file is set aside: the token is unknown until the application says it again, as it does at each of its starts.
+    /// A damaged file is quarantined: the token is unknown until the application says it again, as it does at each of its starts.
     init(directory: String, logger: Logger) {
         file = StateFile(directory: directory, name: Self.fileName)
         self.logger = logger
@@ -24,7 +24,7 @@ final class PushTokenStore: Sendable {
             logger.warning("the push token is unknown until it is set again", metadata: ["reason": "\(error.message)"])
         }
         var stored: PushTokenState?
-        do throws(DataSamplerError) { stored = try file.loadOrSetAside(damaged: warn) } catch { warn(error) }
+        do throws(DataSamplerError) { stored = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
         state = Mutex(stored ?? PushTokenState())
     }
 

@@ -32,11 +32,11 @@ final class BudgetKeeper: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter damaged: is told of a file that had to be set aside; then the day begins anew.
+    /// - Parameter damaged: is told of a file that had to be quarantined; then the day begins anew.
     init(directory: String, now: RecordStamp, logger: Logger, damaged: (DataSamplerError) -> Void = { _ in }) throws(DataSamplerError) {
         file = StateFile(directory: directory, name: Self.name)
         self.logger = logger
-        guard let content = try file.loadOrSetAside(damaged: damaged) else {
+        guard let content = try file.loadOrKeepAsDamaged(damaged: damaged) else {
             state = Mutex(State(machine: BudgetStateMachine(), clock: QueueClock(stamp: now)))
             return
         }

@@ -31,7 +31,7 @@ actor CommandRunner {
     private let poll: Poll
     private let sleeper: any Clock<Duration>
     private let logger: Logger
-    private let wake = WakeSignal()
+    private let wake = AsyncEvent()
     /// What arrived and is not in the ledger yet; the collector repeats what is beyond the bound.
     private let arrived = Mutex<[(commands: [WireCommand], enrollment: Data, serverTime: Int64)]>([])
     /// What became of commands that go on by themselves.

@@ -33,10 +33,10 @@ struct ConsentStore: Sendable {
 
     /// What was decided; `initial` where nothing was yet.
     ///
-    /// A damaged file is set aside. Without a copy it then counts as undecided, whatever the configuration says:
+    /// A damaged file is quarantined. Without a copy it then counts as undecided, whatever the configuration says:
     /// somebody had said something, and what it was is no longer known.
     ///
-    /// - Parameter tell: is told of a file that was set aside or made anew, and of a copy that could not be kept.
+    /// - Parameter tell: is told of a file that was quarantined or made anew, and of a copy that could not be kept.
     func load(
         initial: DataSamplerConsent, tell: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) -> DataSamplerConsent {
@@ -56,7 +56,7 @@ struct ConsentStore: Sendable {
         }
         guard decision != written else { return decision.consent }
         if let damage {
-            try file.file.setAside()
+            try file.file.keepAsDamaged()
             tell(DataSamplerNotice(.fileSetAside, damage.message, ["file": Self.name]))
         }
         try file.save(decision)

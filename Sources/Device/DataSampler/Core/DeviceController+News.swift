@@ -31,8 +31,8 @@ extension DeviceController: TransmitterDelegate {
             core.notices.post(DataSamplerNotice(.unreachable, "the collector does not answer: \(why)"))
             wake.signal()
         case .forbidden(let why): core.notices.post(DataSamplerNotice(.forbidden, "the collector refuses this device: \(why)"))
-        case .parted(let parting):
-            core.notices.post(DataSamplerNotice(.parted, "the histories of device and collector have parted: \(parting.rawValue)"))
+        case .diverged(let divergence):
+            core.notices.post(DataSamplerNotice(.diverged, "the histories of device and collector have diverged: \(divergence.rawValue)"))
         case .cloned(let former):
             core.notices.post(
                 DataSamplerNotice(.newEpoch, "the directory is a copy of device \(former)'s: this machine is enrolled as a new device"))

@@ -26,7 +26,7 @@ actor DeviceController {
 
     nonisolated let core: SamplerCore
     nonisolated let traces: TraceSwitch
-    nonisolated let wake = WakeSignal()
+    nonisolated let wake = AsyncEvent()
     let sleeper: any Clock<Duration>
     private var local: DataSamplerConfiguration
     private var profile: WireProfile?

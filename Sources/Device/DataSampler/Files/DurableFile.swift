@@ -57,7 +57,7 @@ struct DurableFile: Sendable {
     }
 
     /// Renames a damaged file to `<name>.damaged`, over an earlier one, so that somebody can look at it.
-    func setAside() throws(DataSamplerError) {
+    func keepAsDamaged() throws(DataSamplerError) {
         guard rename(path, "\(path).damaged") == 0 else { throw failure("setting aside", path) }
         try syncDirectory()
     }

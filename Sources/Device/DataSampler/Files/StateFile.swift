@@ -52,12 +52,12 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         return form.content
     }
 
-    /// As `load`; a damaged file is set aside and counts as none.
+    /// As `load`; a damaged file is quarantined and counts as none.
     ///
     /// - Parameter damaged: is told of it, for log and status.
-    func loadOrSetAside(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {
+    func loadOrKeepAsDamaged(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {
         do { return try load() } catch  where error.code == .storageDamaged {
-            try file.setAside()
+            try file.keepAsDamaged()
             damaged(error)
             return nil
         }

@@ -121,7 +121,7 @@ struct IdentityFile: Sendable {
     func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try Self.bytes(content)) }
 
     /// Renames a damaged file to `identity.damaged`.
-    func setAside() throws(DataSamplerError) { try file.setAside() }
+    func keepAsDamaged() throws(DataSamplerError) { try file.keepAsDamaged() }
 
     /// What a file with this content holds.
     static func bytes(_ content: Content) throws(DataSamplerError) -> Data {

@@ -117,7 +117,7 @@ final class IdentityStore: EnrollmentStore {
                 throw queue == nil
                     ? file.damaged(why) : file.damaged("\(why), and the queue holds no copy of it", "Restore it")
             }
-            try file.setAside()
+            try file.keepAsDamaged()
         }
         guard let copy else { return nil }
         // A clone's file is written once it has an identity of its own.
@@ -125,7 +125,7 @@ final class IdentityStore: EnrollmentStore {
         try file.save(copy)
         memory.isCopyKept = true
         let what =
-            if case .damaged(let why) = reading { "was damaged (\(why)) and was set aside" } else { "was missing" }
+            if case .damaged(let why) = reading { "was damaged (\(why)) and was quarantined" } else { "was missing" }
         tell(
             DataSamplerNotice(
                 .identityRestored, "\(file.path) \(what): it was made anew from the copy in the queue",

@@ -21,7 +21,7 @@ actor LeaveKeeper {
     private let transmitNow: @Sendable () -> Void
     private var note: LeaveNote?
     /// A step awaits, and an actor lets others in meanwhile: two at once would record two last beacons.
-    private let turnstile = Turnstile()
+    private let turnstile = AsyncMutex()
 
     /// - Parameters:
     ///   - lastBeacon: returns once it is on synced disk.
@@ -43,7 +43,7 @@ actor LeaveKeeper {
     /// each step is done again, which costs a second last beacon at most.
     func resume() throws(DataSamplerError) {
         var isDamaged = false
-        note = try file.loadOrSetAside { error in
+        note = try file.loadOrKeepAsDamaged { error in
             isDamaged = true
             core.notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": LeaveNote.fileName]))
         }

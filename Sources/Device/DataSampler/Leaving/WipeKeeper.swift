@@ -17,7 +17,7 @@ actor WipeKeeper {
     /// Since the note was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor lets others in meanwhile: two at once would end two epochs.
-    private let turnstile = Turnstile()
+    private let turnstile = AsyncMutex()
 
     /// Ends uploads and erases the log store; harmless twice.
     typealias EraseLogs = @Sendable () async throws(DataSamplerError) -> Void

@@ -26,7 +26,7 @@ actor LogRequests {
     private let tell: Tell
     private let sleeper: any Clock<Duration>
     private let logger: Logger
-    private let wake = WakeSignal()
+    private let wake = AsyncEvent()
     private var ledger: LogRequestLedger
     private var captureLevel: LogLevel?
 

@@ -29,10 +29,10 @@ final class PinKeeper: Sendable {
     private let state: Mutex<State>
     private let logger: Logger
 
-    /// - Parameter damaged: is told of a file that was set aside.
+    /// - Parameter damaged: is told of a file that was quarantined.
     init(directory: String, logger: Logger, damaged: (DataSamplerError) -> Void) throws(DataSamplerError) {
         file = StateFile(directory: directory, name: Self.fileName)
-        let machine = try file.loadOrSetAside(damaged: damaged) ?? PinStateMachine()
+        let machine = try file.loadOrKeepAsDamaged(damaged: damaged) ?? PinStateMachine()
         state = Mutex(State(machine: machine, saved: machine, profile: []))
         self.logger = logger
     }

@@ -42,7 +42,7 @@ actor ProfileKeeper {
     private let apply: @Sendable (WireProfile) async -> Void
     private let notices: NoticeBoard
     private let logger: Logger
-    private let wake = WakeSignal()
+    private let wake = AsyncEvent()
     private let newest = Mutex<UInt64>(0)
     private var machine: ProfileRefreshStateMachine
     private var stored: StoredProfile?
@@ -80,21 +80,21 @@ actor ProfileKeeper {
         report.fetched = stored?.fetched
     }
 
-    /// The last good profile of a directory. A damaged or no longer valid one is set aside and fetched again.
+    /// The last good profile of a directory. A damaged or no longer valid one is quarantined and fetched again.
     static func load(
         _ file: StateFile<StoredProfile>, notices: NoticeBoard
     ) throws(DataSamplerError) -> (stored: StoredProfile, profile: WireProfile)? {
-        func setAside(_ error: DataSamplerError) {
+        func keepAsDamaged(_ error: DataSamplerError) {
             notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": StoredProfile.fileName]))
         }
-        guard let stored = try file.loadOrSetAside(damaged: setAside) else { return nil }
+        guard let stored = try file.loadOrKeepAsDamaged(damaged: keepAsDamaged) else { return nil }
         do {
             let profile = try WireProfile.decode(stored.profile)
             try profile.validate()
             return (stored, profile)
         } catch {
-            try file.file.setAside()
-            setAside(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
+            try file.file.keepAsDamaged()
+            keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
             return nil
         }
     }

@@ -24,7 +24,7 @@ actor DeviceLoop {
     private let makeModule: @Sendable (SampleModuleName) -> (any SampleModule)?
     private let sampleRecorded: @Sendable (String) -> Void
     private let beaconRecorded: @Sendable () -> Void
-    let wake = WakeSignal()
+    let wake = AsyncEvent()
     private var schedule: SampleSchedule<SampledModule>
     private(set) var plan = SamplePlan()
     private var modules: [SampleModuleName: any SampleModule] = [:]

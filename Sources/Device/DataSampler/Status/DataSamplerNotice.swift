@@ -36,8 +36,8 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let forbidden = Kind(rawValue: "forbidden")
         /// This device was enrolled; `details["device"]`.
         public static let enrolled = Kind(rawValue: "enrolled")
-        /// The histories of device and collector have parted; it is being settled.
-        public static let parted = Kind(rawValue: "parted")
+        /// The histories of device and collector have diverged; it is being settled.
+        public static let diverged = Kind(rawValue: "parted")
         /// The queue began a new epoch.
         public static let newEpoch = Kind(rawValue: "new-epoch")
         /// A command of the collector ended; `details["action"]`, `details["state"]`.
@@ -50,7 +50,7 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let slowdown = Kind(rawValue: "slowdown")
         /// A custom module failed or took too long; `details["module"]`. Once until it succeeds again.
         public static let moduleFailed = Kind(rawValue: "module-failed")
-        /// A damaged file of the directory was set aside; `details["file"]`.
+        /// A damaged file of the directory was quarantined; `details["file"]`.
         public static let fileSetAside = Kind(rawValue: "file-set-aside")
         /// The identity file was damaged or gone, and was made anew from the copy in the queue.
         public static let identityRestored = Kind(rawValue: "identity-restored")

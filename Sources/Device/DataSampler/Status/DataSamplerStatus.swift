@@ -126,8 +126,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var dropped: [String: UInt64]
     }
 
-    /// That the histories of device and collector have parted: nothing of this epoch is sent any more.
-    public struct Parting: Codable, Equatable, Sendable {
+    /// That the histories of device and collector have diverged: nothing of this epoch is sent any more.
+    public struct Divergence: Codable, Equatable, Sendable {
         /// Why.
         public var reason: String
         /// In which stream it showed.
@@ -196,7 +196,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     /// Why something waits that could be sent; empty where nothing does.
     public var holding: [String]
     /// `nil`: the histories are one.
-    public var parting: Parting?
+    public var parting: Divergence?
     /// Seconds between two beacons; `nil`: no schedule.
     public var beaconInterval: Double?
     /// Seconds an event is held.
@@ -205,7 +205,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var queueBytes: Int64
     /// Free on its file system, bytes; `nil`: unknown.
     public var freeBytes: UInt64?
-    /// Records set aside because they alone were refused.
+    /// Records quarantined because they alone were refused.
     public var quarantined: UInt64
     /// Why the last write to the queue failed, while it has not succeeded since.
     public var queueFailure: String?

@@ -25,7 +25,7 @@ package struct QueueTools: Sendable {
         do { return try await queue.export(after: cursor, limit: limit) } catch { throw DataSamplerError(error) }
     }
 
-    /// Queues records anew that were set aside. Throws `queue`, `queueFull`, `notRunning`.
+    /// Queues records anew that were quarantined. Throws `queue`, `queueFull`, `notRunning`.
     ///
     /// - Parameters:
     ///   - ids: as `inspect` gives them; empty: all.

@@ -26,8 +26,8 @@ extension SamplerCore {
             leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [], commandFailure: run?.commands.failure,
             modules: run?.modules ?? [], unavailableModules: settings.unavailable,
             streams: queue.streams.sorted { $0.key < $1.key }.map(Self.stream), holding: [],
-            parting: queue.parting.map {
-                DataSamplerStatus.Parting(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
+            parting: queue.divergence.map {
+                DataSamplerStatus.Divergence(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
             beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
             freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
@@ -102,7 +102,7 @@ extension SamplerCore {
     private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
         transmitter.blocked.sorted { $0.key < $1.key }.map { stream, blocked in
             "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, last because \(blocked.why). It is "
-                + "tried again, and set aside if that goes on for ten minutes in which other streams pass"
+                + "tried again, and quarantined if that goes on for ten minutes in which other streams pass"
         }
     }
 
@@ -122,8 +122,8 @@ extension SamplerCore {
         if status.doNotDisturb { reasons.append("do-not-disturb is on: samples and events pause") }
         if status.suspended { reasons.append("the application has suspended it") }
         reasons += status.collector.gates.sorted { $0.key < $1.key }.map { "\($0.key) may not be sent now: \($0.value)" }
-        if let parting = status.parting {
-            reasons.append("the histories of device and collector have parted (\(parting.reason)) in stream \(parting.stream)")
+        if let divergence = status.parting {
+            reasons.append("the histories of device and collector have diverged (\(divergence.reason)) in stream \(divergence.stream)")
         }
         if !status.enrollment.enrolled { reasons.append("not enrolled: \(status.enrollment.reason ?? "unknown")") }
         if status.collector.state == TransmitterStatus.State.holding.rawValue, let reason = status.collector.reason,

@@ -31,16 +31,16 @@ struct CloseComparison {
         self.common = common
         self.top = top
         doubtful = isUnknown ? min(ledger.last, max(common, (search.bound ?? mark.number + 1) - 1)) : common
-        gaps = ledger.forfeited == nil ? ledger.gaps[...] : ledger.gaps.dropLast()
+        gaps = ledger.abandoned == nil ? ledger.gaps[...] : ledger.gaps.dropLast()
         isMarkHidden =
             try rowsAbove(common) == rowsAbove(top) && !gaps.contains { $0.last > common && $0.last <= top }
     }
 
     /// Whether the collector has something else where a link of ours says what it should have, or more than was ever produced here.
-    private var showsParting: Bool { mark.number > ledger.last || (!isMarkHidden && !isUnknown) }
+    private var showsDivergence: Bool { mark.number > ledger.last || (!isMarkHidden && !isUnknown) }
 
     /// Whether the device's history and the collector's are not one: it is known, or a stream shows it. Links of a corrupt file show nothing.
-    static func haveParted(_ streams: [CloseComparison], end: EpochEnd) -> Bool {
-        end == .restored || (end != .salvaged && streams.contains(where: \.showsParting))
+    static func haveDiverged(_ streams: [CloseComparison], end: EpochEnd) -> Bool {
+        end == .restored || (end != .salvaged && streams.contains(where: \.showsDivergence))
     }
 }

@@ -14,8 +14,8 @@ struct CloseSettlement: Equatable {
     /// What the device had dropped, given up or lost, and the close does not count: counted in the new epoch, as never numbered.
     var carried: [DropReason: UInt64]
 
-    /// - Parameter hasParted: the device's history and the collector's are not one.
-    init(_ stream: CloseComparison, end: EpochEnd, hasParted: Bool) throws {
+    /// - Parameter hasDiverged: the device's history and the collector's are not one.
+    init(_ stream: CloseComparison, end: EpochEnd, hasDiverged: Bool) throws {
         let ledger = stream.ledger
         final = stream.mark
         carried = [:]
@@ -23,12 +23,12 @@ struct CloseSettlement: Equatable {
             final.number = ledger.last
             final.dropped.add(ledger.last - stream.mark.number, end.reason)
         }
-        let givenUp = ledger.forfeited?.reason ?? (end.keepsRecords ? nil : end.reason)
+        let givenUp = ledger.abandoned?.reason ?? (end.keepsRecords ? nil : end.reason)
         // Where the collector's history is not known, the rows may be in it.
         keptAbove = givenUp == nil ? stream.doubtful : ledger.last
         // The collector's mark in a gap or a hole of ours right behind the common number: what arrived before it was dropped or lost here is
-        // stored. Where histories have parted that cannot be known, and all of it counts as dropped.
-        let passed = stream.isMarkHidden && !hasParted ? stream.top : stream.common
+        // stored. Where histories have diverged that cannot be known, and all of it counts as dropped.
+        let passed = stream.isMarkHidden && !hasDiverged ? stream.top : stream.common
         let counted = end.keepsRecords ? ledger.last : stream.top
         var gapCount: UInt64 = 0
         for gap in stream.gaps {

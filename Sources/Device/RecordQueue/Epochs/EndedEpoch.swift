@@ -22,7 +22,7 @@ struct EndedEpoch: Equatable, Sendable {
     var streams: StreamLedgers
 
     /// Whether it ended by a wipe, or one gave up what it had kept.
-    var isWiped: Bool { end == .wiped || StreamName.allCases.contains { streams[$0].forfeited?.reason == .wiped } }
+    var isWiped: Bool { end == .wiped || StreamName.allCases.contains { streams[$0].abandoned?.reason == .wiped } }
 }
 
 /// What came of a corrupt file.

@@ -2,7 +2,7 @@ import WireModel
 
 /// Why an epoch ended.
 package enum EpochEnd: String, Sendable, CaseIterable, Codable {
-    /// Histories parted on the same machine: an image of the disk was brought back, or the collector was.
+    /// Histories diverged on the same machine: an image of the disk was brought back, or the collector was.
     case restored
     /// The queue was copied to another machine.
     case clone
@@ -30,7 +30,7 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
     var keepsRecords: Bool { reason == .moved }
 
     /// Reasons under which an epoch's end gives up what waits. No record is dropped under one of them otherwise.
-    static let forfeiting = Set(allCases.filter { !$0.keepsRecords }.map(\.reason))
+    static let abandoning = Set(allCases.filter { !$0.keepsRecords }.map(\.reason))
 
     /// For numbers that have no row any more.
     var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }

@@ -48,7 +48,7 @@ extension QueueStore {
                     throw QueueError(.invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
                 }
             }
-            // The collector's mark is a point of its history as well. Where nobody's histories have parted it settles the search at once.
+            // The collector's mark is a point of its history as well. Where nobody's histories have diverged it settles the search at once.
             if try isOwn(answer.mark, of: epoch, stream) { answer.matched = answer.mark.number }
             answers[stream] = answer
             searches[stream] = ClosePlan.next(epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
@@ -151,7 +151,7 @@ extension QueueStore {
     ) throws -> Point? {
         let row = try connection.cached(
             """
-            SELECT number, link FROM \(Shelf.ended(epoch.ordinal, stream).table)
+            SELECT number, link FROM \(RecordTable.ended(epoch.ordinal, stream).name)
             WHERE number BETWEEN ? AND ? AND length(link) = \(ChainLink.byteCount) ORDER BY number LIMIT 1
             """)
         try row.bind(number, bound - 1)
@@ -165,7 +165,7 @@ extension QueueStore {
         if number == ledger.mark.number { return ledger.mark.link }
         if number == ledger.last { return ledger.lastLink }
         if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
-        let row = try connection.cached("SELECT link FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number = ?")
+        let row = try connection.cached("SELECT link FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number = ?")
         try row.bind(number, at: 1)
         defer { row.reset() }
         return try row.step() ? ChainLink(row.data(0)) : nil
@@ -180,10 +180,10 @@ extension QueueStore {
                 try CloseComparison(epoch.streams[stream], mark: answer.mark) { try self.countRows(of: epoch, stream, above: $0) }
             }
         }
-        let hasParted = CloseComparison.haveParted(comparisons, end: epoch.end)
+        let hasDiverged = CloseComparison.haveDiverged(comparisons, end: epoch.end)
         var settlements: [(StreamName, CloseSettlement, UInt64, ChainLink)] = []
         for (stream, comparison) in zip(StreamName.allCases, comparisons) {
-            let settlement = try CloseSettlement(comparison, end: epoch.end, hasParted: hasParted)
+            let settlement = try CloseSettlement(comparison, end: epoch.end, hasDiverged: hasDiverged)
             let kept = try comparison.rowsAbove(settlement.keptAbove)
             settlements.append((stream, settlement, kept, try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero))
         }
@@ -206,7 +206,7 @@ extension QueueStore {
     }
 
     private func countRows(of epoch: EndedEpoch, _ stream: StreamName, above number: UInt64) throws -> UInt64 {
-        let statement = try connection.cached("SELECT count(*) FROM \(Shelf.ended(epoch.ordinal, stream).table) WHERE number > ?")
+        let statement = try connection.cached("SELECT count(*) FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number > ?")
         try statement.bind(max(number, epoch.streams[stream].frontOfRows), at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0

@@ -6,15 +6,15 @@ import WireModel
 /// Ending the current epoch.
 extension QueueStore {
     /// Ends the epoch and begins another, in one small transaction whatever waits.
-    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent (`PartingBudget`).
+    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent (`DivergenceBudget`).
     func endEpoch(_ end: EpochEnd) throws {
         guard end != .salvaged else { throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file") }
         if end == .restored {
-            let left = PartingBudget.wait(wholeAt: state.partingBudgetWholeAt, now: queueClock.time)
+            let left = DivergenceBudget.wait(wholeAt: state.divergenceBudgetWholeAt, now: queueClock.time)
             guard left == 0 else {
                 throw QueueError(
                     .tooSoon,
-                    "\(PartingBudget.epochs) epochs have ended in a short time because histories had parted; the next may end in "
+                    "\(DivergenceBudget.epochs) epochs have ended in a short time because histories had diverged; the next may end in "
                         + "\((left + 999_999) / 1_000_000) s, and what waits is kept until then. Look why they part so often: two devices "
                         + "with one identity do.")
             }
@@ -26,7 +26,7 @@ extension QueueStore {
             let ordinal = next.ordinal
             next.end(end)
             for stream in StreamName.allCases {
-                try connection.execute("ALTER TABLE \(stream) RENAME TO \(Shelf.ended(ordinal, stream).table)")
+                try connection.execute("ALTER TABLE \(stream) RENAME TO \(RecordTable.ended(ordinal, stream).name)")
                 try connection.execute(QueueFile.records(stream.description, stream))
             }
             try endQuarantine(end)
@@ -47,21 +47,21 @@ extension QueueStore {
         return try settleFinished()
     }
 
-    /// Erases rows that are done with: those of ended and consent shelves at or below their front. Where an epoch's end gave them up and its
+    /// Erases rows that are done with: those of ended and consent tables at or below their front. Where an epoch's end gave them up and its
     /// close is not settled, their content goes at once, and number and link stay.
     /// - Returns: `false` where there are none.
     func eraseSome() throws -> Bool {
-        for shelf in state.shelves where shelf.table != Shelf.current(shelf.stream).table {
+        for table in state.tables where table.name != RecordTable.current(table.stream).name {
             // The sizes of all rows include those that only wait to be erased; emptied ones have none.
-            let ledger = state[shelf]
-            if state.isChained(shelf), ledger.forfeited != nil {
+            let ledger = state[table]
+            if state.isChained(table), ledger.abandoned != nil {
                 guard ledger.bytes > 0 else { continue }
-                try erasing { try emptySome(of: shelf) }
+                try erasing { try emptySome(of: table) }
                 return true
             }
-            guard ledger.bytes > 0 || state.isMoving(shelf) else { continue }
-            guard let last = try lastErasable(of: shelf, front: ledger.front) else { continue }
-            try erasing { try erase(through: last, of: shelf) }
+            guard ledger.bytes > 0 || state.isMoving(table) else { continue }
+            guard let last = try lastErasable(of: table, front: ledger.front) else { continue }
+            try erasing { try erase(through: last, of: table) }
             return true
         }
         return false
@@ -71,9 +71,9 @@ extension QueueStore {
     /// come along with them is then known less exactly.
     /// - Returns: `false` where there are none.
     func eraseLinks() throws -> Bool {
-        for shelf in state.shelves where state.isChained(shelf) && state[shelf].forfeited != nil {
-            guard let last = try lastErasable(of: shelf, front: state[shelf].front) else { continue }
-            try erasing { try erase(through: last, of: shelf) }
+        for table in state.tables where state.isChained(table) && state[table].abandoned != nil {
+            guard let last = try lastErasable(of: table, front: state[table].front) else { continue }
+            try erasing { try erase(through: last, of: table) }
             return true
         }
         return false
@@ -88,21 +88,21 @@ extension QueueStore {
         checkpointIfDue()
     }
 
-    private func erase(through last: (number: UInt64, bytes: UInt64), of shelf: Shelf) throws {
+    private func erase(through last: (number: UInt64, bytes: UInt64), of table: RecordTable) throws {
         try change { next in
-            let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number <= ?")
+            let delete = try connection.cached("DELETE FROM \(table.name) WHERE number <= ?")
             try delete.bind(last.number, at: 1)
             try delete.run()
-            next[shelf].bytes -= min(next[shelf].bytes, last.bytes)
+            next[table].bytes -= min(next[table].bytes, last.bytes)
         }
     }
 
     /// Rows are deleted and inserted anew rather than changed: emptied in place, each page would stay almost empty.
-    private func emptySome(of shelf: Shelf) throws {
-        let ledger = state[shelf]
+    private func emptySome(of table: RecordTable) throws {
+        let ledger = state[table]
         let rows = try connection.cached(
-            "SELECT number, size, link FROM \(shelf.table) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?")
-        try rows.bind(max(emptied[shelf] ?? 0, ledger.frontOfRows) + 1, ledger.front, QueueFile.transactionRecords)
+            "SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?")
+        try rows.bind(max(emptied[table] ?? 0, ledger.frontOfRows) + 1, ledger.front, QueueFile.transactionRecords)
         var found: [(number: UInt64, link: Data)] = []
         var bytes: UInt64 = 0
         while bytes < UInt64(QueueFile.transactionBytes), try rows.step() {
@@ -113,24 +113,24 @@ extension QueueStore {
         try change { next in
             guard let first = found.first?.number, let last = found.last?.number else {
                 // The ledger says there is content, and there is none.
-                next[shelf].bytes = 0
+                next[table].bytes = 0
                 return
             }
-            let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
+            let delete = try connection.cached("DELETE FROM \(table.name) WHERE number BETWEEN ? AND ?")
             try delete.bind(first, last)
             try delete.run()
             let insert = try connection.cached(
                 """
-                INSERT INTO \(shelf.table) (number, kind, wall_time, queue_time, size, link, body, chain)
+                INSERT INTO \(table.name) (number, kind, wall_time, queue_time, size, link, body, chain)
                 VALUES (?, 0, 0, 0, 0, ?, x'', 0)
                 """)
             for row in found {
                 try insert.bind(row.number, row.link)
                 try insert.run()
             }
-            next[shelf].bytes -= min(next[shelf].bytes, bytes)
+            next[table].bytes -= min(next[table].bytes, bytes)
         }
-        emptied[shelf] = found.last?.number
+        emptied[table] = found.last?.number
     }
 
     /// Content of what was wiped is still to leave the disk.
@@ -147,8 +147,8 @@ extension QueueStore {
         try allocate()
     }
 
-    private func lastErasable(of shelf: Shelf, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {
-        let rows = try connection.cached("SELECT number, size FROM \(shelf.table) WHERE number <= ? ORDER BY number LIMIT ?")
+    private func lastErasable(of table: RecordTable, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {
+        let rows = try connection.cached("SELECT number, size FROM \(table.name) WHERE number <= ? ORDER BY number LIMIT ?")
         try rows.bind(front, QueueFile.transactionRecords)
         defer { rows.reset() }
         var last: (number: UInt64, bytes: UInt64)?
@@ -167,7 +167,7 @@ extension QueueStore {
             })
         else { return false }
         try change { next in
-            for stream in StreamName.allCases { try connection.execute("DROP TABLE \(Shelf.ended(epoch.ordinal, stream).table)") }
+            for stream in StreamName.allCases { try connection.execute("DROP TABLE \(RecordTable.ended(epoch.ordinal, stream).name)") }
             next.settle(epoch.ordinal)
         }
         // What was moved is sent from now on: its former place must not come back with a WAL that is lost.
@@ -184,13 +184,13 @@ extension QueueState {
         epoch = .random()
         ordinal += 1
         streams = StreamLedgers()
-        parting = nil
+        divergence = nil
         if end == .restored {
-            partingBudgetWholeAt = PartingBudget.spend(wholeAt: partingBudgetWholeAt, now: clock.time)
+            divergenceBudgetWholeAt = DivergenceBudget.spend(wholeAt: divergenceBudgetWholeAt, now: clock.time)
         }
         if !end.keepsRecords {
-            for stream in StreamName.allCases { over.streams[stream].forfeit(end.reason) }
-            forfeitApart(end)
+            for stream in StreamName.allCases { over.streams[stream].abandon(end.reason) }
+            abandonApart(end)
         }
         ended.append(over)
         giveUpOldest()
@@ -200,21 +200,21 @@ extension QueueState {
 
     /// What waits apart goes with the epoch; it never had a number in this one. What an ended epoch keeps goes, too: the collector may have
     /// been told that it is moved, so that stays what the close says.
-    private mutating func forfeitApart(_ end: EpochEnd) {
+    private mutating func abandonApart(_ end: EpochEnd) {
         for stream in StreamName.allCases {
-            forfeit(.consent(stream), end.reason)
-            for index in ended.indices where ended[index].phase == .moving { forfeit(.ended(ended[index].ordinal, stream), end.reason) }
-            for index in ended.indices where ended[index].phase == .closing { ended[index].streams[stream].forfeit(end.reason) }
+            abandon(.consent(stream), end.reason)
+            for index in ended.indices where ended[index].phase == .moving { abandon(.ended(ended[index].ordinal, stream), end.reason) }
+            for index in ended.indices where ended[index].phase == .closing { ended[index].streams[stream].abandon(end.reason) }
         }
     }
 
-    private mutating func forfeit(_ shelf: Shelf, _ reason: DropReason) {
-        let count = self[shelf].rowCount
+    private mutating func abandon(_ table: RecordTable, _ reason: DropReason) {
+        let count = self[table].rowCount
         guard count > 0 else { return }
-        streams[shelf.stream].unnumbered[reason, default: 0] += count
-        let bytes = self[shelf].bytes
-        self[shelf].passed(self[shelf].last, link: self[shelf].lastLink, removed: RemovedRows(count: count, bytes: 0))
-        self[shelf].bytes = bytes
+        streams[table.stream].unnumbered[reason, default: 0] += count
+        let bytes = self[table].bytes
+        self[table].passed(self[table].last, link: self[table].lastLink, removed: RemovedRows(count: count, bytes: 0))
+        self[table].bytes = bytes
     }
 
     /// No more than so many epochs wait for a collector: of the oldest nobody will tell what became of it.
@@ -222,7 +222,7 @@ extension QueueState {
         let closing = ended.indices.filter { ended[$0].phase == .closing }
         guard closing.count > QueueFile.closingEpochs, let index = closing.first else { return }
         for stream in StreamName.allCases {
-            ended[index].streams[stream].forfeit(.unverifiable)
+            ended[index].streams[stream].abandon(.unverifiable)
             let ledger = ended[index].streams[stream]
             var final = ledger.mark
             final.number = ledger.last

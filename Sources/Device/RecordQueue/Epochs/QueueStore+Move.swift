@@ -16,32 +16,32 @@ extension QueueStore {
         return false
     }
 
-    /// Moves the first rows of a shelf to the end of their stream, in one transaction: each is in one place or in the other.
+    /// Moves the first rows of a table to the end of their stream, in one transaction: each is in one place or in the other.
     ///
     /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is dropped, counted as
     /// unreadable.
-    /// - Returns: how many rows left the shelf.
-    func moveSome(from shelf: Shelf) throws -> Int {
-        let ledger = state[shelf]
-        let rows = try movable(of: shelf)
+    /// - Returns: how many rows left the table.
+    func moveSome(from table: RecordTable) throws -> Int {
+        let ledger = state[table]
+        let rows = try movable(of: table)
         guard let last = rows.last else {
             // The ledger says there are rows, and there is none.
             try change { next in
-                next[shelf.stream].unnumbered.add(ledger.rowCount, .unreadable)
-                next[shelf].passed(ledger.last, link: ledger.lastLink, removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
+                next[table.stream].unnumbered.add(ledger.rowCount, .unreadable)
+                next[table].passed(ledger.last, link: ledger.lastLink, removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
             }
             return 0
         }
         let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
         checkpointBefore(removing: bytes)
         try change { next in
-            let count = try delete(through: last.number, of: shelf)
-            next[shelf].passed(last.number, link: last.link ?? .zero, removed: RemovedRows(count: count, bytes: bytes))
+            let count = try delete(through: last.number, of: table)
+            next[table].passed(last.number, link: last.link ?? .zero, removed: RemovedRows(count: count, bytes: bytes))
             for row in rows {
                 if let record = row.record {
                     _ = try insert(record, queuedAt: row.queueTime, into: &next)
                 } else {
-                    next[shelf.stream].unnumbered.add(1, .unreadable)
+                    next[table.stream].unnumbered.add(1, .unreadable)
                 }
             }
         }
@@ -58,11 +58,11 @@ extension QueueStore {
         var record: NewRecord?
     }
 
-    private func movable(of shelf: Shelf) throws -> [MovableRow] {
-        let ledger = state[shelf]
-        let isNumbered = shelf != .consent(shelf.stream)
+    private func movable(of table: RecordTable) throws -> [MovableRow] {
+        let ledger = state[table]
+        let isNumbered = table != .consent(table.stream)
         let statement = try connection.cached(
-            "SELECT number, queue_time, size, link, body FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?")
+            "SELECT number, queue_time, size, link, body FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
         try statement.bind(ledger.front, QueueFile.transactionRecords / 4)
         defer { statement.reset() }
         var rows: [MovableRow] = []
@@ -77,9 +77,9 @@ extension QueueStore {
             if isNumbered {
                 let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
                 let fits = prior.map { $0.appending(body) == row.link } ?? true
-                row.record = fits ? NewRecord(requeueing: body, stream: shelf.stream, number: row.number) : nil
+                row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil
             } else {
-                row.record = NewRecord(envelope: body, stream: shelf.stream)
+                row.record = NewRecord(envelope: body, stream: table.stream)
             }
             running = row.link.map { (row.number, $0) }
             rows.append(row)

@@ -35,7 +35,7 @@ package struct QueueInspection: Codable, Equatable, Sendable {
         package var lost: UInt64?
     }
 
-    /// A record that was set aside.
+    /// A record that was quarantined.
     package struct Quarantined: Codable, Equatable, Sendable {
         package var id: Int64
         package var stream: String

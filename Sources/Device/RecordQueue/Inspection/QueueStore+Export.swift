@@ -9,24 +9,24 @@ extension QueueStore {
     ///   - cursor: `next` of the page before; `nil` from the start.
     ///   - limit: 1 or more; a page also ends at about a mebibyte of records.
     func export(after cursor: String?, limit: Int) throws -> QueueExport {
-        let shelves = state.shelves.sorted { ($0.stream, $0.table) < ($1.stream, $1.table) }
-        var (start, number) = try Self.parse(cursor, shelves)
+        let tables = state.tables.sorted { ($0.stream, $0.name) < ($1.stream, $1.name) }
+        var (start, number) = try Self.parse(cursor, tables)
         var page = QueueExport(lines: [], next: nil)
         var bytes = 0
-        while start < shelves.count {
-            let shelf = shelves[start]
-            let rows = try connection.cached("SELECT number, body FROM \(shelf.table) WHERE number > ? ORDER BY number")
-            try rows.bind(max(number, state[shelf].front), at: 1)
+        while start < tables.count {
+            let table = tables[start]
+            let rows = try connection.cached("SELECT number, body FROM \(table.name) WHERE number > ? ORDER BY number")
+            try rows.bind(max(number, state[table].front), at: 1)
             defer { rows.reset() }
             while try rows.step() {
                 guard page.lines.count < max(1, limit), bytes < WireLimits.partBytes else {
-                    page.next = "\(shelf.table):\(number)"
+                    page.next = "\(table.name):\(number)"
                     return page
                 }
                 number = try rows.uint64(0)
                 let body = rows.data(1)
                 bytes += body.count
-                page.lines.append(try line(shelf, number: number, record: body))
+                page.lines.append(try line(table, number: number, record: body))
             }
             start += 1
             number = 0
@@ -34,10 +34,10 @@ extension QueueStore {
         return page
     }
 
-    private static func parse(_ cursor: String?, _ shelves: [Shelf]) throws -> (Int, UInt64) {
+    private static func parse(_ cursor: String?, _ tables: [RecordTable]) throws -> (Int, UInt64) {
         guard let cursor else { return (0, 0) }
         let parts = cursor.split(separator: ":")
-        guard parts.count == 2, let number = UInt64(parts[1]), let index = shelves.firstIndex(where: { $0.table == parts[0] }) else {
+        guard parts.count == 2, let number = UInt64(parts[1]), let index = tables.firstIndex(where: { $0.name == parts[0] }) else {
             throw QueueError(.invalid, "the cursor of the export names no place of this queue; begin anew")
         }
         return (index, number)
@@ -62,16 +62,16 @@ extension QueueStore {
         var isDamaged: Bool?
     }
 
-    private func line(_ shelf: Shelf, number: UInt64, record: Data) throws -> String {
-        let isNumbered = shelf != .consent(shelf.stream)
+    private func line(_ table: RecordTable, number: UInt64, record: Data) throws -> String {
+        let isNumbered = table != .consent(table.stream)
         let record = isNumbered ? record : Data([8, 1]) + record
         let epoch: EpochID? =
-            switch shelf {
+            switch table {
             case .current: state.epoch
             case .ended(let ordinal, _): state.ended.first { $0.ordinal == ordinal }?.id
             case .consent: nil
             }
-        var line = Line(stream: shelf.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil, kind: "unknown")
+        var line = Line(stream: table.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil, kind: "unknown")
         guard let header = RecordHeader(scanning: record) else {
             line.isDamaged = true
             line.body = record.base64EncodedString()

@@ -26,7 +26,7 @@ extension QueueStore {
         return QueueInspection(
             directory: directory, epoch: state.epoch.description, collector: state.binding?.collector.description,
             organization: state.binding?.organization, device: state.binding?.device.description,
-            parting: state.parting?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(), files: files(),
+            parting: state.divergence?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(), files: files(),
             corruptFiles: SalvageFiles(directory: directory).kept)
     }
 
@@ -56,19 +56,19 @@ extension QueueStore {
     func verify() throws -> QueueVerification {
         var result = QueueVerification(findings: try connection.integrityCheck(limit: 20), rows: 0)
         guard result.findings.isEmpty else { return result }
-        for shelf in state.shelves { try verify(shelf, &result) }
+        for table in state.tables { try verify(table, &result) }
         for (stream, balance) in try balance() where !balance.closes {
             result.findings.append("the balance of stream \(stream) does not close")
         }
         return result
     }
 
-    private func verify(_ shelf: Shelf, _ result: inout QueueVerification) throws {
-        let ledger = state[shelf]
-        let rows = try connection.prepare("SELECT number, size, link, body FROM \(shelf.table) ORDER BY number")
+    private func verify(_ table: RecordTable, _ result: inout QueueVerification) throws {
+        let ledger = state[table]
+        let rows = try connection.prepare("SELECT number, size, link, body FROM \(table.name) ORDER BY number")
         var running = (number: ledger.front, link: ledger.frontLink)
         var removed = RemovedRows()
-        let isChained = shelf != .consent(shelf.stream)
+        let isChained = table != .consent(table.stream)
         while try rows.step() {
             let number = try rows.uint64(0)
             removed.bytes += try rows.uint64(1)
@@ -76,15 +76,15 @@ extension QueueStore {
             removed.count += 1
             let link = ChainLink(rows.data(2)) ?? .zero
             let size = rows.withBlob(3) { $0.count }
-            if size != rows.int(1) { result.findings.append("\(shelf.table) \(number): \(size) bytes where \(rows.int(1)) are noted") }
+            if size != rows.int(1) { result.findings.append("\(table.name) \(number): \(size) bytes where \(rows.int(1)) are noted") }
             if isChained {
                 let isNext = number == running.number + 1
                 if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
-                    result.findings.append("\(shelf.table): numbers \(running.number + 1)...\(number - 1) are missing")
+                    result.findings.append("\(table.name): numbers \(running.number + 1)...\(number - 1) are missing")
                 }
                 let isKnown = isNext && running.link != .zero || number == 1
                 if isKnown, rows.withBlob(3, { running.link.appending($0) }) != link {
-                    result.findings.append("\(shelf.table) \(number) does not follow from the record before it")
+                    result.findings.append("\(table.name) \(number) does not follow from the record before it")
                 }
                 running = (number, link)
             }
@@ -93,13 +93,13 @@ extension QueueStore {
         rows.reset()
         result.rows += removed.count
         if removed.count != ledger.rowCount {
-            result.findings.append("\(shelf.table): \(removed.count) rows where the ledger says \(ledger.rowCount)")
+            result.findings.append("\(table.name): \(removed.count) rows where the ledger says \(ledger.rowCount)")
         }
         if removed.bytes != ledger.bytes {
-            result.findings.append("\(shelf.table): \(removed.bytes) bytes where the ledger says \(ledger.bytes)")
+            result.findings.append("\(table.name): \(removed.bytes) bytes where the ledger says \(ledger.bytes)")
         }
-        if isChained, shelf == .current(shelf.stream), running.number != ledger.last || running.link != ledger.lastLink {
-            result.findings.append("\(shelf.table) ends at \(running.number) where the ledger says \(ledger.last)")
+        if isChained, table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink {
+            result.findings.append("\(table.name) ends at \(running.number) where the ledger says \(ledger.last)")
         }
     }
 }

@@ -7,12 +7,12 @@ struct QueueState: Equatable, Sendable {
     /// The current epoch's place among the file's epochs, from 1.
     var ordinal: Int64 = 1
     var clock: QueueClock
-    var parting: QueueParting?
+    var divergence: QueueDivergence?
     var binding: QueueBinding?
-    /// When a record was last set aside, on the queue clock.
+    /// When a record was last quarantined, on the queue clock.
     var quarantineTime: Int64?
-    /// When as many epochs may end because histories have parted as ever may (`PartingBudget`), on the queue clock.
-    var partingBudgetWholeAt: Int64?
+    /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue clock.
+    var divergenceBudgetWholeAt: Int64?
     /// Of files beside the queue: opaque bytes.
     var copies: [CopiedFile: FileCopy] = [:]
     /// Of the current epoch.
@@ -65,22 +65,22 @@ struct QueueState: Equatable, Sendable {
     }
 
     /// Where rows wait or are to be erased, the least important and oldest first.
-    var shelves: [Shelf] {
+    var tables: [RecordTable] {
         StreamName.allCases.reversed().flatMap { stream in
-            ended.filter { $0.phase != .settled }.map { Shelf.ended($0.ordinal, stream) } + [.consent(stream), .current(stream)]
+            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [.consent(stream), .current(stream)]
         }
     }
 
-    subscript(_ shelf: Shelf) -> StreamLedger {
+    subscript(_ table: RecordTable) -> StreamLedger {
         get {
-            switch shelf {
+            switch table {
             case .current(let stream): streams[stream]
             case .consent(let stream): consent[stream]
             case .ended(let ordinal, let stream): ended.first { $0.ordinal == ordinal }?.streams[stream] ?? StreamLedger()
             }
         }
         set {
-            switch shelf {
+            switch table {
             case .current(let stream): streams[stream] = newValue
             case .consent(let stream): consent[stream] = newValue
             case .ended(let ordinal, let stream):
@@ -90,14 +90,14 @@ struct QueueState: Equatable, Sendable {
     }
 
     /// Whether it holds rows of an epoch that was closed.
-    func isMoving(_ shelf: Shelf) -> Bool {
-        guard case .ended(let ordinal, _) = shelf else { return false }
+    func isMoving(_ table: RecordTable) -> Bool {
+        guard case .ended(let ordinal, _) = table else { return false }
         return ended.first { $0.ordinal == ordinal }?.phase == .moving
     }
 
-    /// Whether rows leave this shelf with a gap in their own chain, or are counted among what never had a number in this epoch.
-    func isChained(_ shelf: Shelf) -> Bool {
-        switch shelf {
+    /// Whether rows leave this table with a gap in their own chain, or are counted among what never had a number in this epoch.
+    func isChained(_ table: RecordTable) -> Bool {
+        switch table {
         case .current: true
         case .consent: false
         case .ended(let ordinal, _): ended.first { $0.ordinal == ordinal }?.phase == .closing

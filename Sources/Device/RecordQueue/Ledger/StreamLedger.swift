@@ -33,9 +33,9 @@ struct StreamLedger: Equatable, Sendable {
     var produced: UInt64 { last + unnumberedCount }
 
     /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is settled.
-    var forfeited: Gap? { gaps.last.flatMap { EpochEnd.forfeiting.contains($0.reason) ? $0 : nil } }
+    var abandoned: Gap? { gaps.last.flatMap { EpochEnd.abandoning.contains($0.reason) ? $0 : nil } }
     /// The front before anything was given up: there may be rows above it.
-    var frontOfRows: UInt64 { forfeited.map { $0.first - 1 } ?? front }
+    var frontOfRows: UInt64 { abandoned.map { $0.first - 1 } ?? front }
 
     /// The device's drops above the mark, by reason.
     var droppedAboveMark: [DropReason: UInt64] {
@@ -66,7 +66,7 @@ struct StreamLedger: Equatable, Sendable {
     }
 
     /// All that waits is dropped; its rows stay, to be erased or emptied.
-    mutating func forfeit(_ reason: DropReason) {
+    mutating func abandon(_ reason: DropReason) {
         guard last > front else { return }
         let bytes = bytes
         _ = drop(through: last, link: lastLink, removed: RemovedRows(count: rowCount, bytes: 0), reason: reason)

@@ -1,6 +1,6 @@
 import WireModel
 
-/// What is known of a record that was set aside.
+/// What is known of a record that was quarantined.
 package enum QuarantineFate: Int, Sendable {
     /// The collector's mark has not passed its number yet: it may have arrived after all.
     case open = 1
@@ -21,7 +21,7 @@ extension QuarantineFate: CustomStringConvertible {
     }
 }
 
-/// What a mark says of the records set aside whose numbers it passes.
+/// What a mark says of the records quarantined whose numbers it passes.
 enum QuarantineVerdict: Equatable {
     /// None of them is at the collector.
     case notStored
@@ -34,7 +34,7 @@ extension StreamLedger {
     /// A mark's counts are cumulative, so their growth says what became of the numbers in between. It does not say of
     /// which: where some of several had arrived, or the collector has lost something, all of them are uncertain.
     ///
-    /// - Returns: `nil` where nothing was set aside between the present mark and that one.
+    /// - Returns: `nil` where nothing was quarantined between the present mark and that one.
     func verdictOnQuarantine(_ answered: StreamMark) -> QuarantineVerdict? {
         let passed = gaps.reduce(UInt64(0)) { sum, gap in
             gap.reason == .quarantined && gap.first <= answered.number

@@ -1,13 +1,13 @@
-/// What became of records that were set aside, when they were to be sent again. `Codable` is its JSON form.
+/// What became of records that were quarantined, when they were to be sent again. `Codable` is its JSON form.
 package struct QueueRetry: Codable, Equatable, Sendable {
     package enum Outcome: String, Codable, Sendable {
         /// Queued anew, under another number.
         case queued
-        /// Stays set aside: the collector has not said yet whether it has the record.
+        /// Stays quarantined: the collector has not said yet whether it has the record.
         case open
-        /// Stays set aside: the collector may have it, and nobody can tell any more.
+        /// Stays quarantined: the collector may have it, and nobody can tell any more.
         case uncertain
-        /// Stays set aside: the row is damaged.
+        /// Stays quarantined: the row is damaged.
         case unreadable
     }
 
@@ -15,15 +15,15 @@ package struct QueueRetry: Codable, Equatable, Sendable {
         /// As `inspect` shows it.
         package var id: Int64
         package var stream: String
-        /// The one it was set aside under.
+        /// The one it was quarantined under.
         package var number: UInt64
         package var outcome: Outcome
         /// The one it has now, where it was queued.
         package var newNumber: UInt64?
     }
 
-    /// In the order in which they were set aside.
+    /// In the order in which they were quarantined.
     package var records: [Record]
-    /// Ids that were asked for and are not set aside.
+    /// Ids that were asked for and are not quarantined.
     package var unknown: [Int64]
 }

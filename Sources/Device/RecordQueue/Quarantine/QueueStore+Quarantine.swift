@@ -3,7 +3,7 @@ import Logging
 import SQLite
 import WireModel
 
-/// Records that were set aside because they alone were refused, and sending them again (QueueFile.swift has their
+/// Records that were quarantined because they alone were refused, and sending them again (QueueFile.swift has their
 /// story).
 extension QueueStore {
     /// A record on its way from its stream to the quarantine.
@@ -18,9 +18,9 @@ extension QueueStore {
     }
 
     /// The newest of a stream's rows up to a number, as many as may be kept aside; oldest first.
-    func quarantineRows(through number: UInt64, of shelf: Shelf) throws -> [QuarantineRow] {
+    func quarantineRows(through number: UInt64, of table: RecordTable) throws -> [QuarantineRow] {
         let rows = try connection.cached(
-            "SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(shelf.table) WHERE number <= ? ORDER BY number DESC LIMIT ?"
+            "SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(table.name) WHERE number <= ? ORDER BY number DESC LIMIT ?"
         )
         try rows.bind(number, configuration.quarantineRecords)
         defer { rows.reset() }
@@ -36,7 +36,7 @@ extension QueueStore {
     }
 
     /// Keeps them, and lets the oldest go where there are too many.
-    func setAside(_ rows: [QuarantineRow], of stream: StreamName, reason: DropReason, in next: inout QueueState) throws {
+    func quarantine(_ rows: [QuarantineRow], of stream: StreamName, reason: DropReason, in next: inout QueueState) throws {
         let insert = try connection.cached(
             """
             INSERT INTO quarantine (stream, number, reason, wall_time, queue_time, size, key_id, link, body, fate)
@@ -60,7 +60,7 @@ extension QueueStore {
         try trim.run()
         if connection.changes > 0 {
             logger.warning(
-                "too many records are set aside; the oldest are given up",
+                "too many records are quarantined; the oldest are given up",
                 metadata: [
                     "queue.records": "\(connection.changes)", "queue.greatest": "\(configuration.quarantineRecords)",
                 ])
@@ -68,7 +68,7 @@ extension QueueStore {
         next.quarantineTime = next.clock.time
     }
 
-    /// The collector's mark passes numbers of records that were set aside: now it is known which of them it lacks.
+    /// The collector's mark passes numbers of records that were quarantined: now it is known which of them it lacks.
     func decideQuarantine(_ stream: StreamName, _ verdict: QuarantineVerdict, through number: UInt64) throws {
         let statement =
             switch verdict {
@@ -81,7 +81,7 @@ extension QueueStore {
         try statement.bind(stream.rawValue, number, QuarantineFate.open.rawValue)
         try statement.run()
         if verdict == .arrived {
-            logger.notice("records that were set aside had arrived after all", metadata: ["queue.stream": "\(stream)"])
+            logger.notice("records that were quarantined had arrived after all", metadata: ["queue.stream": "\(stream)"])
         }
     }
 
@@ -98,7 +98,7 @@ extension QueueStore {
         }
     }
 
-    /// Queues records anew that were set aside, in one transaction: each is in one place or in the other.
+    /// Queues records anew that were quarantined, in one transaction: each is in one place or in the other.
     ///
     /// - Parameters:
     ///   - ids: empty: all.
@@ -147,7 +147,7 @@ extension QueueStore {
         }
     }
 
-    /// Nothing gives way to a record that was set aside: it can wait where it is.
+    /// Nothing gives way to a record that was quarantined: it can wait where it is.
     private func makeRoomForRetry(records: Int, bytes: Int) throws {
         let pages = RoomPlan.pages(records: records, bytes: bytes)
         let step =
@@ -161,7 +161,7 @@ extension QueueStore {
         case .evict:
             throw QueueError(
                 .capReached,
-                "\(path) is full: \(records) records that were set aside (\(bytes) bytes) find no room. They stay set aside. Try again when "
+                "\(path) is full: \(records) records that were quarantined (\(bytes) bytes) find no room. They stay quarantined. Try again when "
                     + "what waits has been sent.")
         }
     }

@@ -1,9 +1,9 @@
-/// Records that were set aside because they alone were refused.
+/// Records that were quarantined because they alone were refused.
 extension RecordQueue {
-    /// Queues them anew at the end of their streams, on synced disk when this returns. A kill leaves each set aside or
+    /// Queues them anew at the end of their streams, on synced disk when this returns. A kill leaves each quarantined or
     /// queued, never both.
     ///
-    /// Only those that the collector does not have, by its own counts; the others stay set aside.
+    /// Only those that the collector does not have, by its own counts; the others stay quarantined.
     /// - Parameters:
     ///   - ids: as `inspect` gives them; empty: all.
     ///   - includingUncertain: also those of which nobody can tell any more whether the collector has them. It may then

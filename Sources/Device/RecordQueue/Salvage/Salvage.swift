@@ -107,11 +107,11 @@ extension QueueStore {
         var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         try rows.forEach { id, row in
             guard case .record(var record)? = SalvageRow(id: id, row) else { return }
-            guard let shelf = state.shelf(of: record.chain) else {
+            guard let table = state.table(of: record.chain) else {
                 if !found.isStale(record.chain, marker: marker) { unknown[record.chain.stream, default: 0] += 1 }
                 return
             }
-            guard record.number > state[shelf].front else { return }
+            guard record.number > state[table].front else { return }
             // Nothing confirms this column, and one that is far ahead would age all others.
             record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
             batch.append(record)
@@ -143,11 +143,11 @@ extension QueueStore {
         if case .grow(let target) = try roomPlan().step(needed: pages) { try grow(toPages: target) }
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
             for record in records {
-                guard let shelf = state.shelf(of: record.chain) else { continue }
+                guard let table = state.table(of: record.chain) else { continue }
                 // Copies of one row are alike.
                 let statement = try connection.cached(
                     """
-                    INSERT OR IGNORE INTO \(shelf.table) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
+                    INSERT OR IGNORE INTO \(table.name) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """)
                 try statement.bind(
@@ -163,11 +163,11 @@ extension QueueStore {
 
     /// Deletes what does not follow from the row before it, and brings the ledgers in line with the rows.
     private func count(_ unknown: [StreamName: UInt64], _ note: SalvageNote) throws -> SalvageNote {
-        let shelves = state.shelves.filter { $0 != .current($0.stream) }
-        for shelf in shelves {
-            for chunk in try unchained(shelf).chunked(1000) {
+        let tables = state.tables.filter { $0 != .current($0.stream) }
+        for table in tables {
+            for chunk in try unchained(table).chunked(1000) {
                 try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-                    let delete = try connection.cached("DELETE FROM \(shelf.table) WHERE number = ?")
+                    let delete = try connection.cached("DELETE FROM \(table.name) WHERE number = ?")
                     for number in chunk {
                         try delete.bind(number, at: 1)
                         try delete.run()
@@ -176,22 +176,22 @@ extension QueueStore {
                 checkpointIfDue()
             }
         }
-        var figures: [Shelf: ShelfFigures] = [:]
-        for shelf in shelves { figures[shelf] = try self.figures(of: shelf) }
+        var figures: [RecordTable: RecordTableFigures] = [:]
+        for table in tables { figures[table] = try self.figures(of: table) }
         let counted = figures
         return try change { next in
             var note = note
             var greatestTime = next.clock.time
-            for (shelf, figures) in counted {
-                if !next.isChained(shelf) {
-                    let lost = next[shelf].rowCount - min(next[shelf].rowCount, figures.removed.count)
-                    next[shelf.stream].unnumbered.add(lost, .salvage)
+            for (table, figures) in counted {
+                if !next.isChained(table) {
+                    let lost = next[table].rowCount - min(next[table].rowCount, figures.removed.count)
+                    next[table.stream].unnumbered.add(lost, .salvage)
                     note.lost += lost
                 }
-                next[shelf].adopt(figures)
+                next[table].adopt(figures)
                 greatestTime = max(greatestTime, figures.queueTime)
                 note.salvaged += figures.removed.count
-                if case .ended(let ordinal, _) = shelf, next.ended.last?.ordinal == ordinal { note.lost += next[shelf].missing }
+                if case .ended(let ordinal, _) = table, next.ended.last?.ordinal == ordinal { note.lost += next[table].missing }
             }
             for (stream, count) in unknown {
                 next[stream].unnumbered.add(count, .unverifiable)
@@ -212,11 +212,11 @@ extension QueueStore {
     }
 
     /// Numbers of rows whose link does not follow from that of the row before.
-    private func unchained(_ shelf: Shelf) throws -> [UInt64] {
-        guard shelf != .consent(shelf.stream) else { return [] }
-        let rows = try connection.cached("SELECT number, link, body FROM \(shelf.table) ORDER BY number")
+    private func unchained(_ table: RecordTable) throws -> [UInt64] {
+        guard table != .consent(table.stream) else { return [] }
+        let rows = try connection.cached("SELECT number, link, body FROM \(table.name) ORDER BY number")
         defer { rows.reset() }
-        var running = (number: state[shelf].front, link: state[shelf].frontLink)
+        var running = (number: state[table].front, link: state[table].frontLink)
         var unchained: [UInt64] = []
         while try rows.step() {
             let number = try rows.uint64(0)
@@ -230,20 +230,20 @@ extension QueueStore {
         return unchained
     }
 
-    struct ShelfFigures {
+    struct RecordTableFigures {
         var removed: RemovedRows
         var last: UInt64
         var lastLink: ChainLink
         var queueTime: Int64
     }
 
-    private func figures(of shelf: Shelf) throws -> ShelfFigures {
-        let sums = try connection.cached("SELECT count(*), coalesce(sum(size), 0), coalesce(max(queue_time), 0) FROM \(shelf.table)")
+    private func figures(of table: RecordTable) throws -> RecordTableFigures {
+        let sums = try connection.cached("SELECT count(*), coalesce(sum(size), 0), coalesce(max(queue_time), 0) FROM \(table.name)")
         defer { sums.reset() }
-        guard try sums.step() else { throw corrupt("\(shelf.table) cannot be counted") }
-        var figures = ShelfFigures(
+        guard try sums.step() else { throw corrupt("\(table.name) cannot be counted") }
+        var figures = RecordTableFigures(
             removed: RemovedRows(count: try sums.uint64(0), bytes: try sums.uint64(1)), last: 0, lastLink: .zero, queueTime: sums.int64(2))
-        let last = try connection.cached("SELECT number, link FROM \(shelf.table) ORDER BY number DESC LIMIT 1")
+        let last = try connection.cached("SELECT number, link FROM \(table.name) ORDER BY number DESC LIMIT 1")
         defer { last.reset() }
         if try last.step() {
             figures.last = try last.uint64(0)
@@ -255,7 +255,7 @@ extension QueueStore {
 
 extension StreamLedger {
     /// Rows were found, perhaps beyond what the ledger knew of.
-    fileprivate mutating func adopt(_ figures: QueueStore.ShelfFigures) {
+    fileprivate mutating func adopt(_ figures: QueueStore.RecordTableFigures) {
         rowCount = figures.removed.count
         bytes = figures.removed.bytes
         lastQueueTime = max(lastQueueTime, figures.queueTime)
@@ -268,7 +268,7 @@ extension StreamLedger {
 
 extension QueueState {
     /// Where a row found in a corrupt file belongs; `nil`: nowhere any more.
-    fileprivate func shelf(of chain: ChainCode) -> Shelf? {
+    fileprivate func table(of chain: ChainCode) -> RecordTable? {
         if chain.ordinal == ChainCode.consent { return .consent(chain.stream) }
         return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled } ? .ended(chain.ordinal, chain.stream) : nil
     }

@@ -3,7 +3,7 @@ struct RoomPlan: Equatable {
     /// Pages that can be used without growing: never used ones up to the allocation and free ones.
     var availablePages: Int
     var allocatedPages: Int
-    var chunkPages: Int
+    var growthPages: Int
     var maximumPages: Int
 
     enum Step: Equatable {
@@ -18,8 +18,8 @@ struct RoomPlan: Equatable {
     func step(needed: Int) -> Step {
         let missing = needed + QueueFile.reservePages - availablePages
         guard missing > 0 else { return .fits }
-        let chunks = (missing + chunkPages - 1) / chunkPages
-        let target = min(maximumPages, allocatedPages + chunks * chunkPages)
+        let chunks = (missing + growthPages - 1) / growthPages
+        let target = min(maximumPages, allocatedPages + chunks * growthPages)
         return target - allocatedPages >= missing ? .grow(toPages: target) : .evict(pages: missing - max(0, target - allocatedPages))
     }
 

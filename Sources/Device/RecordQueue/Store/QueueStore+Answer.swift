@@ -6,7 +6,7 @@ import WireModel
 extension QueueStore {
     func apply(_ answer: PartAnswer) throws -> MarkDecision {
         guard answer.epoch == state.epoch else { return .old }
-        if let parting = state.parting { return .parted(parting.reason) }
+        if let divergence = state.divergence { return .diverged(divergence.reason) }
         guard answer.mark.addsUp else {
             throw QueueError(
                 .invalid,
@@ -29,9 +29,10 @@ extension QueueStore {
                 let count = try delete(through: answer.mark.number, of: .current(stream))
                 next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
             }
-        case .parted(let reason):
-            try change { $0.parting = QueueParting(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime) }
-            logger.error("queue and collector have parted", metadata: ["queue.stream": "\(stream)", "queue.reason": "\(reason.rawValue)"])
+        case .diverged(let reason):
+            try change { $0.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime) }
+            logger.error(
+                "queue and collector have diverged", metadata: ["queue.stream": "\(stream)", "queue.reason": "\(reason.rawValue)"])
         }
         return decision
     }
@@ -41,7 +42,7 @@ extension QueueStore {
         let ledger = state[stream]
         if number <= ledger.front { return ledger.gaps.first { $0.last == number }?.link }
         if number == ledger.last { return ledger.lastLink }
-        let statement = try connection.cached("SELECT link FROM \(Shelf.current(stream).table) WHERE number = ?")
+        let statement = try connection.cached("SELECT link FROM \(RecordTable.current(stream).name) WHERE number = ?")
         try statement.bind(number, at: 1)
         defer { statement.reset() }
         return try statement.step() ? ChainLink(statement.data(0)) : nil

@@ -87,9 +87,9 @@ extension QueueStore {
     }
 
     private func insertRow(
-        _ shelf: Shelf, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data, chain: ChainCode
+        _ table: RecordTable, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data, chain: ChainCode
     ) throws {
-        let statement = try connection.cached(Self.insertText[shelf] ?? "")
+        let statement = try connection.cached(Self.insertText[table] ?? "")
         try statement.bind(number, at: 1)
         try statement.bind(record.kind.rawValue, at: 2)
         try statement.bind(record.stamp.wallTime, at: 3)
@@ -101,10 +101,10 @@ extension QueueStore {
     }
 
     private static let insertText = Dictionary(
-        uniqueKeysWithValues: StreamName.allCases.flatMap { [Shelf.current($0), .consent($0)] }.map {
+        uniqueKeysWithValues: StreamName.allCases.flatMap { [RecordTable.current($0), .consent($0)] }.map {
             (
                 $0,
-                "INSERT INTO \($0.table) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO \($0.name) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             )
         })
 
@@ -139,9 +139,9 @@ extension QueueStore {
 
     /// - Returns: `false` where the cap is reached and no class may give way.
     private func makeRoom(pages: Int, records: Int, bytes: Int, for newcomer: StreamName) throws -> Bool {
-        while rows(of: newcomer) + records > configuration.maximumRecords, let shelf = oldestShelf(of: newcomer) {
+        while rows(of: newcomer) + records > configuration.maximumRecords, let table = oldestTable(of: newcomer) {
             let surplus = rows(of: newcomer) + records - configuration.maximumRecords
-            try evict(from: shelf, reason: .rowCap, records: surplus, bytes: QueueFile.transactionBytes)
+            try evict(from: table, reason: .rowCap, records: surplus, bytes: QueueFile.transactionBytes)
         }
         while true {
             switch try roomPlan().step(needed: pages) {
@@ -169,29 +169,29 @@ extension QueueStore {
 
     /// Of a stream, wherever they wait.
     private func rows(of stream: StreamName) -> Int {
-        Int(state.shelves.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
+        Int(state.tables.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
     }
 
-    private func oldestShelf(of stream: StreamName) -> Shelf? {
-        state.shelves.first { $0.stream == stream && state[$0].rowCount > 0 }
+    private func oldestTable(of stream: StreamName) -> RecordTable? {
+        state.tables.first { $0.stream == stream && state[$0].rowCount > 0 }
     }
 
     /// Evicts the oldest of the least important class that may give way, and a margin with it, so that it is not done row by row.
     private func evictLeast(for newcomer: StreamName, bytes: Int) throws -> Bool {
         // What is done with goes before anything that waits.
         if try eraseSome() { return true }
-        guard let victim = state.shelves.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else { return false }
+        guard let victim = state.tables.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else { return false }
         let margin = configuration.maximumBytes / 64
         try evict(from: victim, reason: .byteCap, records: .max, bytes: min(bytes + margin, configuration.transactionBytes))
         return true
     }
 
-    private func evict(from shelf: Shelf, reason: DropReason, records: Int, bytes: Int) throws {
-        guard let gap = try drop(oldest: records, bytes: bytes, from: shelf, reason: reason, keepAside: false) else {
-            throw corrupt("\(shelf.table) has no row where its ledger says \(state[shelf].rowCount)")
+    private func evict(from table: RecordTable, reason: DropReason, records: Int, bytes: Int) throws {
+        guard let gap = try drop(oldest: records, bytes: bytes, from: table, reason: reason, keepAside: false) else {
+            throw corrupt("\(table.name) has no row where its ledger says \(state[table].rowCount)")
         }
         logger.notice(
             "queue is full, oldest records dropped",
-            metadata: ["queue.stream": "\(shelf.stream)", "queue.dropped": "\(gap.count)", "queue.reason": "\(reason)"])
+            metadata: ["queue.stream": "\(table.stream)", "queue.dropped": "\(gap.count)", "queue.reason": "\(reason)"])
     }
 }

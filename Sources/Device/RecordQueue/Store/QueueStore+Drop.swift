@@ -12,20 +12,20 @@ extension QueueStore {
     /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of them.
     ///
     /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only where records wait
-    ///   apart. `nil`: the shelf is empty.
-    func drop(oldest count: Int, bytes: Int, from shelf: Shelf, reason: DropReason, keepAside: Bool) throws -> Gap? {
-        guard count > 0, let prefix = try prefix(of: shelf, records: count, bytes: bytes) else { return nil }
+    ///   apart. `nil`: the table is empty.
+    func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws -> Gap? {
+        guard count > 0, let prefix = try prefix(of: table, records: count, bytes: bytes) else { return nil }
         func run(keepingAside: Bool) throws -> Gap {
             try change { next in
-                let aside = keepingAside ? try quarantineRows(through: prefix.last, of: shelf) : []
-                let removed = RemovedRows(count: try delete(through: prefix.last, of: shelf), bytes: prefix.bytes)
+                let aside = keepingAside ? try quarantineRows(through: prefix.last, of: table) : []
+                let removed = RemovedRows(count: try delete(through: prefix.last, of: table), bytes: prefix.bytes)
                 // After they are deleted: on a full disk they find room in the pages they leave.
-                if keepingAside { try setAside(aside, of: shelf.stream, reason: reason, in: &next) }
-                if next.isChained(shelf) {
-                    return next[shelf].drop(through: prefix.last, link: prefix.link, removed: removed, reason: reason)
+                if keepingAside { try quarantine(aside, of: table.stream, reason: reason, in: &next) }
+                if next.isChained(table) {
+                    return next[table].drop(through: prefix.last, link: prefix.link, removed: removed, reason: reason)
                 }
-                next[shelf].passed(prefix.last, link: prefix.link, removed: removed)
-                next[shelf.stream].unnumbered[reason, default: 0] += removed.count
+                next[table].passed(prefix.last, link: prefix.link, removed: removed)
+                next[table.stream].unnumbered[reason, default: 0] += removed.count
                 return Gap(first: prefix.first, last: prefix.last, reason: reason, link: prefix.link)
             }
         }
@@ -33,7 +33,7 @@ extension QueueStore {
         do {
             return try run(keepingAside: true)
         } catch {
-            // Dropping goes on without room for a copy; what is to be set aside waits in its stream.
+            // Dropping goes on without room for a copy; what is to be quarantined waits in its stream.
             guard QueueError(error).code == .diskFull, reason != .quarantined else { throw error }
             return try run(keepingAside: false)
         }
@@ -42,48 +42,48 @@ extension QueueStore {
     /// Drops what is older than the cap allows.
     func dropOverAged() throws {
         let limit = queueClock.time - configuration.maximumAge.queueMicroseconds
-        for shelf in state.shelves {
-            while state[shelf].rowCount > 0, try oldestQueueTime(of: shelf).map({ $0 <= limit }) ?? false {
+        for table in state.tables {
+            while state[table].rowCount > 0, try oldestQueueTime(of: table).map({ $0 <= limit }) ?? false {
                 let statement = try connection.cached(
                     """
-                    SELECT count(*) FROM (SELECT queue_time FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?)
+                    SELECT count(*) FROM (SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?)
                     WHERE queue_time <= ?
                     """)
-                try statement.bind(state[shelf].front, QueueFile.transactionRecords, limit)
+                try statement.bind(state[table].front, QueueFile.transactionRecords, limit)
                 let count = try statement.step() ? statement.int(0) : 0
                 statement.reset()
                 guard
                     let gap = try drop(
-                        oldest: count, bytes: QueueFile.transactionBytes, from: shelf, reason: .ageCap, keepAside: false)
+                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false)
                 else { break }
                 logger.notice(
                     "queue dropped records past the age cap",
-                    metadata: ["queue.stream": "\(shelf.stream)", "queue.dropped": "\(gap.count)"])
+                    metadata: ["queue.stream": "\(table.stream)", "queue.dropped": "\(gap.count)"])
             }
         }
     }
 
     /// Of the first row above the front.
-    func oldestQueueTime(of shelf: Shelf) throws -> Int64? {
-        let statement = try connection.cached("SELECT queue_time FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT 1")
-        try statement.bind(state[shelf].front, at: 1)
+    func oldestQueueTime(of table: RecordTable) throws -> Int64? {
+        let statement = try connection.cached("SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")
+        try statement.bind(state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : nil
     }
 
     /// The sum of the sizes of the rows above the front up to a number.
-    func bytes(through number: UInt64, of shelf: Shelf) throws -> UInt64 {
-        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
-        try statement.bind(state[shelf].front + 1, number)
+    func bytes(through number: UInt64, of table: RecordTable) throws -> UInt64 {
+        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
+        try statement.bind(state[table].front + 1, number)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
 
     /// Deletes the rows above the front up to a number.
     /// - Returns: how many went.
-    func delete(through number: UInt64, of shelf: Shelf) throws -> UInt64 {
-        let statement = try connection.cached("DELETE FROM \(shelf.table) WHERE number BETWEEN ? AND ?")
-        try statement.bind(state[shelf].front + 1, number)
+    func delete(through number: UInt64, of table: RecordTable) throws -> UInt64 {
+        let statement = try connection.cached("DELETE FROM \(table.name) WHERE number BETWEEN ? AND ?")
+        try statement.bind(state[table].front + 1, number)
         try statement.run()
         return UInt64(connection.changes)
     }
@@ -96,21 +96,21 @@ extension QueueStore {
     }
 
     /// The first rows above the front.
-    func prefix(of shelf: Shelf, records: Int, bytes: Int) throws -> Prefix? {
-        let ledger = state[shelf]
+    func prefix(of table: RecordTable, records: Int, bytes: Int) throws -> Prefix? {
+        let ledger = state[table]
         let statement = try connection.cached(
-            "SELECT number, size, link FROM \(shelf.table) WHERE number > ? ORDER BY number LIMIT ?")
+            "SELECT number, size, link FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
         try statement.bind(ledger.front, records)
         defer { statement.reset() }
         var prefix: Prefix?
         while try statement.step() {
             // Records apart have no link.
-            guard let link = ChainLink(statement.data(2)) ?? (state.isChained(shelf) ? nil : .zero) else {
-                throw corrupt("a row of \(shelf.table) has no link")
+            guard let link = ChainLink(statement.data(2)) ?? (state.isChained(table) ? nil : .zero) else {
+                throw corrupt("a row of \(table.name) has no link")
             }
             let number = try statement.uint64(0)
             guard number <= ledger.last, (0...Int64(Int32.max)).contains(statement.int64(1)) else {
-                throw corrupt("\(shelf.table) has a row \(number) outside of its ledger")
+                throw corrupt("\(table.name) has a row \(number) outside of its ledger")
             }
             prefix = Prefix(
                 first: prefix?.first ?? number, last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))

@@ -55,13 +55,13 @@ extension QueueStore {
                 oldestAgeSeconds: try oldestQueueTime(of: .current(stream)).map { max(0, Double(now) - Double($0)) / 1_000_000 },
                 due: try dueCount(of: stream, hold: holds[stream] ?? .zero, now: now), lastNumber: ledger.last,
                 mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped, consentPending: state.consent[stream].rowCount,
-                apart: state.shelves.reduce(0) { $1.stream == stream && $1 != .current(stream) ? $0 + state[$1].rowCount : $0 })
+                apart: state.tables.reduce(0) { $1.stream == stream && $1 != .current(stream) ? $0 + state[$1].rowCount : $0 })
         }
         let quarantine = try connection.cached("SELECT count(*), coalesce(sum(size), 0) FROM quarantine")
         defer { quarantine.reset() }
         guard try quarantine.step() else { throw corrupt("the quarantine cannot be counted") }
         return QueueStatus(
-            epoch: state.epoch, streams: streams, parting: state.parting, binding: state.binding, ended: state.ended.map(\.status),
+            epoch: state.epoch, streams: streams, divergence: state.divergence, binding: state.binding, ended: state.ended.map(\.status),
             fileBytes: try connection.fileSize(.main), walBytes: try connection.fileSize(.wal),
             freeBytes: FreeSpace(path: directory)?.bytes, quarantinedRecords: try quarantine.uint64(0),
             quarantinedBytes: try quarantine.uint64(1),
@@ -79,7 +79,7 @@ extension QueueStore {
         guard hold > .zero, ledger.rowCount > 0 else { return ledger.rowCount }
         let dueTime = now - hold.queueMicroseconds
         let statement = try connection.cached(
-            "SELECT queue_time FROM \(Shelf.current(stream).table) WHERE number <= ? ORDER BY number DESC LIMIT 1")
+            "SELECT queue_time FROM \(RecordTable.current(stream).name) WHERE number <= ? ORDER BY number DESC LIMIT 1")
         defer { statement.reset() }
         var due = ledger.front
         var notDue = ledger.last + 1

@@ -2,7 +2,7 @@ import SQLite
 import WireModel
 
 /// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
-/// of records set aside; from version 3, which had no copy of any file; and from version 4, which had one of the
+/// of records quarantined; from version 3, which had no copy of any file; and from version 4, which had one of the
 /// identity alone.
 ///
 /// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are

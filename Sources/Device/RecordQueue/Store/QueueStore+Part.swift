@@ -9,7 +9,7 @@ extension QueueStore {
     ///
     /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is dropped, once.
     func nextPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> BatchPart? {
-        guard state.parting == nil else { return nil }
+        guard state.divergence == nil else { return nil }
         while true {
             switch try readPart(of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold) {
             case .part(let part): return part
@@ -38,7 +38,7 @@ extension QueueStore {
         if gaps.count == ledger.gaps.count {
             let dueTime = queueClock.time - hold.queueMicroseconds
             let rows = try connection.cached(
-                "SELECT number, queue_time, link, body FROM \(Shelf.current(stream).table) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
+                "SELECT number, queue_time, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
             )
             try rows.bind(position + 1, ledger.last, maximumRecords)
             defer { rows.reset() }
@@ -80,9 +80,9 @@ extension QueueStore {
     }
 
     /// Rows above the front, counted.
-    func countRows(of shelf: Shelf) throws -> UInt64 {
-        let statement = try connection.cached("SELECT count(*) FROM \(shelf.table) WHERE number > ?")
-        try statement.bind(state[shelf].front, at: 1)
+    func countRows(of table: RecordTable) throws -> UInt64 {
+        let statement = try connection.cached("SELECT count(*) FROM \(table.name) WHERE number > ?")
+        try statement.bind(state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
@@ -104,7 +104,7 @@ extension QueueStore {
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
         let rows = try connection.cached(
-            "SELECT number, link, body FROM \(Shelf.current(stream).table) WHERE number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number")
         try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?

@@ -38,7 +38,7 @@ extension QueueStore {
     /// Empty tables for rows of an ended epoch, named and worded as renamed ones are.
     func createEndedTables(_ ordinal: Int64) throws {
         for stream in StreamName.allCases {
-            try connection.execute(QueueFile.records("\"\(Shelf.ended(ordinal, stream).table)\"", stream))
+            try connection.execute(QueueFile.records("\"\(RecordTable.ended(ordinal, stream).name)\"", stream))
         }
     }
 

@@ -7,7 +7,7 @@ extension QueueStore {
     func allocate() throws {
         try connection.setPersistentWAL(true)
         allocatedPages = Int(try connection.fileSize(.main)) / QueueFile.pageBytes
-        if allocatedPages < configuration.chunkPages { try grow(toPages: configuration.chunkPages) } else { try fixAllocation() }
+        if allocatedPages < configuration.growthPages { try grow(toPages: configuration.growthPages) } else { try fixAllocation() }
         allocateWAL()
         // What an earlier run left in the WAL counts.
         pagesAtCheckpoint = -QueueFile.checkpointPages
@@ -51,8 +51,8 @@ extension QueueStore {
 
     func roomPlan() throws -> RoomPlan {
         RoomPlan(
-            availablePages: try availablePages(), allocatedPages: allocatedPages, chunkPages: configuration.chunkPages,
-            maximumPages: max(configuration.maximumPages, configuration.chunkPages))
+            availablePages: try availablePages(), allocatedPages: allocatedPages, growthPages: configuration.growthPages,
+            maximumPages: max(configuration.maximumPages, configuration.growthPages))
     }
 
     /// Whether the disk may give so many pages more: space that is to be kept free stays so.

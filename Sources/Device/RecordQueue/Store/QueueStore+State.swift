@@ -23,10 +23,10 @@ extension QueueStore {
         var state = QueueState(epoch: current.id, clock: QueueClock(time: meta.int64(0), stamp: stamp))
         state.ordinal = current.ordinal
         if let name = meta.optionalString(4) {
-            guard let reason = MarkDecision.Parting(rawValue: name), let stream = StreamName(rawValue: meta.int(5)) else {
-                throw corrupt("the note of why the histories parted is damaged")
+            guard let reason = MarkDecision.Divergence(rawValue: name), let stream = StreamName(rawValue: meta.int(5)) else {
+                throw corrupt("the note of why the histories diverged is damaged")
             }
-            state.parting = QueueParting(reason: reason, stream: stream, wallTime: meta.int64(6))
+            state.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: meta.int64(6))
         }
         if let collector = meta.optionalData(7) {
             guard let collector = CollectorID(collector), let device = DeviceID(meta.data(9)) else {
@@ -36,7 +36,7 @@ extension QueueStore {
         }
         state.quarantineTime = meta.optionalInt64(10)
         // Before the budget, this was when the last epoch had ended: a time that is over, and a whole budget.
-        state.partingBudgetWholeAt = meta.optionalInt64(11)
+        state.divergenceBudgetWholeAt = meta.optionalInt64(11)
         for row in epochs.dropLast() {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
@@ -92,9 +92,9 @@ extension QueueStore {
             """)
         let stamp = state.clock.stamp
         try statement.bind(
-            state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.parting?.reason.rawValue,
-            state.parting?.stream.rawValue, state.parting?.wallTime, state.binding?.collector.data, state.binding?.organization,
-            state.binding?.device.data, state.quarantineTime, state.partingBudgetWholeAt)
+            state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.divergence?.reason.rawValue,
+            state.divergence?.stream.rawValue, state.divergence?.wallTime, state.binding?.collector.data, state.binding?.organization,
+            state.binding?.device.data, state.quarantineTime, state.divergenceBudgetWholeAt)
         try statement.run()
     }
 

@@ -26,7 +26,7 @@ final class QueueStore {
     var pagesAtCheckpoint = 0
     var isWALAllocated = false
     /// Up to which number rows that were given up are known to be empty; only spares looking again.
-    var emptied: [Shelf: UInt64] = [:]
+    var emptied: [RecordTable: UInt64] = [:]
     /// The numbers once more, beside the file; `nil` for one that is only being made.
     private let marker: MarkerFile?
     private var isMarkerFailing = false

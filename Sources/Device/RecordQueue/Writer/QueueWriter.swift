@@ -10,7 +10,7 @@ final class QueueWriter: @unchecked Sendable {
     private let queue = DispatchQueue(label: "ws1.record-queue", qos: .utility)
     private let buffer: Mutex<WriteBuffer>
     /// As of the last call on `queue`.
-    private let glance: Mutex<Glance>
+    private let snapshot: Mutex<Snapshot>
     /// Files replaced, at opening included.
     private let replaced: Mutex<Int>
     private let lossWindow: Duration
@@ -39,7 +39,7 @@ final class QueueWriter: @unchecked Sendable {
         self.store = store
         self.lock = lock
         buffer = Mutex(WriteBuffer(capacity: configuration.bufferBytes))
-        glance = Mutex(Glance(store.state))
+        snapshot = Mutex(Snapshot(store.state))
         replaced = Mutex(isReplaced ? 1 : 0)
         lossWindow = configuration.lossWindow
         transactionBytes = configuration.transactionBytes
@@ -57,7 +57,7 @@ final class QueueWriter: @unchecked Sendable {
         settling.cancel()
     }
 
-    private struct Glance {
+    private struct Snapshot {
         var epoch: EpochID
         var hasEpochToClose: Bool
 
@@ -69,9 +69,9 @@ final class QueueWriter: @unchecked Sendable {
 
     // MARK: - Callers
 
-    var epoch: EpochID { glance.withLock { $0.epoch } }
+    var epoch: EpochID { snapshot.withLock { $0.epoch } }
     var replacedFiles: Int { replaced.withLock { $0 } }
-    var hasEpochToClose: Bool { glance.withLock { $0.hasEpochToClose } }
+    var hasEpochToClose: Bool { snapshot.withLock { $0.hasEpochToClose } }
 
     func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64) {
         perform(buffer.withLock { $0.countDropped(reason, of: stream, count) })
@@ -196,8 +196,8 @@ final class QueueWriter: @unchecked Sendable {
     /// On `queue`: after the state may have changed in what others look at.
     private func look() {
         guard let store else { return }
-        let seen = Glance(store.state)
-        glance.withLock { $0 = seen }
+        let seen = Snapshot(store.state)
+        snapshot.withLock { $0 = seen }
     }
 
     /// A disk that damages every file is not worked against for ever.

@@ -26,7 +26,7 @@ package actor LogUploader {
     private let sleeper: any Clock<Duration>
     private let roll: @Sendable () -> Double
     private let logger: Logger
-    private let wake = WakeSignal()
+    private let wake = AsyncEvent()
     private var machine: UploadStateMachine
 
     /// - Parameters:

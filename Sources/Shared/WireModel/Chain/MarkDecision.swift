@@ -7,9 +7,9 @@ package enum MarkDecision: Equatable, Sendable {
     /// Inside a gap: nothing to compare; a later part settles it.
     case insideGap
     /// The histories are not the same: stop this epoch.
-    case parted(Parting)
+    case diverged(Divergence)
 
-    package enum Parting: String, Equatable, Sendable, Codable {
+    package enum Divergence: String, Equatable, Sendable, Codable {
         /// The collector has another history at the place where the part met its mark.
         case identityConflict = "identity-conflict"
         /// The collector closed the epoch.
@@ -32,13 +32,13 @@ package enum MarkDecision: Equatable, Sendable {
         ownLink: (UInt64) throws(Failure) -> ChainLink?
     ) throws(Failure) -> MarkDecision {
         switch outcome {
-        case .identityConflict: return .parted(.identityConflict)
-        case .closed: return .parted(.closed)
+        case .identityConflict: return .diverged(.identityConflict)
+        case .closed: return .diverged(.closed)
         case .stored, .already, .damaged, .tooLarge, .unavailable, .unknown: break
         }
-        if answered.number > lastProduced { return .parted(.markBeyondProduced) }
+        if answered.number > lastProduced { return .diverged(.markBeyondProduced) }
         if answered.number <= ownMark { return .old }
         guard let own = try ownLink(answered.number) else { return .insideGap }
-        return own == answered.link ? .remove : .parted(.linkDiffers)
+        return own == answered.link ? .remove : .diverged(.linkDiffers)
     }
 }

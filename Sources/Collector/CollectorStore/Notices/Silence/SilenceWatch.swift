@@ -3,7 +3,7 @@ import Logging
 /// Tells of devices that have gone silent, and when they are heard of again.
 package actor SilenceWatch {
     private let registry: CollectorRegistry
-    private let notices: NoticeDesk
+    private let notices: NoticeService
     private let clock: any StoreClock
     private let bootClock: any BootClock
     private let canStore: @Sendable () async -> Bool
@@ -12,7 +12,7 @@ package actor SilenceWatch {
 
     /// - Parameter canStore: whether what devices send is taken.
     package init(
-        registry: CollectorRegistry, notices: NoticeDesk, clock: any StoreClock, bootClock: any BootClock = SystemBootClock(),
+        registry: CollectorRegistry, notices: NoticeService, clock: any StoreClock, bootClock: any BootClock = SystemBootClock(),
         logger: Logger, canStore: @escaping @Sendable () async -> Bool
     ) {
         self.registry = registry

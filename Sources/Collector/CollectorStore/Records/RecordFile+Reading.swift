@@ -2,7 +2,7 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-extension DayFile {
+extension RecordFile {
     struct ChainRow: Sendable {
         var id: Int64
         var key: ChainKey

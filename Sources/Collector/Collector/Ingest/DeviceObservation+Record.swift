@@ -2,7 +2,7 @@ import CollectorStore
 import Foundation
 import WireModel
 
-extension DeviceSight {
+extension DeviceObservation {
     /// What one stored record says of its device.
     init(_ record: StoredRecord) {
         let header = record.header

@@ -8,7 +8,7 @@ import Transmitter
 import WireModel
 
 /// Histories that part: nothing is lost or doubled unnoticed, and sending goes on by itself.
-@Suite struct TransmitterPartingTests {
+@Suite struct TransmitterDivergenceTests {
     let bench = TransmitterBench()
     let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
 

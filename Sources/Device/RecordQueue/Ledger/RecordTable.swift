@@ -1,7 +1,7 @@
 import WireModel
 
 /// A table of records of one stream.
-enum Shelf: Hashable, Sendable {
+enum RecordTable: Hashable, Sendable {
     case current(StreamName)
     /// Of the ended epoch with this ordinal.
     case ended(Int64, StreamName)
@@ -13,7 +13,7 @@ enum Shelf: Hashable, Sendable {
         }
     }
 
-    var table: String {
+    var name: String {
         switch self {
         case .current(let stream): stream.description
         case .ended(let ordinal, let stream): "ended_\(ordinal)_\(stream)"

@@ -3,15 +3,15 @@ import Testing
 @testable import RecordQueue
 
 @Suite("The budget of new epochs")
-struct PartingBudgetTests {
-    private static let hour = PartingBudget.refill
+struct DivergenceBudgetTests {
+    private static let hour = DivergenceBudget.refill
 
     /// Spends wherever that is possible within so many hours, looking every minute.
     private func epochs(hours: Int64, from wholeAt: Int64? = nil, start: Int64 = 0) -> Int {
         var (wholeAt, count) = (wholeAt, 0)
         for now in stride(from: start, to: start + hours * Self.hour, by: 60_000_000) {
-            while PartingBudget.wait(wholeAt: wholeAt, now: now) == 0 {
-                wholeAt = PartingBudget.spend(wholeAt: wholeAt, now: now)
+            while DivergenceBudget.wait(wholeAt: wholeAt, now: now) == 0 {
+                wholeAt = DivergenceBudget.spend(wholeAt: wholeAt, now: now)
                 count += 1
             }
         }
@@ -28,16 +28,16 @@ struct PartingBudgetTests {
     @Test("It says how long to wait, and is whole again after six hours")
     func refilled() {
         var wholeAt: Int64?
-        for _ in 1...6 { wholeAt = PartingBudget.spend(wholeAt: wholeAt, now: 0) }
-        #expect(PartingBudget.wait(wholeAt: wholeAt, now: 0) == Self.hour)
-        #expect(PartingBudget.wait(wholeAt: wholeAt, now: Self.hour - 1) == 1)
-        #expect(PartingBudget.wait(wholeAt: wholeAt, now: Self.hour) == 0)
+        for _ in 1...6 { wholeAt = DivergenceBudget.spend(wholeAt: wholeAt, now: 0) }
+        #expect(DivergenceBudget.wait(wholeAt: wholeAt, now: 0) == Self.hour)
+        #expect(DivergenceBudget.wait(wholeAt: wholeAt, now: Self.hour - 1) == 1)
+        #expect(DivergenceBudget.wait(wholeAt: wholeAt, now: Self.hour) == 0)
         #expect(epochs(hours: 1, from: wholeAt, start: 6 * Self.hour) == 6)
     }
 
     @Test("A time of before the budget is a whole one; one that cannot be costs no more than an empty one")
     func odd() {
         #expect(epochs(hours: 1, from: 5, start: 100 * Self.hour) == 6)
-        #expect(PartingBudget.wait(wholeAt: .max, now: 0) == Self.hour)
+        #expect(DivergenceBudget.wait(wholeAt: .max, now: 0) == Self.hour)
     }
 }

@@ -3,8 +3,8 @@ import Foundation
 import Testing
 import WireModel
 
-/// The promises of `DayFile`'s story: days, restarts, power cuts, files that go.
-@Suite struct DayFileTests {
+/// The promises of `RecordFile`'s story: days, restarts, power cuts, files that go.
+@Suite struct RecordFileTests {
     @Test func theDayChangesInTheMiddleOfAStreamAndNothingIsDoubledOrLost() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()

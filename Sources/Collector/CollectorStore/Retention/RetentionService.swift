@@ -3,7 +3,7 @@ import SQLite
 import WireModel
 
 /// Retention as an administrator sees it, with or without a collector that runs: what is kept, whether it waits, and the word that ends that.
-package struct RetentionDesk {
+package struct RetentionService {
     package struct Status: Equatable, Sendable {
         package struct Stream: Equatable, Sendable {
             package var stream: StreamName
@@ -86,12 +86,12 @@ package struct RetentionDesk {
 
 extension RetentionState {
     /// The last purge that was asked for, and what has become of it.
-    fileprivate func purge() throws(SQLiteError) -> RetentionDesk.Status.Purge? {
+    fileprivate func purge() throws(SQLiteError) -> RetentionService.Status.Purge? {
         if let request = try request() {
-            return RetentionDesk.Status.Purge(id: request.idText, state: .waiting, removedFiles: 0)
+            return RetentionService.Status.Purge(id: request.idText, state: .waiting, removedFiles: 0)
         }
         return try answer().map { answer in
-            RetentionDesk.Status.Purge(
+            RetentionService.Status.Purge(
                 id: answer.id.uuidString.lowercased(), state: answer.failure == nil ? .done : .failed, removedFiles: answer.removedFiles,
                 failure: answer.failure)
         }

@@ -1,7 +1,7 @@
 import WireModel
 
 /// What one batch of a device says of it: that it was there, and what its newest beacon and identity are.
-package struct DeviceSight: Equatable, Sendable {
+package struct DeviceObservation: Equatable, Sendable {
     /// The collector's clock, microseconds since 1970.
     package var at: Int64
     package var beacon: WireBeacon?
@@ -54,7 +54,7 @@ package struct DeviceSight: Equatable, Sendable {
     }
 
     /// Takes a later sight over: what it does not say stays.
-    package mutating func merge(_ later: DeviceSight) {
+    package mutating func merge(_ later: DeviceObservation) {
         at = max(at, later.at)
         if let beacon = later.beacon { (self.beacon, beaconAt) = (beacon, later.beaconAt) }
         identity = later.identity ?? identity

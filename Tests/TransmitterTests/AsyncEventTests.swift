@@ -2,9 +2,9 @@ import TelemetryTestKit
 import Testing
 import Transmitter
 
-@Suite(.timeLimit(.minutes(10))) struct WakeSignalTests {
+@Suite(.timeLimit(.minutes(10))) struct AsyncEventTests {
     @Test func aSignalThatCameBeforeIsKeptOnceAndNeedsNoTimer() async {
-        let wake = WakeSignal()
+        let wake = AsyncEvent()
         let clock = ManualSleeper()
         wake.signal()
         wake.signal()
@@ -18,7 +18,7 @@ import Transmitter
     }
 
     @Test func aSignalEndsTheWaitBeforeItsTime() async {
-        let wake = WakeSignal()
+        let wake = AsyncEvent()
         let clock = ManualSleeper()
         let waiter = Task { await wake.wait(for: .seconds(3_600), clock: clock) }
         await clock.waitForSleeper()
@@ -27,7 +27,7 @@ import Transmitter
     }
 
     @Test func theTimeEndsTheWaitAndLeavesNoSignalBehind() async {
-        let wake = WakeSignal()
+        let wake = AsyncEvent()
         let clock = ManualSleeper()
         for _ in 0..<3 {
             let waiter = Task { await wake.wait(for: .seconds(5), clock: clock) }
@@ -39,7 +39,7 @@ import Transmitter
     }
 
     @Test func cancellingEndsTheWait() async {
-        let wake = WakeSignal()
+        let wake = AsyncEvent()
         let clock = ManualSleeper()
         let waiter = Task { await wake.wait(for: .seconds(5), clock: clock) }
         waiter.cancel()

@@ -50,7 +50,7 @@ import WireModel
 /// - *File damaged*: the collector replaces it by one that holds what can be proved, with the rest counted as lost (`RecordSalvage`). Numbers that
 ///   were lost at the end of a chain are a slice of their own, with one gap.
 /// - *File copied while open*: any copy of file and log is some committed state, or is refused by the log's checksums.
-final class DayFile {
+final class RecordFile {
     let partition: Partition
     let path: String
     let connection: Connection

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Lets one task at a time through, in the order they came.
-package final class Turnstile: Sendable {
+package final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false
         var lastTicket = 0

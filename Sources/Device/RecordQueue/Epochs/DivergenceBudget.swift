@@ -1,4 +1,4 @@
-/// How often an epoch may end because histories parted.
+/// How often an epoch may end because histories diverged.
 ///
 /// A collector that always says so must not make the device start over and over: each new epoch costs a close, three
 /// tables, and one rewrite of all that waits, 64 MiB at most. But a person who brings an image of a disk back, and then
@@ -10,7 +10,7 @@
 ///
 /// It is kept as one time on the queue clock: when the budget will be whole again. A pure function; times are
 /// microseconds.
-enum PartingBudget {
+enum DivergenceBudget {
     static let epochs: Int64 = 6
     static let refill: Int64 = 3600 * 1_000_000
 

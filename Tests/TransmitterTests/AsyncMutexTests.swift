@@ -2,9 +2,9 @@ import Synchronization
 import Testing
 import Transmitter
 
-@Suite(.timeLimit(.minutes(10))) struct TurnstileTests {
+@Suite(.timeLimit(.minutes(10))) struct AsyncMutexTests {
     @Test func oneIsInsideAtATimeAndAllGetIn() async {
-        let turnstile = Turnstile()
+        let turnstile = AsyncMutex()
         let inside = Count()
         await withTaskGroup { group in
             for _ in 0..<50 {
@@ -26,7 +26,7 @@ import Transmitter
     }
 
     @Test func whoIsCancelledWhileWaitingGivesItsPlaceUp() async {
-        let turnstile = Turnstile()
+        let turnstile = AsyncMutex()
         #expect(await turnstile.enter())
         let waiter = Task { await turnstile.enter() }
         waiter.cancel()

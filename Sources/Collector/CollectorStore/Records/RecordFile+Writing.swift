@@ -3,7 +3,7 @@ import SQLite
 import WireModel
 
 /// What the writer does inside its transaction.
-extension DayFile {
+extension RecordFile {
     /// Adds the chain's row with the state it enters this day with.
     /// - Parameter id: of the row; `nil`: the next one.
     /// - Returns: the row's id.

@@ -5,7 +5,7 @@ import WireModel
 /// Raises, ends and counts notices for those that have no transaction of their own to do it in.
 ///
 /// A notice that cannot be written is logged: nothing else depends on it.
-package actor NoticeDesk {
+package actor NoticeService {
     private let connection: Connection
     private let table: NoticeTable
     private var auditLimit = DeviceAuditLimit()

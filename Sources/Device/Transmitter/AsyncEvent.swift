@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Wakes one waiter. A signal that comes while nobody waits is kept, once.
-package final class WakeSignal: Sendable {
+package final class AsyncEvent: Sendable {
     private struct State {
         var pending = false
         /// The timer of the present wait went off before its waiter was there.

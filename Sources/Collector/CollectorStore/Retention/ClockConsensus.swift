@@ -3,7 +3,7 @@ import WireModel
 /// The clocks of devices as witnesses of the collector's. Each device has one voice: how far its clock was behind when it last sent all it had.
 ///
 /// Only where the collector is ahead is asked: then it takes records for older than they are. Where it is behind it removes too little.
-struct ClockJury: Equatable {
+struct ClockConsensus: Equatable {
     /// Devices that are listened to; the one that spoke first goes.
     static let voices = 256
     /// Fewer say nothing.
