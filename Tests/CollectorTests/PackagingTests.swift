@@ -105,11 +105,12 @@ struct PackagingTests {
         #expect(Set(cells).count == cells.count, "no panel covers another")
     }
 
-    @Test func theReadmeNamesEverySettingAndEveryMetric() throws {
-        let readme = try Self.text("../../README.md")
-        for setting in Setting.allCases { #expect(readme.contains("`--\(setting.rawValue)"), "\(setting.rawValue)") }
+    @Test func theDocumentationNamesEverySettingAndEveryMetric() throws {
+        let settings = try Self.text("../../Documentation/collector.md")
+        for setting in Setting.allCases { #expect(settings.contains("`--\(setting.rawValue)"), "\(setting.rawValue)") }
+        let metrics = try Self.text("../../Documentation/operations.md")
         for family in CollectorMetrics.families where family.name.hasPrefix("ws1_") {
-            #expect(readme.contains("`\(family.name)`"), "\(family.name)")
+            #expect(metrics.contains("`\(family.name)`"), "\(family.name)")
         }
     }
 

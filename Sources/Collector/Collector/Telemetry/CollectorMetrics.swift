@@ -4,7 +4,8 @@ import HTTPTypes
 import Metrics
 import WireModel
 
-/// What the collector counts of itself, through swift-metrics. Every name is in `families`, which `/metrics` and the README are made of.
+/// What the collector counts of itself, through swift-metrics. Every name is in `families`. `/metrics` shows them, and
+/// `Documentation/operations.md` lists them.
 ///
 /// Safe from any thread. Series are made when they first count, and found again by a small key: a count is a lock, a look-up and an addition.
 package struct CollectorMetrics: Sendable {

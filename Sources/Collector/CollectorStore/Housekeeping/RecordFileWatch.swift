@@ -32,7 +32,7 @@ package actor RecordFileWatch {
                     (
                         partition.name,
                         "\(partition.name) \(harm.message). Its records are not shown, and what devices of its day alone were told is stored is not "
-                            + "known. README, \"When a file is damaged\", says what to do."
+                            + "known. Documentation/runbook.md, \"A damaged record file\", says what to do."
                     )
                 })
         } catch {
