@@ -3,10 +3,10 @@ import Foundation
 import Testing
 import WireModel
 
-/// Random histories of produce, drop, send, lose, repeat, reorder and answer against the reference of protocol-model.py: the store's marks
+/// Random histories of produce, drop, send, lose, repeat, reorder and answer against a reference of a few lines: the store's marks
 /// and counts are the model's after every part, and its rows are what the model has.
 @Suite struct CollectorModelTests {
-    /// `Collector` of protocol-model.py, with reasons.
+    /// The rules of the wire protocol, with reasons.
     private struct Model {
         var number: UInt64 = 0
         var link = ChainLink.zero

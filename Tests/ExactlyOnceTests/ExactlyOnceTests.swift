@@ -4,7 +4,7 @@ import TelemetryTestKit
 import Testing
 import WireModel
 
-/// Random histories of a device and a collector, against the real queue and the real store (after protocol-model.py).
+/// Random histories of a device and a collector, against the real queue and the real store.
 ///
 /// `WS1_MODEL_STEPS` (100,000) and `WS1_MODEL_SEED` (random, printed) repeat or widen a run.
 @Suite struct ExactlyOnceTests {

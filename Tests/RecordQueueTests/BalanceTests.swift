@@ -4,7 +4,7 @@ import WireModel
 
 @testable import RecordQueue
 
-/// Random histories against the collector's real rules, as protocol-model.py runs them: the balance closes after every step, and at the
+/// Random histories against the collector's real rules: the balance closes after every step, and at the
 /// end nothing is lost or doubled.
 @Suite("Balance")
 struct BalanceTests {

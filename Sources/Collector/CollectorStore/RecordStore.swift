@@ -3,8 +3,8 @@ import WireModel
 
 /// What a collector keeps of its devices' streams: the port that every storage engine implements.
 ///
-/// A call of `append` or `close` returns once what it says is on synced disk (or replicated), or says `unavailable`. An answer that
-/// stored nothing also waits for the sync of the transaction that looked. Safe to call from any number of tasks; one writer per stream
+/// A call of `append` or `close` returns once what it says is on synced disk, or says `unavailable`. An answer that
+/// stored nothing needs no sync of its own: what it read was synced before. Safe to call from any number of tasks; one writer per stream
 /// decides, so two parts of one stream never race.
 package protocol RecordStore: Sendable {
     /// Decides every part against its stream's mark, in order, and stores what lies above it.

@@ -66,8 +66,8 @@ extension QueueError {
     static let closed = QueueError(.closed, "The queue is closed. Open it again.")
 
     private static let remedy =
-        " The file was left as it is: move it and its -wal aside and start again; "
-        + "what is readable in them can be salvaged later."
+        " The file was left as it is. The next start of the agent replaces it with what is readable of it; "
+        + "`ws1agent queue repair` does so without an agent."
 
     private static func corruptRemedy(_ text: String) -> String { text + remedy }
 

@@ -103,7 +103,7 @@ package final class RecordQueue: Sendable {
     ///
     /// - Parameters:
     ///   - count: records, gaps not counted; 1 or more.
-    ///   - keepAside: copies them into the bounded quarantine, where there is room.
+    ///   - keepAside: moves them into the bounded quarantine, where there is room.
     /// - Returns: what was dropped now (on disk it may be part of a longer gap); `nil`: nothing waits.
     package func drop(
         oldest count: Int, of stream: StreamName, reason: DropReason, keepAside: Bool

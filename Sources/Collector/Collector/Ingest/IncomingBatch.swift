@@ -14,7 +14,8 @@ struct IncomingBatch {
     private(set) var parts: [BatchPart] = []
     private var verdicts: [Int: Verdict] = [:]
 
-    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two parts of one stream.
+    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two parts of
+    ///   one stream of an epoch.
     init(_ request: WireBatchRequest) throws(Problem) {
         guard !request.parts.isEmpty else { throw .malformed("The request has no parts.") }
         struct Key: Hashable {

@@ -5,6 +5,8 @@ import WireModel
 ///
 ///     <data>/lock               held by the registry of a serving collector
 ///     <data>/collector.sqlite   registry and baseline
+///     <data>/reserve            space for deleting when the disk is full
+///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
 ///     <data>/records/salvaging/<UTC day>-<stream>/         while a damaged record file is replaced

@@ -102,7 +102,7 @@ extension CollectorRegistry {
     }
 
     /// The device is gone from all lists, with its commands and its state, and its credential is refused for good. Its records stay in the
-    /// day files until retention removes them, shown to nobody; its logs stay until they are deleted.
+    /// record files until retention removes them, shown to nobody; its logs stay until they are deleted.
     /// - Parameter enrollment: the one to be deleted: a device that enrolled again meanwhile is left alone (`.notFound`).
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor

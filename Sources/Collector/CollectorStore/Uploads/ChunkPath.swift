@@ -49,7 +49,7 @@ struct ChunkPath: Hashable, Sendable {
         private static let idCharacters = 36
     }
 
-    /// Every other byte as `%2F`; nothing at all as `%`; what would be too long is cut and made single by a digest of the whole.
+    /// Every other byte as `%2f`; nothing at all as `%`; what would be too long is cut and made single by a digest of the whole.
     static func component(_ name: String) -> String {
         guard !name.isEmpty else { return "%" }
         var text = ""

@@ -12,7 +12,7 @@ import WireModel
 ///
 /// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that could send it. No time is
 /// long enough for that: a device that was switched off in the middle of an upload goes on with it whenever it is switched on, since it counts
-/// the seven days that it tries by a clock that stands while it is off. But an upload that has ended takes no chunk, whatever is known
+/// the seven days that it tries by a clock that counts at most a day of the time while it was off. But an upload that has ended takes no chunk, whatever is known
 /// of its chunks: the upload's own row is enough. So, where nothing of an upload is kept any more,
 /// - the rows of its chunks go 60 days after its end and their deletion,
 /// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps those of its newest 1,000

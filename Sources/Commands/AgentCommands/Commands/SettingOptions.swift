@@ -32,7 +32,7 @@ struct DirectoryOptions: ParsableArguments {
 struct RunOptions: ParsableArguments {
     @OptionGroup var directory: DirectoryOptions
 
-    @Option(help: ArgumentHelp("The collector: http[s]://HOST[:PORT]. (WS1_COLLECTOR)", valueName: "url"))
+    @Option(help: ArgumentHelp("The collector: http[s]://HOST[:PORT][/PREFIX]. (WS1_COLLECTOR)", valueName: "url"))
     var collector: String?
 
     @Option(
@@ -50,7 +50,7 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Seconds between two transmits, 1 to 86400; default 300.", valueName: "s"))
     var transmitInterval: String?
 
-    @Option(help: ArgumentHelp("Names of modules, separated by commas; default system.", valueName: "names"))
+    @Option(help: ArgumentHelp("Names of modules, separated by commas; default system,analytics,custom.", valueName: "names"))
     var modules: String?
 
     @Option(help: ArgumentHelp("Seconds an event is held before it is sent, 0 to 259200; default 7200.", valueName: "s"))
@@ -59,7 +59,7 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Seconds between two beacons, 60 to 86400; default 900.", valueName: "s"))
     var beaconInterval: String?
 
-    @Option(help: ArgumentHelp("Seconds of ordinary records that a power cut may take, 0 to 60; default 10.", valueName: "s"))
+    @Option(help: ArgumentHelp("Seconds of ordinary records that a kill or power cut may take, 0 to 60; default 10.", valueName: "s"))
     var lossWindow: String?
 
     @Option(help: ArgumentHelp("PEM file of the only certificate authorities to trust; default those of the system.", valueName: "file"))

@@ -21,7 +21,7 @@ public struct DataSamplerBalance: Codable, Equatable, Sendable {
         public var closes: Bool
     }
 
-    /// This life of the queue's file.
+    /// The present epoch.
     public var epoch: String
     /// The device's id; `nil` before the first enrollment.
     public var device: String?

@@ -8,7 +8,8 @@ import WireModel
 /// 2. the first is renamed, then the second, and the directory synced: from here on the segment is sealed;
 /// 3. the text is removed.
 ///
-/// Holds a block in memory. Not `Sendable`: one thread at a time, which holds the store's lock; nobody may write to the segment any more.
+/// Holds a block in memory. Not `Sendable`: one thread at a time, which holds the lock
+/// of the segment's text. Nobody may write to the segment any more.
 package final class SegmentSealer {
     package struct Outcome: Equatable, Sendable {
         /// `nil`: there was no whole line, and nothing is left of the segment.

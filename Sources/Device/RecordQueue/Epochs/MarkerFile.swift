@@ -19,7 +19,7 @@ import Glibc
 ///
 /// A stream is `last/link/front/end/waiting`: the last number and its link, and of the records that wait for consent
 /// the place up to which they have left, the last place, and how many wait. The checksum is the first 16 bytes of
-/// SHA-256 over the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and replaced by the
+/// SHA-256 over 16 zero bytes and the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and replaced by the
 /// next write.
 ///
 /// **How it is written.** After a commit that gave a number, in place, over the older slot. The WAL is synced by then,

@@ -21,7 +21,7 @@ extension RecordQueue {
             try await run { try $0.scrub() }
         } catch {
             guard error.code == .diskFull else { throw error }
-            // It is written anew with what is in it: the less that is, the less room it takes.
+            // Scrubbing writes the file anew, which needs room for its content: erase links first.
             while try await run({ try $0.eraseLinks() }) {}
             try await run { try $0.scrub() }
         }

@@ -71,7 +71,7 @@ package enum LogEpochSubject {}
 
 /// A device, as the collector knows it; given at enrollment.
 package typealias DeviceID = Identifier<DeviceSubject>
-/// One life of a device's queue file; random, made with the file.
+/// An epoch of a device's queue: numbers begin at 1 in each. Random.
 package typealias EpochID = Identifier<EpochSubject>
 /// One boot of the machine (`/proc/sys/kernel/random/boot_id`).
 package typealias BootID = Identifier<BootSubject>

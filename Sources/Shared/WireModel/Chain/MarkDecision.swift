@@ -1,4 +1,5 @@
-/// What a device does with a mark the collector answered. A pure function: the device's side of exactly-once (protocol-model.py `Device.answer`).
+/// What a device does with a mark the collector answered. A pure function: the device's side of exactly-once
+/// (Documentation/wire-protocol.md).
 package enum MarkDecision: Equatable, Sendable {
     /// Remove everything up to the mark and take its counts over.
     case remove

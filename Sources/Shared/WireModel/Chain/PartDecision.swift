@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// What a collector does with a part, given the mark it has for that stream. A pure function of both: the whole rule of exactly-once on the
-/// collector's side (ARCHITECTURE.md section 2, protocol-model.py `Collector.post`).
+/// collector's side (Documentation/wire-protocol.md).
 package enum PartDecision: Equatable, Sendable {
     /// The part does not tile `first...last` or its chain does not end in `lastLink`. Nothing is stored.
     case damaged(String)

@@ -8,7 +8,8 @@ package struct StreamMark: Equatable, Sendable {
     package var stored: UInt64
     package var rejected: [RejectReason: UInt64]
     package var dropped: [DropReason: UInt64]
-    /// Numbers a device never sent because an earlier collector, since restored from backup, had acknowledged them.
+    /// Numbers that a collector acknowledged and does not have: it was restored from a backup, or a damaged record file
+    /// was salvaged.
     package var lostAtCollector: UInt64
 
     package init(

@@ -1,4 +1,4 @@
-/// What a profile may hold. The ranges of REQUIREMENTS section 9, and bounds on everything that has a size.
+/// What a profile may hold. Ranges of numbers, and bounds on everything that has a size.
 package enum ProfileLimits {
     /// Seconds between samples, and between transmissions: 1 s to 1 d.
     package static let intervalSeconds: ClosedRange<Double> = 1...86_400

@@ -1,10 +1,10 @@
 import CollectorStore
 import WireModel
 
-/// Looks up newest values where the samples are: in each device's newest rows of the day files.
+/// Looks up newest values where the samples are: in each device's newest rows of the record files.
 ///
-/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest sample is one look into an index and one row, and
-/// what is asked of the whole fleet is as many of these.
+/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest value is looked for in its newest slices, at most
+/// 256 of them, and what is asked of the whole fleet is as many of these.
 struct LatestValues: Sendable {
     let store: any RecordStore
     let metric: String
