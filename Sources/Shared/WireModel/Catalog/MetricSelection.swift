@@ -41,7 +41,9 @@ package struct MetricSelection: Sendable {
 
     /// The chosen metrics of a sample as it is stored, and the time since the sample before where the sample says it.
     /// - Throws: what decoding the body throws.
-    package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (points: [MetricPoint], intervalMicroseconds: UInt64?) {
+    package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (
+        points: [MetricPoint], intervalMicroseconds: UInt64?
+    ) {
         switch kind {
         case .sampleSystem:
             let sample = try WireSystemSample.decode(body)
@@ -56,7 +58,11 @@ package struct MetricSelection: Sendable {
         case .sampleWlan: return (points(wlan, try WireWLANSample.decode(body)), nil)
         case .sampleGps: return (points(gps, try WireGPSSample.decode(body)), nil)
         case .sampleCustom:
-            return (try WireCustomSample.decode(body).metricPoints(metric: nil).filter { names.contains($0.definition.name) }, nil)
+            return (
+                try WireCustomSample.decode(body).metricPoints(metric: nil).filter {
+                    names.contains($0.definition.name)
+                }, nil
+            )
         case .unspecified, .beacon, .commandResult, .event, .UNRECOGNIZED: return ([], nil)
         }
     }

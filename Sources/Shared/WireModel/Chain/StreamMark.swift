@@ -41,3 +41,96 @@ package struct StreamMark: Equatable, Sendable {
         return sum == number
     }
 }
+
+/// A device's running totals of one stream of one epoch, sent with each part and with its close.
+package struct StreamTotals: Equatable, Sendable {
+    /// Last number, plus what is kept apart, plus what was dropped before it had a number.
+    package var produced: UInt64
+    /// Rows counted on the device's disk, those kept apart included.
+    package var waiting: UInt64
+    package var apart: UInt64
+    /// Above the device's mark: the gaps it still holds.
+    package var dropped: [DropReason: UInt64]
+    package var droppedUnnumbered: [DropReason: UInt64]
+
+    package init(
+        produced: UInt64 = 0, waiting: UInt64 = 0, apart: UInt64 = 0, dropped: [DropReason: UInt64] = [:],
+        droppedUnnumbered: [DropReason: UInt64] = [:]
+    ) {
+        self.produced = produced
+        self.waiting = waiting
+        self.apart = apart
+        self.dropped = dropped
+        self.droppedUnnumbered = droppedUnnumbered
+    }
+}
+
+extension StreamTotals {
+    /// What stands of a closed epoch when its totals are told once more: of what never had a number, reason by reason,
+    /// the greater count.
+    ///
+    /// Such counts only grow, so of one device the greater is the newer. Of a device that was brought back to an older
+    /// image, what was told before the image came back is not taken back: it was lost.
+    package func told(also other: StreamTotals) -> StreamTotals {
+        var totals = self
+        totals.droppedUnnumbered.merge(other.droppedUnnumbered, uniquingKeysWith: max)
+        totals.produced = max(produced, other.produced)
+        return totals
+    }
+}
+
+/// One stream's balance: every record produced is stored, rejected, dropped, lost at the collector, or waiting.
+///
+/// Both sides print it; `Codable` is its JSON form.
+package struct StreamBalance: Equatable, Sendable, Codable {
+    package var produced: UInt64
+    package var stored: UInt64
+    package var rejected: [String: UInt64]
+    package var dropped: [String: UInt64]
+    package var lostAtCollector: UInt64
+    package var waiting: UInt64
+    /// Whether produced = stored + rejected + dropped + lostAtCollector + waiting.
+    package let closes: Bool
+
+    package init(
+        produced: UInt64, stored: UInt64, rejected: [RejectReason: UInt64], dropped: [DropReason: UInt64],
+        lostAtCollector: UInt64, waiting: UInt64
+    ) {
+        self.produced = produced
+        self.stored = stored
+        self.rejected = Dictionary(
+            uniqueKeysWithValues: rejected.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
+        self.dropped = Dictionary(
+            uniqueKeysWithValues: dropped.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
+        self.lostAtCollector = lostAtCollector
+        self.waiting = waiting
+        let accounted = StreamMark(
+            number: produced, stored: stored, rejected: rejected, dropped: dropped, lostAtCollector: lostAtCollector)
+        let (covered, overflow) = produced.subtractingReportingOverflow(waiting)
+        closes =
+            !overflow
+            && {
+                var mark = accounted; mark.number = covered; return mark.addsUp
+            }()
+    }
+}
+
+/// Counts that others say: however great they are, a sum does not trap.
+extension UInt64 {
+    package mutating func addSaturating(_ other: UInt64) {
+        let (sum, overflow) = addingReportingOverflow(other)
+        self = overflow ? .max : sum
+    }
+
+    package mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }
+
+    package func subtractingSaturating(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
+}
+
+extension Sequence<UInt64> {
+    package var saturatingSum: UInt64 {
+        var sum: UInt64 = 0
+        for count in self { sum.addSaturating(count) }
+        return sum
+    }
+}

@@ -1,7 +1,7 @@
 /// A message of telemetry.proto as the privacy filter knows it: each of its fields with its class.
 ///
-/// The filter walks messages by these tables and by nothing else; what is not in them is not sent. So a field of the schema that is
-/// forgotten here is lost, never leaked, and a test that compares tables and schema names it.
+/// The filter walks messages by these tables and by nothing else; what is not in them is not sent. So a field of the
+/// schema that is forgotten here is lost, never leaked, and a test that compares tables and schema names it.
 package final class MessageFields: Sendable {
     /// As in telemetry.proto, without its package; empty for the entry of a map, which has no name there.
     package let name: String
@@ -30,7 +30,8 @@ package struct FieldRule: Sendable {
         case personal(FieldClass, PersonalForm)
         /// A value whose class is that of the field its message lies in.
         case inherited(PersonalForm)
-        /// A message, and the class of it as a whole where it has one: then nothing of it goes when the class is dropped.
+        /// A message, and the class of it as a whole where it has one: then nothing of it goes when the class is
+        /// dropped.
         case message(MessageFields, FieldClass?)
     }
 
@@ -50,19 +51,23 @@ package struct FieldRule: Sendable {
         FieldRule(number: number, name: name, content: .inherited(form))
     }
 
-    static func message(_ number: Int, _ name: String, _ fields: MessageFields, _ fieldClass: FieldClass? = nil) -> FieldRule {
+    static func message(_ number: Int, _ name: String, _ fields: MessageFields, _ fieldClass: FieldClass? = nil)
+        -> FieldRule
+    {
         FieldRule(number: number, name: name, content: .message(fields, fieldClass))
     }
 
     /// `map<string, string>`: keys are technical, values of this class.
     static func map(_ number: Int, _ name: String, _ fieldClass: FieldClass) -> FieldRule {
-        let entry = MessageFields("", [.technical(1, "key"), .personal(2, "value", fieldClass, .text)], isMapEntry: true)
+        let entry = MessageFields(
+            "", [.technical(1, "key"), .personal(2, "value", fieldClass, .text)], isMapEntry: true)
         return FieldRule(number: number, name: name, content: .message(entry, fieldClass))
     }
 
     /// `map<string, Value>`.
     static func map(_ number: Int, _ name: String, of value: MessageFields, _ fieldClass: FieldClass) -> FieldRule {
-        let entry = MessageFields("", [.technical(1, "key"), .message(2, "value", value, fieldClass)], isMapEntry: true)
+        let entry = MessageFields(
+            "", [.technical(1, "key"), .message(2, "value", value, fieldClass)], isMapEntry: true)
         return FieldRule(number: number, name: name, content: .message(entry, fieldClass))
     }
 }
