@@ -94,7 +94,9 @@ package struct SystemModule: SampleModule {
 
     private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat) {
         let previous = previousStat
-        if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) { sample.cpu = shares }
+        if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) {
+            sample.cpu = shares
+        }
         if let before = previous?.cores {
             sample.cores.reserveCapacity(stat.cores.count)
             var shares: [WireCPUShares] = []
@@ -104,7 +106,9 @@ package struct SystemModule: SampleModule {
             for core in stat.cores {
                 while index < before.count, before[index].number < core.number { index += 1 }
                 guard index < before.count, before[index].number == core.number else { continue }
-                if let share = core.times.shares(since: before[index].times, number: core.number) { shares.append(share) }
+                if let share = core.times.shares(since: before[index].times, number: core.number) {
+                    shares.append(share)
+                }
             }
             sample.cores = shares
         }
@@ -112,7 +116,9 @@ package struct SystemModule: SampleModule {
         var activity = WireActivity()
         if let delta = Self.delta(stat.contextSwitches, previous?.contextSwitches) { activity.contextSwitches = delta }
         if let delta = Self.delta(stat.interrupts, previous?.interrupts) { activity.interrupts = delta }
-        if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) { activity.processesCreated = delta }
+        if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) {
+            activity.processesCreated = delta
+        }
         if let running = stat.running { activity.running = running }
         if let blocked = stat.blocked { activity.blocked = blocked }
         if activity != WireActivity() { sample.activity = activity }
@@ -125,7 +131,9 @@ package struct SystemModule: SampleModule {
     }
 
     private mutating func addLoad(to sample: inout WireSystemSample) {
-        let load = reader.parse(LoadAverageFile.path, maximumBytes: Self.smallFile, keepOpen: true) { LoadAverageFile($0) }
+        let load = reader.parse(LoadAverageFile.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            LoadAverageFile($0)
+        }
         guard let load else { return }
         var message = WireLoadAverage()
         message.oneMinute = load.oneMinute
@@ -185,7 +193,9 @@ package struct SystemModule: SampleModule {
 
     private mutating func addSelf(to sample: inout WireSystemSample, now: UInt64) {
         let figures = reader.host.processFigures()
-        let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfMemory($0) }
+        let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            ProcSelfMemory($0)
+        }
         let io = reader.parse(ProcSelfIO.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfIO($0) }
         if processStart == nil, figures.ticksPerSecond > 0 {
             let stat = reader.parse(ProcSelfStat.path, maximumBytes: Self.smallFile) { ProcSelfStat($0) }
@@ -195,7 +205,9 @@ package struct SystemModule: SampleModule {
             }
         }
         // These three are not optional on the wire: without them the message would hold invented zeros.
-        guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else { return }
+        guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else {
+            return
+        }
         let (resident, overflow) = memory.residentPages.multipliedReportingOverflow(by: figures.pageSize)
         guard !overflow else { return }
         var cost = WireSelfCost()

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Reads numbers and words from a line of a kernel file without making strings.
 ///
 /// Lives no longer than the bytes it looks at. Nothing moves past the end; whatever is not there is `nil`.
@@ -24,7 +26,8 @@ struct ByteScanner {
         return true
     }
 
-    /// The next decimal number after blanks, up to a character that is no digit; `nil` if there is none or it is over 64 bits.
+    /// The next decimal number after blanks, up to a character that is no digit; `nil` if there is none or it is over
+    /// 64 bits.
     mutating func number() -> UInt64? {
         skipBlanks()
         return digits()
@@ -77,4 +80,44 @@ struct ByteScanner {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+}
+
+/// The complete lines of a file. A last line without its line end was cut off and is not given: half a number is none.
+struct CompleteLines: Sequence, IteratorProtocol {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    mutating func next() -> UnsafeRawBufferPointer? {
+        // memchr: the interrupt line of /proc/stat is tens of kilobytes on a large server.
+        guard position < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + position, 0x0a, bytes.count - position)
+        else { return nil }
+        let end = UnsafeRawPointer(found) - base
+        defer { position = end + 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The bytes as text; what is not UTF-8 becomes the replacement character, as protobuf strings must be valid.
+    var text: String { String(decoding: self, as: UTF8.self) }
+
+    func equals(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Without blanks, line ends and NULs at both ends.
+    var trimmed: UnsafeRawBufferPointer {
+        var start = 0
+        var end = count
+        while start < end, self[start] <= 0x20 { start += 1 }
+        while end > start, self[end - 1] <= 0x20 { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
 }
