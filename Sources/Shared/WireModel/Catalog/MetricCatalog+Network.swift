@@ -78,11 +78,10 @@ extension MetricCatalog {
     private static let interfaceCounters: [CatalogEntry<WireNetworkDataSample>] = counters.flatMap {
         counter -> [CatalogEntry<WireNetworkDataSample>] in
         let delta = MetricDefinition(
-            name: "system.network.\(counter.name)", unit: counter.unit, kind: .deltaCounter,
-            description: counter.description)
+            "system.network.\(counter.name)", counter.unit, .deltaCounter, counter.description)
         let total = MetricDefinition(
-            name: "ws1.network.\(counter.name).total", unit: counter.unit, kind: .cumulativeCounter,
-            description: "\(counter.description) since the interface was created")
+            "ws1.network.\(counter.name).total", counter.unit, .cumulativeCounter,
+            "\(counter.description) since the interface was created")
         @Sendable func attributes(_ interface: WireInterfaceData) -> [String: String] {
             var attributes = ["network.interface.name": interface.name, "network.io.direction": counter.direction]
             if let name = name(of: interface.class) { attributes["ws1.network.class"] = name }
@@ -91,15 +90,11 @@ extension MetricCatalog {
             return attributes
         }
         return [
-            CatalogEntry(field: "interfaces.delta.\(counter.field)", metric: delta) { sample, emit in
-                for interface in sample.interfaces where interface.hasDelta {
-                    emit(Double(counter.read(interface.delta)), attributes(interface))
-                }
+            CatalogEntry("interfaces.delta.\(counter.field)", delta, each: \.interfaces, attributes: attributes) {
+                $0.hasDelta ? Double(counter.read($0.delta)) : nil
             },
-            CatalogEntry(field: "interfaces.total.\(counter.field)", metric: total) { sample, emit in
-                for interface in sample.interfaces where interface.hasTotal {
-                    emit(Double(counter.read(interface.total)), attributes(interface))
-                }
+            CatalogEntry("interfaces.total.\(counter.field)", total, each: \.interfaces, attributes: attributes) {
+                $0.hasTotal ? Double(counter.read($0.total)) : nil
             },
         ]
     }
@@ -107,25 +102,20 @@ extension MetricCatalog {
     private static let classCounters: [CatalogEntry<WireNetworkDataSample>] = counters.flatMap {
         counter -> [CatalogEntry<WireNetworkDataSample>] in
         let delta = MetricDefinition(
-            name: "ws1.network.class.\(counter.name)", unit: counter.unit, kind: .deltaCounter,
-            description: "\(counter.description), over the interfaces of a class")
+            "ws1.network.class.\(counter.name)", counter.unit, .deltaCounter,
+            "\(counter.description), over the interfaces of a class")
         let total = MetricDefinition(
-            name: "ws1.network.class.\(counter.name).total", unit: counter.unit, kind: .cumulativeCounter,
-            description:
-                "\(counter.description) since they were created, over the interfaces of a class that are there now")
-        @Sendable func attributes(_ networkClass: WireNetworkClass) -> [String: String] {
-            ["ws1.network.class": name(of: networkClass) ?? "unknown", "network.io.direction": counter.direction]
+            "ws1.network.class.\(counter.name).total", counter.unit, .cumulativeCounter,
+            "\(counter.description) since they were created, over the interfaces of a class that are there now")
+        @Sendable func attributes(_ part: WireNetworkClassData) -> [String: String] {
+            ["ws1.network.class": name(of: part.class) ?? "unknown", "network.io.direction": counter.direction]
         }
         return [
-            CatalogEntry(field: "classes.delta.\(counter.field)", metric: delta) { sample, emit in
-                for part in sample.classes where part.hasDelta {
-                    emit(Double(counter.read(part.delta)), attributes(part.class))
-                }
+            CatalogEntry("classes.delta.\(counter.field)", delta, each: \.classes, attributes: attributes) {
+                $0.hasDelta ? Double(counter.read($0.delta)) : nil
             },
-            CatalogEntry(field: "classes.total.\(counter.field)", metric: total) { sample, emit in
-                for part in sample.classes where part.hasTotal {
-                    emit(Double(counter.read(part.total)), attributes(part.class))
-                }
+            CatalogEntry("classes.total.\(counter.field)", total, each: \.classes, attributes: attributes) {
+                $0.hasTotal ? Double(counter.read($0.total)) : nil
             },
         ]
     }
@@ -164,24 +154,19 @@ extension MetricCatalog {
         _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
         _ attributes: [String: String] = [:], _ read: @escaping @Sendable (WireNetworkAdapter) -> Double?
     ) -> CatalogEntry<WireNetworkAdapterSample> {
-        CatalogEntry(
-            field: "adapters.\(field)",
-            metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)
-        ) { sample, emit in
-            for adapter in sample.adapters {
-                guard let value = read(adapter) else { continue }
-                var all = attributes
-                all["network.interface.name"] = adapter.name
-                all["ws1.network.interface.index"] = String(adapter.index)
-                if let name = Self.name(of: adapter.class) { all["ws1.network.class"] = name }
-                if all["hw.type"] != nil { all["hw.id"] = adapter.name }
-                emit(value, all)
-            }
+        CatalogEntry("adapters.\(field)", MetricDefinition(name, unit, kind, description), each: \.adapters) {
+            adapter in
+            var all = attributes
+            all["network.interface.name"] = adapter.name
+            all["ws1.network.interface.index"] = String(adapter.index)
+            if let name = Self.name(of: adapter.class) { all["ws1.network.class"] = name }
+            if all["hw.type"] != nil { all["hw.id"] = adapter.name }
+            return all
+        } value: {
+            read($0)
         }
     }
-}
 
-extension MetricCatalog {
     /// All metrics of a WLAN sample, per interface; the conventions have none for radios.
     package static let wlan: [CatalogEntry<WireWLANSample>] = [
         radio("frequency_megahertz", "ws1.wlan.frequency", "Hz", .gauge, "Centre of the primary channel") {
@@ -225,17 +210,13 @@ extension MetricCatalog {
         _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
         _ attributes: [String: String] = [:], _ read: @escaping @Sendable (WireWLANInterface) -> Double?
     ) -> CatalogEntry<WireWLANSample> {
-        CatalogEntry(
-            field: "interfaces.\(field)",
-            metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)
-        ) { sample, emit in
-            for interface in sample.interfaces {
-                guard let value = read(interface) else { continue }
-                var all = attributes
-                all["network.interface.name"] = interface.name
-                if interface.hasChannel { all["ws1.wlan.channel"] = String(interface.channel) }
-                emit(value, all)
-            }
+        CatalogEntry("interfaces.\(field)", MetricDefinition(name, unit, kind, description), each: \.interfaces) {
+            var all = attributes
+            all["network.interface.name"] = $0.name
+            if $0.hasChannel { all["ws1.wlan.channel"] = String($0.channel) }
+            return all
+        } value: {
+            read($0)
         }
     }
 }

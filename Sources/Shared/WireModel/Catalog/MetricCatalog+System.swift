@@ -1,30 +1,28 @@
+/// The metrics of a System sample, a list for each part of the machine.
 extension MetricCatalog {
     private static let utilization = MetricDefinition(
-        name: "system.cpu.utilization", unit: "1", kind: .gauge,
-        description: "Share of time spent in each mode since the sample before, over all cores or per core")
+        "system.cpu.utilization", "1", .gauge,
+        "Share of time spent in each mode since the sample before, over all cores or per core")
 
     private typealias Share = (field: String, mode: String, read: @Sendable (WireCPUShares) -> UInt32)
 
     private static let shares: [Share] = [
         ("user", "user", { $0.user }), ("nice", "nice", { $0.nice }), ("system", "system", { $0.system }),
-        ("idle", "idle", { $0.idle }),
-        ("io_wait", "iowait", { $0.ioWait }), ("irq", "interrupt", { $0.irq }), ("soft_irq", "softirq", { $0.softIrq }),
-        ("steal", "steal", { $0.steal }),
+        ("idle", "idle", { $0.idle }), ("io_wait", "iowait", { $0.ioWait }), ("irq", "interrupt", { $0.irq }),
+        ("soft_irq", "softirq", { $0.softIrq }), ("steal", "steal", { $0.steal }),
     ]
 
     static let systemProcessor: [CatalogEntry<WireSystemSample>] =
         shares.map { share in
-            CatalogEntry(field: "cpu.\(share.field)", metric: utilization) { sample, emit in
-                if sample.hasCpu { emit(Double(share.read(sample.cpu)) / 10_000, ["cpu.mode": share.mode]) }
+            CatalogEntry("cpu.\(share.field)", utilization, ["cpu.mode": share.mode]) {
+                $0.hasCpu ? Double(share.read($0.cpu)) / 10_000 : nil
             }
         }
         + shares.map { share in
-            CatalogEntry(field: "cores.\(share.field)", metric: utilization) { sample, emit in
-                for core in sample.cores {
-                    emit(
-                        Double(share.read(core)) / 10_000,
-                        ["cpu.mode": share.mode, "cpu.logical_number": String(core.number)])
-                }
+            CatalogEntry("cores.\(share.field)", utilization, each: \.cores) {
+                ["cpu.mode": share.mode, "cpu.logical_number": String($0.number)]
+            } value: {
+                Double(share.read($0)) / 10_000
             }
         }
         + [
@@ -37,98 +35,54 @@ extension MetricCatalog {
         _ field: String, _ window: String, _ read: @escaping @Sendable (WireLoadAverage) -> UInt32
     ) -> CatalogEntry<WireSystemSample> {
         CatalogEntry(
-            field: "load.\(field)",
-            metric: MetricDefinition(
-                name: "system.cpu.load_average.\(window)", unit: "{thread}", kind: .gauge,
-                description: "Average number of runnable and uninterruptible threads over \(window)")
-        ) { sample, emit in
-            if sample.hasLoad { emit(Double(read(sample.load)) / 100, [:]) }
-        }
+            "load.\(field)", "system.cpu.load_average.\(window)", "{thread}", .gauge,
+            "Average number of runnable and uninterruptible threads over \(window)"
+        ) { $0.hasLoad ? Double(read($0.load)) / 100 : nil }
     }
-}
 
-extension MetricCatalog {
     static let systemActivity: [CatalogEntry<WireSystemSample>] =
         [
             CatalogEntry(
-                field: "uptime_seconds",
-                metric: MetricDefinition(
-                    name: "system.uptime", unit: "s", kind: .gauge,
-                    description: "Time since the machine started, counting suspend")
-            ) { sample, emit in emit(Double(sample.uptimeSeconds), [:]) },
+                "uptime_seconds", "system.uptime", "s", .gauge, "Time since the machine started, counting suspend"
+            ) { Double($0.uptimeSeconds) },
             CatalogEntry(
-                field: "interval_microseconds",
-                metric: MetricDefinition(
-                    name: "ws1.system.sample.interval", unit: "s", kind: .gauge,
-                    description: "Time since the sample before")
-            ) { sample, emit in
-                if sample.hasIntervalMicroseconds { emit(Double(sample.intervalMicroseconds) / 1_000_000, [:]) }
-            },
+                "interval_microseconds", "ws1.system.sample.interval", "s", .gauge, "Time since the sample before"
+            ) { $0.hasIntervalMicroseconds ? Double($0.intervalMicroseconds) / 1_000_000 : nil },
             CatalogEntry(
-                field: "identity.logical_cores",
-                metric: MetricDefinition(
-                    name: "system.cpu.logical.count", unit: "{cpu}", kind: .upDownCounter,
-                    description: "Logical cores on line")
-            ) { sample, emit in
-                if sample.hasIdentity, sample.identity.logicalCores > 0 {
-                    emit(Double(sample.identity.logicalCores), [:])
-                }
-            },
+                "identity.logical_cores", "system.cpu.logical.count", "{cpu}", .upDownCounter, "Logical cores on line"
+            ) { $0.identity.logicalCores > 0 ? Double($0.identity.logicalCores) : nil },
             CatalogEntry(
-                field: "identity.boot_time",
-                metric: MetricDefinition(
-                    name: "ws1.system.boot_time", unit: "s", kind: .gauge,
-                    description: "When the machine started, since 1970")
-            ) { sample, emit in
-                if sample.hasIdentity, sample.identity.bootTime != 0 {
-                    emit(Double(sample.identity.bootTime) / 1_000_000, [:])
-                }
-            },
-            activity("context_switches", "ws1.system.context_switches", "{switch}", .deltaCounter, "Context switches") {
-                $0.hasContextSwitches ? $0.contextSwitches : nil
-            },
-            activity("interrupts", "ws1.system.interrupts", "{interrupt}", .deltaCounter, "Interrupts serviced") {
-                $0.hasInterrupts ? $0.interrupts : nil
-            },
-            activity(
-                "processes_created", "system.process.created", "{process}", .deltaCounter,
+                "identity.boot_time", "ws1.system.boot_time", "s", .gauge, "When the machine started, since 1970"
+            ) { $0.identity.bootTime != 0 ? Double($0.identity.bootTime) / 1_000_000 : nil },
+            CatalogEntry(
+                "activity.context_switches", "ws1.system.context_switches", "{switch}", .deltaCounter,
+                "Context switches"
+            ) { $0.activity.hasContextSwitches ? Double($0.activity.contextSwitches) : nil },
+            CatalogEntry(
+                "activity.interrupts", "ws1.system.interrupts", "{interrupt}", .deltaCounter, "Interrupts serviced"
+            ) { $0.activity.hasInterrupts ? Double($0.activity.interrupts) : nil },
+            CatalogEntry(
+                "activity.processes_created", "system.process.created", "{process}", .deltaCounter,
                 "Processes and threads created"
-            ) {
-                $0.hasProcessesCreated ? $0.processesCreated : nil
+            ) { $0.activity.hasProcessesCreated ? Double($0.activity.processesCreated) : nil },
+            CatalogEntry("activity.running", processes, ["process.state": "running"]) {
+                $0.activity.hasRunning ? Double($0.activity.running) : nil
             },
-            activity(
-                "running", "system.process.count", "{process}", .upDownCounter, "Processes in each state",
-                ["process.state": "running"]
-            ) {
-                $0.hasRunning ? UInt64($0.running) : nil
-            },
-            activity(
-                "blocked", "system.process.count", "{process}", .upDownCounter, "Processes in each state",
-                ["process.state": "blocked"]
-            ) {
-                $0.hasBlocked ? UInt64($0.blocked) : nil
+            CatalogEntry("activity.blocked", processes, ["process.state": "blocked"]) {
+                $0.activity.hasBlocked ? Double($0.activity.blocked) : nil
             },
         ] + pressure
 
-    private static func activity(
-        _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
-        _ attributes: [String: String] = [:], _ read: @escaping @Sendable (WireActivity) -> UInt64?
-    ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(
-            field: "activity.\(field)",
-            metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)
-        ) { sample, emit in
-            if sample.hasActivity, let value = read(sample.activity) { emit(Double(value), attributes) }
-        }
-    }
+    private static let processes = MetricDefinition(
+        "system.process.count", "{process}", .upDownCounter, "Processes in each state")
 
     private static let pressureAverage = MetricDefinition(
-        name: "ws1.system.pressure.average", unit: "1", kind: .gauge,
-        description: "Share of time in which some or all tasks waited for a resource, averaged by the kernel")
+        "ws1.system.pressure.average", "1", .gauge,
+        "Share of time in which some or all tasks waited for a resource, averaged by the kernel")
 
     private static let pressureTime = MetricDefinition(
-        name: "ws1.system.pressure.time", unit: "s", kind: .cumulativeCounter,
-        description: "Time since boot in which some or all tasks waited for a resource")
+        "ws1.system.pressure.time", "s", .cumulativeCounter,
+        "Time since boot in which some or all tasks waited for a resource")
 
     private static let pressure: [CatalogEntry<WireSystemSample>] = {
         let resources: [(String, @Sendable (WirePressure) -> WirePressureResource?)] = [
@@ -148,112 +102,87 @@ extension MetricCatalog {
             for (scope, ofResource) in scopes {
                 let attributes = ["ws1.pressure.resource": resource, "ws1.pressure.scope": scope]
                 let line: @Sendable (WireSystemSample) -> WirePressureLine? = { sample in
-                    sample.hasPressure ? ofSample(sample.pressure).flatMap(ofResource) : nil
+                    ofSample(sample.pressure).flatMap(ofResource)
                 }
                 let path = "pressure.\(resource).\(scope)"
                 for (field, window, read) in averages {
                     let windowed = attributes.merging(["ws1.pressure.window": window]) { first, _ in first }
                     entries.append(
-                        CatalogEntry(field: "\(path).\(field)", metric: pressureAverage) { sample, emit in
-                            if let line = line(sample) { emit(Double(read(line)) / 10_000, windowed) }
+                        CatalogEntry("\(path).\(field)", pressureAverage, windowed) { sample in
+                            line(sample).map { Double(read($0)) / 10_000 }
                         })
                 }
                 entries.append(
-                    CatalogEntry(field: "\(path).total_microseconds", metric: pressureTime) { sample, emit in
-                        if let line = line(sample) { emit(Double(line.totalMicroseconds) / 1_000_000, attributes) }
+                    CatalogEntry("\(path).total_microseconds", pressureTime, attributes) { sample in
+                        line(sample).map { Double($0.totalMicroseconds) / 1_000_000 }
                     })
             }
         }
         return entries
     }()
-}
 
-extension MetricCatalog {
-    private static let usage = MetricDefinition(
-        name: "system.memory.usage", unit: "By", kind: .upDownCounter,
-        description: "Memory in each state; the states overlap")
-
-    private static let paging = MetricDefinition(
-        name: "system.paging.usage", unit: "By", kind: .upDownCounter, description: "Swap space in each state")
+    private static let memoryUsage = MetricDefinition(
+        "system.memory.usage", "By", .upDownCounter, "Memory in each state; the states overlap")
 
     static let systemMemory: [CatalogEntry<WireSystemSample>] = [
-        memory(
-            "total",
-            MetricDefinition(
-                name: "system.memory.limit", unit: "By", kind: .upDownCounter, description: "Memory the machine has")
-        ) { $0.total },
-        memory(
-            "available",
-            MetricDefinition(
-                name: "system.memory.linux.available", unit: "By", kind: .upDownCounter,
-                description: "Memory for new programs without swapping, as the kernel estimates")
-        ) { $0.hasAvailable ? $0.available : nil },
-        memory("free", usage, ["system.memory.state": "free"]) { $0.hasFree ? $0.free : nil },
-        memory("buffers", usage, ["system.memory.state": "buffers"]) { $0.hasBuffers ? $0.buffers : nil },
-        memory("cached", usage, ["system.memory.state": "cached"]) { $0.hasCached ? $0.cached : nil },
-        memory(
-            "dirty",
-            MetricDefinition(
-                name: "ws1.system.memory.dirty", unit: "By", kind: .upDownCounter,
-                description: "Memory waiting to be written to storage")
-        ) { $0.hasDirty ? $0.dirty : nil },
-        memory(
-            "slab",
-            MetricDefinition(
-                name: "ws1.system.memory.slab", unit: "By", kind: .upDownCounter,
-                description: "Memory in the kernel's object caches")
-        ) { $0.hasSlab ? $0.slab : nil },
-        memory(
-            "swap_total",
-            MetricDefinition(
-                name: "ws1.system.paging.limit", unit: "By", kind: .upDownCounter,
-                description: "Swap space the machine has")
-        ) { $0.hasSwapTotal ? $0.swapTotal : nil },
-        memory("swap_free", paging, ["system.paging.state": "free"]) { $0.hasSwapFree ? $0.swapFree : nil },
+        CatalogEntry("memory.total", "system.memory.limit", "By", .upDownCounter, "Memory the machine has") {
+            $0.hasMemory ? Double($0.memory.total) : nil
+        },
+        CatalogEntry(
+            "memory.available", "system.memory.linux.available", "By", .upDownCounter,
+            "Memory for new programs without swapping, as the kernel estimates"
+        ) { $0.memory.hasAvailable ? Double($0.memory.available) : nil },
+        CatalogEntry("memory.free", memoryUsage, ["system.memory.state": "free"]) {
+            $0.memory.hasFree ? Double($0.memory.free) : nil
+        },
+        CatalogEntry("memory.buffers", memoryUsage, ["system.memory.state": "buffers"]) {
+            $0.memory.hasBuffers ? Double($0.memory.buffers) : nil
+        },
+        CatalogEntry("memory.cached", memoryUsage, ["system.memory.state": "cached"]) {
+            $0.memory.hasCached ? Double($0.memory.cached) : nil
+        },
+        CatalogEntry(
+            "memory.dirty", "ws1.system.memory.dirty", "By", .upDownCounter, "Memory waiting to be written to storage"
+        ) { $0.memory.hasDirty ? Double($0.memory.dirty) : nil },
+        CatalogEntry(
+            "memory.slab", "ws1.system.memory.slab", "By", .upDownCounter, "Memory in the kernel's object caches"
+        ) { $0.memory.hasSlab ? Double($0.memory.slab) : nil },
+        CatalogEntry(
+            "memory.swap_total", "ws1.system.paging.limit", "By", .upDownCounter, "Swap space the machine has"
+        ) { $0.memory.hasSwapTotal ? Double($0.memory.swapTotal) : nil },
+        CatalogEntry(
+            "memory.swap_free", "system.paging.usage", "By", .upDownCounter, "Swap space in each state",
+            ["system.paging.state": "free"]
+        ) { $0.memory.hasSwapFree ? Double($0.memory.swapFree) : nil },
     ]
 
-    private static func memory(
-        _ field: String, _ metric: MetricDefinition, _ attributes: [String: String] = [:],
-        _ read: @escaping @Sendable (WireMemory) -> UInt64?
-    ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(field: "memory.\(field)", metric: metric) { sample, emit in
-            if sample.hasMemory, let value = read(sample.memory) { emit(Double(value), attributes) }
-        }
-    }
-}
-
-extension MetricCatalog {
     private static let fileSystemUsage = MetricDefinition(
-        name: "system.filesystem.usage", unit: "By", kind: .upDownCounter,
-        description: "Space in each state; free is what an ordinary user may still take")
+        "system.filesystem.usage", "By", .upDownCounter,
+        "Space in each state; free is what an ordinary user may still take")
 
     private static let operations = MetricDefinition(
-        name: "system.disk.operations", unit: "{operation}", kind: .deltaCounter, description: "Operations completed")
+        "system.disk.operations", "{operation}", .deltaCounter, "Operations completed")
 
     private static let io = MetricDefinition(
-        name: "system.disk.io", unit: "By", kind: .deltaCounter,
-        description: "Bytes read from and written to the device")
+        "system.disk.io", "By", .deltaCounter, "Bytes read from and written to the device")
 
     static let systemStorage: [CatalogEntry<WireSystemSample>] = [
         fileSystem(
-            "size",
-            MetricDefinition(
-                name: "system.filesystem.limit", unit: "By", kind: .upDownCounter,
-                description: "Size of the file system")
+            "size", MetricDefinition("system.filesystem.limit", "By", .upDownCounter, "Size of the file system")
         ) { $0.size },
         fileSystem("used", fileSystemUsage, ["system.filesystem.state": "used"]) { $0.used },
         fileSystem("available", fileSystemUsage, ["system.filesystem.state": "free"]) { $0.available },
         fileSystem(
             "inodes",
             MetricDefinition(
-                name: "ws1.system.filesystem.inodes.limit", unit: "{inode}", kind: .upDownCounter,
-                description: "Files the file system can hold, where it has a fixed number")
+                "ws1.system.filesystem.inodes.limit", "{inode}", .upDownCounter,
+                "Files the file system can hold, where it has a fixed number")
         ) { $0.inodes > 0 ? $0.inodes : nil },
         fileSystem(
             "inodes_free",
             MetricDefinition(
-                name: "ws1.system.filesystem.inodes.free", unit: "{inode}", kind: .upDownCounter,
-                description: "Files the file system can still take, where it has a fixed number")
+                "ws1.system.filesystem.inodes.free", "{inode}", .upDownCounter,
+                "Files the file system can still take, where it has a fixed number")
         ) { $0.inodes > 0 ? $0.inodesFree : nil },
         disk("reads", operations, ["disk.io.direction": "read"]) { Double($0.reads) },
         disk("writes", operations, ["disk.io.direction": "write"]) { Double($0.writes) },
@@ -261,9 +190,7 @@ extension MetricCatalog {
         disk("written_bytes", io, ["disk.io.direction": "write"]) { Double($0.writtenBytes) },
         disk(
             "busy_microseconds",
-            MetricDefinition(
-                name: "system.disk.io_time", unit: "s", kind: .deltaCounter,
-                description: "Time in which the device had work")
+            MetricDefinition("system.disk.io_time", "s", .deltaCounter, "Time in which the device had work")
         ) { Double($0.busyMicroseconds) / 1_000_000 },
     ]
 
@@ -271,16 +198,15 @@ extension MetricCatalog {
         _ field: String, _ metric: MetricDefinition, _ attributes: [String: String] = [:],
         _ read: @escaping @Sendable (WireFileSystem) -> UInt64?
     ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(field: "file_systems.\(field)", metric: metric) { sample, emit in
-            for fileSystem in sample.fileSystems {
-                guard let value = read(fileSystem) else { continue }
-                var all = attributes
-                all["system.device"] = fileSystem.device
-                all["system.filesystem.mountpoint"] = fileSystem.mountPoint
-                all["system.filesystem.type"] = fileSystem.type
-                all["system.filesystem.mode"] = fileSystem.readOnly ? "ro" : "rw"
-                emit(Double(value), all)
-            }
+        CatalogEntry("file_systems.\(field)", metric, each: \.fileSystems) { fileSystem in
+            var all = attributes
+            all["system.device"] = fileSystem.device
+            all["system.filesystem.mountpoint"] = fileSystem.mountPoint
+            all["system.filesystem.type"] = fileSystem.type
+            all["system.filesystem.mode"] = fileSystem.readOnly ? "ro" : "rw"
+            return all
+        } value: {
+            read($0).map { Double($0) }
         }
     }
 
@@ -288,69 +214,47 @@ extension MetricCatalog {
         _ field: String, _ metric: MetricDefinition, _ attributes: [String: String] = [:],
         _ read: @escaping @Sendable (WireBlockDevice) -> Double
     ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(field: "block_devices.\(field)", metric: metric) { sample, emit in
-            for device in sample.blockDevices {
-                var all = attributes
-                all["system.device"] = device.name
-                emit(read(device), all)
-            }
+        CatalogEntry("block_devices.\(field)", metric, each: \.blockDevices) { device in
+            var all = attributes
+            all["system.device"] = device.name
+            return all
+        } value: {
+            read($0)
         }
     }
-}
-
-extension MetricCatalog {
-    private static let batteryState = MetricDefinition(
-        name: "hw.status", unit: "1", kind: .upDownCounter, description: "1 for the state the hardware is in")
 
     static let systemHardware: [CatalogEntry<WireSystemSample>] = [
-        power(
-            "external_power",
-            MetricDefinition(
-                name: "ws1.power.external", unit: "1", kind: .gauge,
-                description: "1 while external power is on line, else 0")
-        ) { $0.hasExternalPower ? ($0.externalPower ? 1 : 0) : nil },
-        power(
-            "battery_level",
-            MetricDefinition(
-                name: "hw.battery.charge", unit: "1", kind: .gauge,
-                description: "Remaining share of the batteries' charge"),
-            ["hw.type": "battery"]
-        ) { $0.hasBatteryLevel ? Double($0.batteryLevel) / 10_000 : nil },
-        CatalogEntry(field: "power.state", metric: batteryState) { sample, emit in
-            guard sample.hasPower, let name = stateName(sample.power.state) else { return }
-            emit(1, ["hw.type": "battery", "hw.state": name])
-        },
-        power(
-            "cycle_count",
-            MetricDefinition(
-                name: "ws1.battery.cycles", unit: "{cycle}", kind: .gauge,
-                description: "Charge cycles of the most used battery")
-        ) { $0.hasCycleCount ? Double($0.cycleCount) : nil },
-        power(
-            "health",
-            MetricDefinition(
-                name: "ws1.battery.health", unit: "1", kind: .gauge,
-                description: "Full charge as a share of the design charge")
-        ) { $0.hasHealth ? Double($0.health) / 10_000 : nil },
         CatalogEntry(
-            field: "temperatures.millidegrees",
-            metric: MetricDefinition(
-                name: "hw.temperature", unit: "Cel", kind: .gauge, description: "Temperature of each sensor")
-        ) { sample, emit in
-            for temperature in sample.temperatures {
-                emit(Double(temperature.millidegrees) / 1_000, ["hw.id": temperature.sensor, "hw.type": "temperature"])
-            }
+            "power.external_power", "ws1.power.external", "1", .gauge, "1 while external power is on line, else 0"
+        ) { $0.power.hasExternalPower ? ($0.power.externalPower ? 1 : 0) : nil },
+        CatalogEntry(
+            "power.battery_level", "hw.battery.charge", "1", .gauge, "Remaining share of the batteries' charge",
+            ["hw.type": "battery"]
+        ) { $0.power.hasBatteryLevel ? Double($0.power.batteryLevel) / 10_000 : nil },
+        CatalogEntry(
+            "power.state",
+            MetricDefinition("hw.status", "1", .upDownCounter, "1 for the state the hardware is in"),
+            each: { sample in stateName(sample.power.state).map { [$0] } ?? [] }
+        ) {
+            ["hw.type": "battery", "hw.state": $0]
+        } value: { _ in
+            1
+        },
+        CatalogEntry(
+            "power.cycle_count", "ws1.battery.cycles", "{cycle}", .gauge, "Charge cycles of the most used battery"
+        ) { $0.power.hasCycleCount ? Double($0.power.cycleCount) : nil },
+        CatalogEntry(
+            "power.health", "ws1.battery.health", "1", .gauge, "Full charge as a share of the design charge"
+        ) { $0.power.hasHealth ? Double($0.power.health) / 10_000 : nil },
+        CatalogEntry(
+            "temperatures.millidegrees",
+            MetricDefinition("hw.temperature", "Cel", .gauge, "Temperature of each sensor"), each: \.temperatures
+        ) {
+            ["hw.id": $0.sensor, "hw.type": "temperature"]
+        } value: {
+            Double($0.millidegrees) / 1_000
         },
     ]
-
-    private static func power(
-        _ field: String, _ metric: MetricDefinition, _ attributes: [String: String] = [:],
-        _ read: @escaping @Sendable (WirePower) -> Double?
-    ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(field: "power.\(field)", metric: metric) { sample, emit in
-            if sample.hasPower, let value = read(sample.power) { emit(value, attributes) }
-        }
-    }
 
     /// `nil` where the state is unknown or of a later version.
     private static func stateName(_ state: WirePowerState) -> String? {
@@ -362,89 +266,64 @@ extension MetricCatalog {
         case .unknown, .UNRECOGNIZED: nil
         }
     }
-}
 
-extension MetricCatalog {
     /// What the program that samples costs itself.
     static let systemProcess: [CatalogEntry<WireSystemSample>] = [
-        own("cpu_time_microseconds", "process.cpu.time", "s", .cumulativeCounter, "Processor time used by the sampler") {
-            Double($0.cpuTimeMicroseconds) / 1_000_000
-        },
-        own("resident_bytes", "process.memory.usage", "By", .upDownCounter, "Memory the sampler holds") {
-            Double($0.residentBytes)
-        },
-        own(
-            "written_bytes", "process.disk.io", "By", .cumulativeCounter,
-            "Bytes the sampler caused to be written to storage",
-            ["disk.io.direction": "write"]
-        ) { $0.hasWrittenBytes ? Double($0.writtenBytes) : nil },
-        own(
-            "open_files", "process.unix.file_descriptor.count", "{file_descriptor}", .upDownCounter,
+        CatalogEntry(
+            "self.cpu_time_microseconds", "process.cpu.time", "s", .cumulativeCounter,
+            "Processor time used by the sampler"
+        ) { $0.hasSelf_p ? Double($0.self_p.cpuTimeMicroseconds) / 1_000_000 : nil },
+        CatalogEntry(
+            "self.resident_bytes", "process.memory.usage", "By", .upDownCounter, "Memory the sampler holds"
+        ) { $0.hasSelf_p ? Double($0.self_p.residentBytes) : nil },
+        CatalogEntry(
+            "self.written_bytes", "process.disk.io", "By", .cumulativeCounter,
+            "Bytes the sampler caused to be written to storage", ["disk.io.direction": "write"]
+        ) { $0.self_p.hasWrittenBytes ? Double($0.self_p.writtenBytes) : nil },
+        CatalogEntry(
+            "self.open_files", "process.unix.file_descriptor.count", "{file_descriptor}", .upDownCounter,
             "Files the sampler has open"
-        ) {
-            $0.hasOpenFiles ? Double($0.openFiles) : nil
+        ) { $0.self_p.hasOpenFiles ? Double($0.self_p.openFiles) : nil },
+        CatalogEntry("self.uptime_microseconds", "process.uptime", "s", .gauge, "Time since the sampler started") {
+            $0.hasSelf_p ? Double($0.self_p.uptimeMicroseconds) / 1_000_000 : nil
         },
-        own("uptime_microseconds", "process.uptime", "s", .gauge, "Time since the sampler started") {
-            Double($0.uptimeMicroseconds) / 1_000_000
-        },
-        own(
-            "sent_bytes", "ws1.sampler.sent", "By", .cumulativeCounter,
+        CatalogEntry(
+            "self.sent_bytes", "ws1.sampler.sent", "By", .cumulativeCounter,
             "Compressed bytes the sampler sent to its collector"
-        ) {
-            $0.hasSentBytes ? Double($0.sentBytes) : nil
-        },
-        own(
-            "queue_written_bytes", "ws1.sampler.queue.written", "By", .cumulativeCounter,
+        ) { $0.self_p.hasSentBytes ? Double($0.self_p.sentBytes) : nil },
+        CatalogEntry(
+            "self.queue_written_bytes", "ws1.sampler.queue.written", "By", .cumulativeCounter,
             "Bytes written to the queue's file and its log"
-        ) {
-            $0.hasQueueWrittenBytes ? Double($0.queueWrittenBytes) : nil
+        ) { $0.self_p.hasQueueWrittenBytes ? Double($0.self_p.queueWrittenBytes) : nil },
+        CatalogEntry("self.records_made", "ws1.sampler.records.made", "{record}", .cumulativeCounter, "Records made") {
+            $0.self_p.hasRecordsMade ? Double($0.self_p.recordsMade) : nil
         },
-        own("records_made", "ws1.sampler.records.made", "{record}", .cumulativeCounter, "Records made") {
-            $0.hasRecordsMade ? Double($0.recordsMade) : nil
-        },
-        own(
-            "records_lost", "ws1.sampler.records.lost", "{record}", .cumulativeCounter,
+        CatalogEntry(
+            "self.records_lost", "ws1.sampler.records.lost", "{record}", .cumulativeCounter,
             "Records dropped for whatever reason"
-        ) {
-            $0.hasRecordsLost ? Double($0.recordsLost) : nil
-        },
+        ) { $0.self_p.hasRecordsLost ? Double($0.self_p.recordsLost) : nil },
         slowdown("factor", "ws1.sampler.slowdown", "So many times longer intervals are, to keep a budget") {
             Double($0.factor) / 100
         },
         slowdown(
             "used", "ws1.sampler.budget.used", "What is used of the budget that slows the sampler down, in its unit"
-        ) {
-            Double($0.used)
-        },
+        ) { Double($0.used) },
         slowdown(
-            "allowed", "ws1.sampler.budget.allowed", "What the budget that slows the sampler down allows, in its unit"
-        ) {
-            Double($0.allowed)
-        },
+            "allowed", "ws1.sampler.budget.allowed",
+            "What the budget that slows the sampler down allows, in its unit"
+        ) { Double($0.allowed) },
     ]
 
     private static func slowdown(
         _ field: String, _ name: String, _ description: String, _ read: @escaping @Sendable (WireSlowdown) -> Double
     ) -> CatalogEntry<WireSystemSample> {
         CatalogEntry(
-            field: "self.slowdown.\(field)",
-            metric: MetricDefinition(name: name, unit: "1", kind: .gauge, description: description)
-        ) { sample, emit in
-            guard sample.hasSelf_p, sample.self_p.hasSlowdown else { return }
-            emit(read(sample.self_p.slowdown), ["ws1.budget": sample.self_p.slowdown.budget])
-        }
-    }
-
-    private static func own(
-        _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
-        _ attributes: [String: String] = [:], _ read: @escaping @Sendable (WireSelfCost) -> Double?
-    ) -> CatalogEntry<WireSystemSample> {
-        CatalogEntry(
-            field: "self.\(field)",
-            metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)
+            "self.slowdown.\(field)", MetricDefinition(name, "1", .gauge, description),
+            each: { $0.self_p.hasSlowdown ? [$0.self_p.slowdown] : [] }
         ) {
-            sample, emit in
-            if sample.hasSelf_p, let value = read(sample.self_p) { emit(value, attributes) }
+            ["ws1.budget": $0.budget]
+        } value: {
+            read($0)
         }
     }
 }

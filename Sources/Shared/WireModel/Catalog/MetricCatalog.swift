@@ -44,10 +44,7 @@ package enum MetricCatalog {
     /// The definitions of all built-in samples' metrics by name, each once. Those of custom samples come with the
     /// samples.
     package static let definitions: [String: MetricDefinition] = {
-        let all =
-            system.map(\.metric) + analytics.map(\.metric) + networkData.map(\.metric) + networkAdapter.map(\.metric)
-            + wlan.map(\.metric) + gps.map(\.metric)
-        return Dictionary(all.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        Dictionary(CatalogedMetric.all.map { ($0.definition.name, $0.definition) }, uniquingKeysWith: { first, _ in first })
     }()
 }
 
@@ -147,9 +144,7 @@ extension MetricCatalog {
             ["ws1.app.event.outcome": outcome]
         ) { Double(read($0)) }
     }
-}
 
-extension MetricCatalog {
     /// All metrics of a GPS sample.
     package static let gps: [CatalogEntry<WireGPSSample>] = [
         CatalogEntry("location.latitude", "ws1.gps.latitude", "deg", .gauge, "Latitude, WGS 84") {

@@ -22,6 +22,12 @@ package struct MetricDefinition: Sendable, Hashable {
     package let description: String
 }
 
+extension MetricDefinition {
+    init(_ name: String, _ unit: String, _ kind: Kind, _ description: String) {
+        self.init(name: name, unit: unit, kind: kind, description: description)
+    }
+}
+
 /// One value of one metric at the time of the sample that gave it.
 package struct MetricPoint: Sendable, Hashable {
     package let definition: MetricDefinition
@@ -48,13 +54,35 @@ package struct CatalogEntry<Message: Sendable>: Sendable {
         self.read = read
     }
 
-    /// A field that is one number of the whole sample.
+    /// A field that is one number of the whole sample, or `nil` where it is absent. (A message inside the sample that
+    /// is absent has no optional field present, so its `has...` alone says so.)
+    init(
+        _ field: String, _ metric: MetricDefinition, _ attributes: [String: String] = [:],
+        value: @escaping @Sendable (Message) -> Double?
+    ) {
+        self.init(field: field, metric: metric) { message, emit in
+            if let value = value(message) { emit(value, attributes) }
+        }
+    }
+
+    /// The same, for a metric that only this field gives.
     init(
         _ field: String, _ name: String, _ unit: String, _ kind: MetricDefinition.Kind, _ description: String,
         _ attributes: [String: String] = [:], value: @escaping @Sendable (Message) -> Double?
     ) {
-        self.init(field: field, metric: MetricDefinition(name: name, unit: unit, kind: kind, description: description)) { message, emit in
-            if let value = value(message) { emit(value, attributes) }
+        self.init(field, MetricDefinition(name, unit, kind, description), attributes, value: value)
+    }
+
+    /// A field of each element of a list, with the attributes that tell the elements apart.
+    init<Element>(
+        _ field: String, _ metric: MetricDefinition, each elements: @escaping @Sendable (Message) -> [Element],
+        attributes: @escaping @Sendable (Element) -> [String: String],
+        value: @escaping @Sendable (Element) -> Double?
+    ) {
+        self.init(field: field, metric: metric) { message, emit in
+            for element in elements(message) {
+                if let value = value(element) { emit(value, attributes(element)) }
+            }
         }
     }
 

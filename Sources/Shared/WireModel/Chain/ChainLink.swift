@@ -46,5 +46,5 @@ package struct ChainLink: Hashable, Sendable {
 
 extension ChainLink: CustomStringConvertible {
     /// 32 hexadecimal digits.
-    package var description: String { Identifier<Never>(high: high, low: low).description.filter { $0 != "-" } }
+    package var description: String { data.hexadecimal }
 }

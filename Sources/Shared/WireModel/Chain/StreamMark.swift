@@ -63,9 +63,7 @@ package struct StreamTotals: Equatable, Sendable {
         self.dropped = dropped
         self.droppedUnnumbered = droppedUnnumbered
     }
-}
 
-extension StreamTotals {
     /// What stands of a closed epoch when its totals are told once more: of what never had a number, reason by reason,
     /// the greater count.
     ///
@@ -98,20 +96,18 @@ package struct StreamBalance: Equatable, Sendable, Codable {
     ) {
         self.produced = produced
         self.stored = stored
-        self.rejected = Dictionary(
-            uniqueKeysWithValues: rejected.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
-        self.dropped = Dictionary(
-            uniqueKeysWithValues: dropped.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
+        self.rejected = Self.named(rejected)
+        self.dropped = Self.named(dropped)
         self.lostAtCollector = lostAtCollector
         self.waiting = waiting
-        let accounted = StreamMark(
-            number: produced, stored: stored, rejected: rejected, dropped: dropped, lostAtCollector: lostAtCollector)
         let (covered, overflow) = produced.subtractingReportingOverflow(waiting)
-        closes =
-            !overflow
-            && {
-                var mark = accounted; mark.number = covered; return mark.addsUp
-            }()
+        let accounted = StreamMark(
+            number: covered, stored: stored, rejected: rejected, dropped: dropped, lostAtCollector: lostAtCollector)
+        closes = !overflow && accounted.addsUp
+    }
+
+    private static func named<Reason: CustomStringConvertible>(_ counts: [Reason: UInt64]) -> [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: counts.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
     }
 }
 

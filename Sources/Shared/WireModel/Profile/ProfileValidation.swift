@@ -244,8 +244,8 @@ package enum ProfileLimits {
     /// Modules a profile may name, whether or not a device offers them; `callLog` is reserved and refused.
     package static let modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
     package static let transmissionData = ["status", "event", "sample", "log"]
-    package static let complianceSubjects = ["application-version", "operating-system-version"]
-    package static let complianceOperators = ["<", "<=", "=", "!=", ">=", ">"]
+    package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
+    package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)
     /// Classes of fields whose handling a profile decides.
     package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
 
