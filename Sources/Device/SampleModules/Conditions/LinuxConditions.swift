@@ -85,7 +85,7 @@ package final class LinuxConditions: ConditionsSource {
         state.conditions.batteryLevel = power.flatMap { $0.hasBatteryLevel ? $0.batteryLevel : nil }
         state.conditions.externalPower = Self.externalPower(power)
         state.conditions.stalled = state.stall.stalled(
-            memory: pressure("memory", &state.reader), disk: pressure("io", &state.reader))
+            memory: state.reader.pressure(of: "memory"), disk: state.reader.pressure(of: "io"))
     }
 
     /// What lives without a battery has power; a battery without a line supply beside it tells by what happens to it.
@@ -96,13 +96,6 @@ package final class LinuxConditions: ConditionsSource {
         case .discharging: false
         case .charging, .full, .notCharging: true
         case .unknown, .UNRECOGNIZED: nil
-        }
-    }
-
-    private func pressure(_ resource: String, _ reader: inout FileReader) -> PressureFile? {
-        reader.parse("/proc/pressure/\(resource)", maximumBytes: 4_096, keepOpen: true) { bytes in
-            let file = PressureFile(bytes)
-            return file.some == nil && file.full == nil ? nil : file
         }
     }
 

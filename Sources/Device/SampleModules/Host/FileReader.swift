@@ -22,21 +22,8 @@ struct FileReader: Sendable {
         _ path: String, maximumBytes: Int, keepOpen: Bool = false, traced: Bool = true,
         _ parse: (UnsafeRawBufferPointer) -> Value?
     ) -> Value? {
-        let oddity: OddFileTrace.Oddity
-        switch host.read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: keepOpen) {
-        case .complete:
-            let value = buffer.withBytes(parse)
-            note(path, value == nil ? .malformed : nil, traced: traced)
-            return value
-        case .truncated:
-            note(path, .tooLong, traced: traced)
-            return buffer.withBytes(parse)
-        case .absent: oddity = .absent
-        case .denied: oddity = .denied
-        case .failed(let errno): oddity = .failed(errno: errno)
-        }
-        note(path, oddity, traced: traced)
-        return nil
+        let outcome = host.read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: keepOpen)
+        return value(after: outcome, of: path, traced: traced, parse)
     }
 
     /// Asks the kernel over netlink; `nil` where it does not answer. An answer cut off by the bound is parsed too: it
@@ -44,21 +31,28 @@ struct FileReader: Sendable {
     mutating func exchange<Value>(
         _ request: NetlinkRequest, maximumBytes: Int, traced: Bool = true, _ parse: (NetlinkMessages) -> Value?
     ) -> Value? {
-        let oddity: OddFileTrace.Oddity
-        switch host.exchange(request, into: &buffer, maximumBytes: maximumBytes) {
+        let outcome = host.exchange(request, into: &buffer, maximumBytes: maximumBytes)
+        return value(after: outcome, of: request.description, traced: traced) { parse(NetlinkMessages($0)) }
+    }
+
+    private mutating func value<Value>(
+        after outcome: FileOutcome, of name: String, traced: Bool, _ parse: (UnsafeRawBufferPointer) -> Value?
+    ) -> Value? {
+        var value: Value?
+        let oddity: OddFileTrace.Oddity?
+        switch outcome {
         case .complete:
-            let value = buffer.withBytes { parse(NetlinkMessages($0)) }
-            note(request.description, value == nil ? .malformed : nil, traced: traced)
-            return value
+            value = buffer.withBytes(parse)
+            oddity = value == nil ? .malformed : nil
         case .truncated:
-            note(request.description, .tooLong, traced: traced)
-            return buffer.withBytes { parse(NetlinkMessages($0)) }
+            value = buffer.withBytes(parse)
+            oddity = .tooLong
         case .absent: oddity = .absent
         case .denied: oddity = .denied
         case .failed(let errno): oddity = .failed(errno: errno)
         }
-        note(request.description, oddity, traced: traced)
-        return nil
+        if traced { trace.note(name, oddity) }
+        return value
     }
 
     /// The trimmed content of a one-line file such as those in `/sys`.
@@ -92,10 +86,6 @@ struct FileReader: Sendable {
     /// Marks a file as odd that was read but holds lines not understood.
     mutating func noteMalformed(_ path: String) {
         trace.note(path, .malformed)
-    }
-
-    private mutating func note(_ path: String, _ oddity: OddFileTrace.Oddity?, traced: Bool) {
-        if traced { trace.note(path, oddity) }
     }
 }
 

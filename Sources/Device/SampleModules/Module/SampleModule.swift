@@ -14,6 +14,20 @@ package protocol SampleModule: Sendable {
     mutating func sample(at time: SampleTime) -> SampleResult
 }
 
+extension SampleModule {
+    /// Whether something is due again, `seconds` after it was done last; notes that it is done now. A clock that went
+    /// back means another boot: it is done again.
+    ///
+    /// - Parameters:
+    ///   - last: when it was done last, microseconds since boot; `nil`: never.
+    ///   - now: microseconds since boot.
+    static func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
+        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
+        last = now
+        return true
+    }
+}
+
 /// What one reading gave.
 package enum SampleResult: Sendable, Equatable {
     case sample(Sample)

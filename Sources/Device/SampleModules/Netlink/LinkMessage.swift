@@ -80,7 +80,9 @@ struct StatisticsMessage: Equatable, Sendable {
 
     var index: UInt32
     var statistics: InterfaceStatistics
+}
 
+extension StatisticsMessage {
     init?(_ message: NetlinkMessages.Message) {
         guard message.type == Self.type, message.body.count >= Self.headerLength,
             let index: UInt32 = message.body.number(at: 4),
@@ -112,12 +114,5 @@ extension InterfaceStatistics {
         self.init(
             receivedPackets: counter(0), sentPackets: counter(1), receivedBytes: counter(2), sentBytes: counter(3),
             receivedErrors: counter(4), sentErrors: counter(5), receivedDrops: counter(6), sentDrops: counter(7))
-    }
-}
-
-extension StatisticsMessage {
-    init(index: UInt32, statistics: InterfaceStatistics) {
-        self.index = index
-        self.statistics = statistics
     }
 }

@@ -147,8 +147,7 @@ package struct NetworkAdapterModule: SampleModule {
     }
 
     private mutating func nameServers(now: UInt64) -> [String] {
-        if let serversRead, now >= serversRead, now - serversRead < Self.slowSeconds * 1_000_000 { return servers }
-        serversRead = now
+        guard Self.isDue(&serversRead, every: Self.slowSeconds, now: now) else { return servers }
         let file = reader.parse(ResolverFile.path, maximumBytes: 64 * 1024, traced: false) { ResolverFile($0) }
         servers = file?.servers ?? []
         if file?.isStub == true,
@@ -202,18 +201,9 @@ enum HardwareType {
 
 /// Hardware addresses as people write them.
 enum MACAddress {
-    private static let digits = Array("0123456789abcdef".utf8)
-
     /// `02:42:ac:11:00:02`
     static func text(_ address: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity(address.count * 3)
-        for (index, byte) in address.enumerated() {
-            if index > 0 { text.append(0x3a) }
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
+        address.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
     }
 }
 

@@ -154,8 +154,7 @@ package struct NetworkDataModule: SampleModule {
         }
         guard let links else { return }
         refreshed = now
-        let classifies = classified.map { now < $0 || now - $0 >= Self.classSeconds * 1_000_000 } ?? true
-        if classifies { classified = now }
+        let classifies = Self.isDue(&classified, every: Self.classSeconds, now: now)
         var current: [UInt32: Interface] = [:]
         for link in links {
             if var known = interfaces[link.index], known.name == link.name {
@@ -248,34 +247,33 @@ extension InterfaceStatistics {
     ///
     /// - Returns: `nil` where any counter began anew: an interface is reset as a whole, and then none of them compares.
     func since(_ earlier: InterfaceStatistics) -> InterfaceStatistics? {
-        guard let receivedPackets = CounterDelta.since(earlier.receivedPackets, receivedPackets),
-            let sentPackets = CounterDelta.since(earlier.sentPackets, sentPackets),
-            let receivedBytes = CounterDelta.since(earlier.receivedBytes, receivedBytes),
-            let sentBytes = CounterDelta.since(earlier.sentBytes, sentBytes),
-            let receivedErrors = CounterDelta.since(earlier.receivedErrors, receivedErrors),
-            let sentErrors = CounterDelta.since(earlier.sentErrors, sentErrors),
-            let receivedDrops = CounterDelta.since(earlier.receivedDrops, receivedDrops),
-            let sentDrops = CounterDelta.since(earlier.sentDrops, sentDrops)
-        else { return nil }
-        return InterfaceStatistics(
-            receivedPackets: receivedPackets, sentPackets: sentPackets, receivedBytes: receivedBytes,
-            sentBytes: sentBytes,
-            receivedErrors: receivedErrors, sentErrors: sentErrors, receivedDrops: receivedDrops, sentDrops: sentDrops)
+        merged(with: earlier) { now, before in CounterDelta.since(before, now) }
     }
 
     /// Adds another interface's; stays at the greatest number rather than wrap.
     mutating func add(_ other: InterfaceStatistics) {
-        func sum(_ one: UInt64, _ two: UInt64) -> UInt64 {
+        let sum = merged(with: other) { one, two in
             let (sum, overflow) = one.addingReportingOverflow(two)
             return overflow ? .max : sum
         }
-        receivedPackets = sum(receivedPackets, other.receivedPackets)
-        sentPackets = sum(sentPackets, other.sentPackets)
-        receivedBytes = sum(receivedBytes, other.receivedBytes)
-        sentBytes = sum(sentBytes, other.sentBytes)
-        receivedErrors = sum(receivedErrors, other.receivedErrors)
-        sentErrors = sum(sentErrors, other.sentErrors)
-        receivedDrops = sum(receivedDrops, other.receivedDrops)
-        sentDrops = sum(sentDrops, other.sentDrops)
+        self = sum ?? self
+    }
+
+    private func merged(
+        with other: InterfaceStatistics, _ merge: (UInt64, UInt64) -> UInt64?
+    ) -> InterfaceStatistics? {
+        guard let receivedPackets = merge(receivedPackets, other.receivedPackets),
+            let sentPackets = merge(sentPackets, other.sentPackets),
+            let receivedBytes = merge(receivedBytes, other.receivedBytes),
+            let sentBytes = merge(sentBytes, other.sentBytes),
+            let receivedErrors = merge(receivedErrors, other.receivedErrors),
+            let sentErrors = merge(sentErrors, other.sentErrors),
+            let receivedDrops = merge(receivedDrops, other.receivedDrops),
+            let sentDrops = merge(sentDrops, other.sentDrops)
+        else { return nil }
+        return InterfaceStatistics(
+            receivedPackets: receivedPackets, sentPackets: sentPackets, receivedBytes: receivedBytes,
+            sentBytes: sentBytes, receivedErrors: receivedErrors, sentErrors: sentErrors,
+            receivedDrops: receivedDrops, sentDrops: sentDrops)
     }
 }

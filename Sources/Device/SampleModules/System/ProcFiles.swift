@@ -101,6 +101,16 @@ struct PressureFile: Equatable {
     }
 }
 
+extension FileReader {
+    /// - Parameter resource: `cpu`, `memory` or `io`.
+    mutating func pressure(of resource: String) -> PressureFile? {
+        parse("/proc/pressure/\(resource)", maximumBytes: 4_096, keepOpen: true) { bytes in
+            let file = PressureFile(bytes)
+            return file.some == nil && file.full == nil ? nil : file
+        }
+    }
+}
+
 /// When this process started, from `/proc/self/stat`: ticks since boot.
 struct ProcSelfStat: Equatable {
     static let path = "/proc/self/stat"

@@ -59,7 +59,7 @@ package struct SystemModule: SampleModule {
             let stat = ProcStat(bytes)
             return stat.all == nil ? nil : stat
         }
-        let discovers = isDue(&discovered, every: Self.discoverySeconds, now: now)
+        let discovers = Self.isDue(&discovered, every: Self.discoverySeconds, now: now)
         addIdentity(to: &sample, stat: stat, discovers: discovers, now: now)
         if let stat { addProcessors(to: &sample, stat: stat) }
         addLoad(to: &sample)
@@ -75,13 +75,6 @@ package struct SystemModule: SampleModule {
         return sample
     }
 
-    /// Whether something is to be done again, noting that it is. A clock that went back means another boot: done again.
-    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
-        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
-        last = now
-        return true
-    }
-
     private mutating func addIdentity(to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64) {
         let coresChanged = stat.map { UInt32($0.cores.count) != identity?.logicalCores } ?? false
         if discovers || coresChanged {
@@ -89,7 +82,7 @@ package struct SystemModule: SampleModule {
             if identity.map(current.differs(from:)) ?? true { identitySent = nil }
             identity = current
         }
-        if let identity, isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
+        if let identity, Self.isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
     }
 
     private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat) {
@@ -144,18 +137,14 @@ package struct SystemModule: SampleModule {
 
     private mutating func addPressure(to sample: inout WireSystemSample) {
         var pressure = WirePressure()
-        if let cpu = pressureResource("/proc/pressure/cpu") { pressure.cpu = cpu }
-        if let memory = pressureResource("/proc/pressure/memory") { pressure.memory = memory }
-        if let io = pressureResource("/proc/pressure/io") { pressure.io = io }
+        if let cpu = pressureResource("cpu") { pressure.cpu = cpu }
+        if let memory = pressureResource("memory") { pressure.memory = memory }
+        if let io = pressureResource("io") { pressure.io = io }
         if pressure.hasCpu || pressure.hasMemory || pressure.hasIo { sample.pressure = pressure }
     }
 
-    private mutating func pressureResource(_ path: String) -> WirePressureResource? {
-        let file = reader.parse(path, maximumBytes: Self.smallFile, keepOpen: true) { bytes in
-            let file = PressureFile(bytes)
-            return file.some == nil && file.full == nil ? nil : file
-        }
-        guard let file else { return nil }
+    private mutating func pressureResource(_ name: String) -> WirePressureResource? {
+        guard let file = reader.pressure(of: name) else { return nil }
         var resource = WirePressureResource()
         if let some = file.some { resource.some = WirePressureLine(some) }
         if let full = file.full { resource.full = WirePressureLine(full) }
@@ -183,7 +172,7 @@ package struct SystemModule: SampleModule {
 
     private mutating func addSlow(to sample: inout WireSystemSample, discovers: Bool, now: UInt64) {
         if discovers { sensors.discover(&reader) }
-        if isDue(&slowRead, every: Self.slowSeconds, now: now) {
+        if Self.isDue(&slowRead, every: Self.slowSeconds, now: now) {
             temperatures = sensors.read(&reader)
             power = PowerSupplyReader.read(&reader)
         }

@@ -97,7 +97,7 @@ package struct WLANModule: SampleModule {
                 known = Known()
                 known.access = station.address
             }
-            if isDue(&known.scanned, every: Self.scanSeconds, now: now) { known.network = network(of: interface.index) }
+            if Self.isDue(&known.scanned, every: Self.scanSeconds, now: now) { known.network = network(of: interface.index) }
             frequency = frequency ?? known.network?.frequency
             ssid = ssid ?? known.network?.ssid
             // On networks of several links the two differ: the station is the device, the network one of its radios.
@@ -105,7 +105,7 @@ package struct WLANModule: SampleModule {
             if let security = known.network?.security { message.security = security }
             Self.add(station, since: isSame ? known.station : nil, to: &message)
             known.station = station
-            if isDue(&known.surveyed, every: Self.surveySeconds, now: now) { known.noise = noise(of: interface.index) }
+            if Self.isDue(&known.surveyed, every: Self.surveySeconds, now: now) { known.noise = noise(of: interface.index) }
             if let noise = known.noise { message.noiseDecibelMilliwatts = noise }
         } else {
             known = Known()
@@ -118,12 +118,6 @@ package struct WLANModule: SampleModule {
         if let width = interface.width { message.widthMegahertz = width }
         self.known[interface.index] = known
         return message
-    }
-
-    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
-        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
-        last = now
-        return true
     }
 
     private static func add(

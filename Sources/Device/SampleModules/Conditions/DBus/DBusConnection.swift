@@ -1,4 +1,6 @@
+import FoundationEssentials
 import Glibc
+import WireModel
 
 /// A short talk with a message bus over its socket: authenticate as the user that runs, say hello, call, hang up.
 ///
@@ -75,8 +77,7 @@ final class DBusConnection {
     /// SASL EXTERNAL: the kernel tells the bus who we are, we say only whom we mean (D-Bus specification,
     /// "Authentication Protocol").
     private func authenticate() throws(Failure) {
-        let digits = Array("0123456789abcdef".utf8)
-        let user = "\(geteuid())".utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        let user = Data("\(geteuid())".utf8).hexadecimal.utf8
         try transmit([0] + Array("AUTH EXTERNAL ".utf8) + user + Array("\r\n".utf8))
         let answer = try line()
         guard answer.starts(with: "OK ".utf8) else {
