@@ -82,7 +82,8 @@ package struct ControlClient: Sendable {
         default:
             throw ControlError(
                 .failed,
-                "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: \(String(cString: strerror(error)))"
+                "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: "
+                    + "\(String(cString: strerror(error)))"
             )
         }
     }
@@ -90,7 +91,8 @@ package struct ControlClient: Sendable {
     private func denied(_ why: String) -> ControlError {
         ControlError(
             .failed,
-            "the agent in \(directory) cannot be asked: \(why); or let a group of yours do so, with accessGroup in the agent's configuration"
+            "the agent in \(directory) cannot be asked: \(why); or let a group of yours do so, with accessGroup in "
+                + "the agent's configuration"
         )
     }
 

@@ -67,7 +67,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     /// - Parameters:
     ///   - name: the custom module's name: see ``CustomSampleModule/name``.
     ///   - sampleInterval: seconds, 1 to 86,400; `nil`: the sampler's default.
-    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are left out.
+    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are
+    ///     left out.
     public init(name: String, sampleInterval: Double? = nil, quantiles: [Double] = []) {
         self.name = name
         self.sampleInterval = sampleInterval

@@ -41,9 +41,9 @@ package struct HTTPTransportConfiguration: Sendable {
         let what = hop == collector ? "the collector \(collector)" : "the proxy \(hop) on the way to \(collector)"
         throw HTTPTransportError(
             .plaintext,
-            "\(what) is on another machine, and plain http:// lets everybody in between read credentials and data. Use https://; or allow it "
-                + "with --allow-plaintext (WS1_ALLOW_PLAINTEXT, allowPlaintext in the agent's file, allowsPlaintext in a program) where the "
-                + "network itself is protected")
+            "\(what) is on another machine, and plain http:// lets everybody in between read credentials and data. "
+                + "Use https://; or allow it with --allow-plaintext (WS1_ALLOW_PLAINTEXT, allowPlaintext in the "
+                + "agent's file, allowsPlaintext in a program) where the network itself is protected")
     }
 }
 

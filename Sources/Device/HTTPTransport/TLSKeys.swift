@@ -21,7 +21,8 @@ struct ClientIdentity {
         }
         do { key = try NIOSSLPrivateKey(file: keyFile, format: .pem) } catch {
             throw refusal(
-                "the key \(keyFile) of the client certificate cannot be read: it must be a PEM file without a passphrase (\(error))"
+                "the key \(keyFile) of the client certificate cannot be read: it must be a PEM file without a "
+                    + "passphrase (\(error))"
             )
         }
         do {
@@ -38,7 +39,8 @@ struct ClientIdentity {
         apply(to: &configuration)
         do { _ = try NIOSSLContext(configuration: configuration) } catch {
             throw refusal(
-                "the key \(keyFile) is not the one that the client certificate was issued for; one for the request that is configured is asked for"
+                "the key \(keyFile) is not the one that the client certificate was issued for; one for the request "
+                    + "that is configured is asked for"
             )
         }
     }

@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import Transmitter
+import WireModel
 
 extension TransportError {
     /// Sorts a failure of the client by its cause; what is not known is `other`, with the failure's own words.
@@ -21,8 +22,9 @@ extension TransportError {
         case let error as PinMismatch:
             self.init(
                 .pinMismatch,
-                "the certificate of \(peer) is trusted, but its key (SHA-256 \(error.found.map(Self.hexadecimal) ?? "missing")) is none of "
-                    + "those the profile pins; a new key's pin has to be in the profile before the collector uses the key"
+                "the certificate of \(peer) is trusted, but its key (SHA-256 "
+                    + "\(error.found?.hexadecimal ?? "missing")) is none of those the profile pins; a new key's pin "
+                    + "has to be in the profile before the collector uses the key"
             )
         case ChannelError.connectTimeout:
             self.init(.timedOut, "connecting to \(peer) took too long; check the address, the route and firewalls")
@@ -44,16 +46,18 @@ extension TransportError {
         let reasons: [(name: String, words: String)] = [
             (
                 "CERTIFICATE_VERIFY_FAILED",
-                "the certificate of \(peer) is not trusted: its issuer is none of the authorities trusted here, or it is not valid now. Give the "
-                    + "issuer's certificate with --ca, and check this machine's clock"
+                "the certificate of \(peer) is not trusted: its issuer is none of the authorities trusted here, or it "
+                    + "is not valid now. Give the issuer's certificate with --ca, and check this machine's clock"
             ),
             (
                 "failedToValidateHostname",
-                "the certificate of \(peer) is for another name: use the name it was issued for, or have one issued for this one"
+                "the certificate of \(peer) is for another name: use the name it was issued for, or have one issued "
+                    + "for this one"
             ),
             (
                 "WRONG_VERSION_NUMBER",
-                "\(peer) does not speak TLS there: check host and port, and whether the collector has a certificate (http:// or https://)"
+                "\(peer) does not speak TLS there: check host and port, and whether the collector has a certificate "
+                    + "(http:// or https://)"
             ),
             (
                 "UNSUPPORTED_PROTOCOL",
@@ -72,11 +76,8 @@ extension TransportError {
         if let reason = reasons.first(where: { cause.contains($0.name) }) { return reason.words }
         let code = cause.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { " (\($0.1))" } ?? ""
         return
-            "no TLS connection to \(peer)\(code): check its certificate, the file of authorities and this machine's clock"
-    }
-
-    private static func hexadecimal(_ bytes: Data) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            "no TLS connection to \(peer)\(code): check its certificate, the file of authorities and this machine's "
+            + "clock"
     }
 
     private init(_ error: NIOConnectionError, peer: String) {

@@ -64,7 +64,8 @@ package enum CollectorAnswer: Equatable, Sendable {
                     "something between this device and the collector, such as a proxy, answered HTTP \(status)")
             default:
                 return .unreachable(
-                    "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server answers at this address"
+                    "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server "
+                        + "answers at this address"
                 )
             }
         }

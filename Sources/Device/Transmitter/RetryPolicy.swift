@@ -14,7 +14,8 @@ package struct RetryPolicy: Equatable, Sendable {
     /// - Parameters:
     ///   - failures: failures in a row, from 1.
     ///   - roll: random, 0 up to 1.
-    ///   - retryAfter: what the other side asked for. Kept as the least wait, with the jitter on top so that a fleet told the same does not come back as one.
+    ///   - retryAfter: what the other side asked for. Kept as the least wait, with the jitter on top so that a fleet
+    ///     told the same does not come back as one.
     package func delay(failures: Int, roll: Double, retryAfter: Duration?) -> Duration {
         let doublings = min(max(failures, 1) - 1, 16)
         let window = min(cap, base * (1 << doublings))

@@ -176,8 +176,9 @@ extension Transmitter {
                 // The next look begins with what is on disk: the one in memory may be who this device was before.
                 self.enrollment = nil
                 return machine.enrollmentRefused(
-                    "the queue holds records of device \(other.device) for organization \(other.organization) at collector "
-                        + "\(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes of them")
+                    "the queue holds records of device \(other.device) for organization \(other.organization) at "
+                        + "collector \(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes "
+                        + "of them")
             }
         } catch {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())

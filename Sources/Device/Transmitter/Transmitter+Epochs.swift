@@ -98,7 +98,10 @@ extension Transmitter {
     /// Dropped, and counted.
     func beginAsClone(of former: DeviceID, as enrollment: Enrollment) async throws(QueueError) {
         logger.warning(
-            "this directory is a copy of another machine's; its backlog is dropped and this machine goes on as a new device",
+            """
+            this directory is a copy of another machine's; its backlog is dropped and this machine goes on as a new \
+            device
+            """,
             metadata: ["former": "\(former)", "device": "\(enrollment.deviceID)"])
         try await queue.endEpoch(.clone)
         try await queue.rebind(to: QueueBinding(enrollment))

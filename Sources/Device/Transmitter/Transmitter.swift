@@ -82,8 +82,8 @@ package actor Transmitter {
     /// - Parameters:
     ///   - conditions: what the gates are decided by.
     ///   - delegate: hears what the collector says; may be nobody.
-    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps are timers of
-    ///     CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
+    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps
+    ///     are timers of CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, configuration: Configuration,
@@ -257,7 +257,10 @@ package actor Transmitter {
         case .quarantine(let stream, let why):
             let gap = try await queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true)
             logger.warning(
-                "a record alone was refused while others passed, and is quarantined; `ws1agent queue retry` sends it again",
+                """
+                a record alone was refused while others passed, and is quarantined; `ws1agent queue retry` sends it \
+                again
+                """,
                 metadata: ["stream": "\(stream)", "number": "\(gap?.last ?? 0)", "reason": "\(why)"])
             return .goOn
         case .retry(let duration, let why):

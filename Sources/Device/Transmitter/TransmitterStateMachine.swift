@@ -180,8 +180,9 @@ package struct TransmitterStateMachine: Sendable {
             return .enrollAgain
         case .forbidden(let why):
             return .hold(
-                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an administrator can reinstate "
-                    + "it there. It is tried again by itself, and at once by `ws1agent beacon`",
+                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an "
+                    + "administrator can reinstate it there. It is tried again by itself, and at once by `ws1agent "
+                    + "beacon`",
                 lookAgain: Self.forbiddenPolicy.delay(
                     failures: forbiddenInRow, roll: Self.upperHalf(roll), retryAfter: nil))
         case .incompatible(let why): return hold(why)

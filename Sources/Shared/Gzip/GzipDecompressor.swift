@@ -152,7 +152,8 @@ package final class GzipDecompressor {
             throw GzipError(
                 code: .ratioExceeded,
                 message:
-                    "\(bytesIn) bytes of input become more than \(limits.maximumRatio) times as many. Compress less at a time."
+                    "\(bytesIn) bytes of input become more than \(limits.maximumRatio) times as many. Compress less "
+                    + "at a time."
             )
         }
     }

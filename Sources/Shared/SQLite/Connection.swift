@@ -31,7 +31,8 @@ package final class Connection {
             throw SQLiteError(
                 code: .unsupportedVersion,
                 message:
-                    "SQLite library \(String(cString: sqlite3_libversion())) is older than 3.35.0. Install a newer libsqlite3.",
+                    "SQLite library \(String(cString: sqlite3_libversion())) is older than 3.35.0. Install a newer "
+                    + "libsqlite3.",
                 operation: "open")
         }
         self.options = options
@@ -218,7 +219,8 @@ extension Connection {
             throw SQLiteError(
                 code: .other,
                 message:
-                    "commit on \(path): no transaction is open, SQLite has rolled it back after an earlier error. Run it again.",
+                    "commit on \(path): no transaction is open, SQLite has rolled it back after an earlier error. "
+                    + "Run it again.",
                 operation: "commit")
         }
         do {

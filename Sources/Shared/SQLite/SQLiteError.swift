@@ -56,7 +56,8 @@ extension SQLiteError.Code {
     /// The code of a result as SQLite and the system saw it.
     /// - Parameters:
     ///   - result: primary or extended result code.
-    ///   - systemError: `errno` of the failed call, 0 where none is known. SQLite reports some full disks as I/O errors.
+    ///   - systemError: `errno` of the failed call, 0 where none is known. SQLite reports some full disks as I/O
+    ///     errors.
     init(result: Int32, systemError: Int32) {
         switch result & 0xFF {
         case SQLITE_FULL: self = .full

@@ -279,7 +279,8 @@ extension Statement {
             throw SQLiteError(
                 code: .corrupt, extendedResultCode: SQLITE_CORRUPT,
                 message:
-                    "column \(column) of a row in \(path) is negative where a count is expected. \(SQLiteError.Code.corrupt.remedy)",
+                    "column \(column) of a row in \(path) is negative where a count is expected. "
+                    + "\(SQLiteError.Code.corrupt.remedy)",
                 operation: "read column")
         }
         return value

@@ -22,7 +22,8 @@ package struct FileBuffer: Sendable {
     ///
     /// - Parameters:
     ///   - room: the free memory `next` is given, in bytes.
-    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds nothing.
+    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds
+    ///     nothing.
     /// - Returns: the answer of `next`.
     package mutating func append(room: Int, from next: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
         if storage.count - count < room {

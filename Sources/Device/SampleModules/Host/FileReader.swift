@@ -16,8 +16,8 @@ struct FileReader: Sendable {
     /// - Parameters:
     ///   - keepOpen: the file is read on every sample (see ``HostSource/read(_:into:maximumBytes:keepOpen:)``).
     ///   - traced: `false` for files whose absence says nothing, such as one of two places for the same fact.
-    ///   - parse: gives `nil` where what is needed is not in the bytes. A beginning (bound met) is parsed too: parsers take
-    ///     complete lines only.
+    ///   - parse: gives `nil` where what is needed is not in the bytes. A beginning (bound met) is parsed too: parsers
+    ///     take complete lines only.
     mutating func parse<Value>(
         _ path: String, maximumBytes: Int, keepOpen: Bool = false, traced: Bool = true,
         _ parse: (UnsafeRawBufferPointer) -> Value?

@@ -64,7 +64,8 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
             throw SampleModuleError(
                 code: .notOfferedYet,
                 message:
-                    "Sample module \"\(rawValue)\" is not offered by this version, which has: \(names). Remove it or update."
+                    "Sample module \"\(rawValue)\" is not offered by this version, which has: \(names). Remove it or "
+                    + "update."
             )
         }
     }
@@ -111,7 +112,8 @@ package struct ModuleSet: OptionSet, Sendable, Hashable {
             throw SampleModuleError(
                 code: .unknownModule,
                 message:
-                    "The module mask 0x\(String(rawValue, radix: 16)) has bits without a module: 0x\(String(rest, radix: 16))."
+                    "The module mask 0x\(String(rawValue, radix: 16)) has bits without a module: "
+                    + "0x\(String(rest, radix: 16))."
             )
         }
         return modules

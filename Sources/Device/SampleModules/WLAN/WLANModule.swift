@@ -97,7 +97,9 @@ package struct WLANModule: SampleModule {
                 known = Known()
                 known.access = station.address
             }
-            if Self.isDue(&known.scanned, every: Self.scanSeconds, now: now) { known.network = network(of: interface.index) }
+            if Self.isDue(&known.scanned, every: Self.scanSeconds, now: now) {
+                known.network = network(of: interface.index)
+            }
             frequency = frequency ?? known.network?.frequency
             ssid = ssid ?? known.network?.ssid
             // On networks of several links the two differ: the station is the device, the network one of its radios.
@@ -105,7 +107,9 @@ package struct WLANModule: SampleModule {
             if let security = known.network?.security { message.security = security }
             Self.add(station, since: isSame ? known.station : nil, to: &message)
             known.station = station
-            if Self.isDue(&known.surveyed, every: Self.surveySeconds, now: now) { known.noise = noise(of: interface.index) }
+            if Self.isDue(&known.surveyed, every: Self.surveySeconds, now: now) {
+                known.noise = noise(of: interface.index)
+            }
             if let noise = known.noise { message.noiseDecibelMilliwatts = noise }
         } else {
             known = Known()

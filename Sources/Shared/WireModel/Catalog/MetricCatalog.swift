@@ -44,7 +44,8 @@ package enum MetricCatalog {
     /// The definitions of all built-in samples' metrics by name, each once. Those of custom samples come with the
     /// samples.
     package static let definitions: [String: MetricDefinition] = {
-        Dictionary(CatalogedMetric.all.map { ($0.definition.name, $0.definition) }, uniquingKeysWith: { first, _ in first })
+        Dictionary(
+            CatalogedMetric.all.map { ($0.definition.name, $0.definition) }, uniquingKeysWith: { first, _ in first })
     }()
 }
 

@@ -16,7 +16,8 @@ package struct MetricSelection: Sendable {
 
     /// - Parameters:
     ///   - names: names of built-in samples' metrics, and any others: those are looked for in custom samples.
-    ///   - withCustom: whether custom samples are read for built-in names too: a program may have taken one for its own measurement.
+    ///   - withCustom: whether custom samples are read for built-in names too: a program may have taken one for its own
+    ///     measurement.
     package init(_ names: Set<String>, withCustom: Bool = false) {
         self.names = names
         func chosen<Sample: CatalogedSample>(_ type: Sample.Type) -> [CatalogEntry<Sample>] {

@@ -26,7 +26,8 @@ package struct AccessDenial: CustomStringConvertible {
 
     /// Without a full stop, so that a sentence can go on with what to do.
     package var description: String {
-        "no permission: \(path) \(owner.map { "belongs to \($0)" } ?? "is closed"), and this is user \(Self.userName(geteuid()))"
+        "no permission: \(path) \(owner.map { "belongs to \($0)" } ?? "is closed"), and this is user "
+            + "\(Self.userName(geteuid()))"
     }
 
     /// Who can do it without anything being changed.

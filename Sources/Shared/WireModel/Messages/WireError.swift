@@ -29,8 +29,8 @@ extension Message {
         guard !bytes.withUnsafeBytes({ CombiningCharacters.areTooMany(in: $0) }) else {
             throw WireError(
                 .malformed,
-                "a \(Self.protoMessageName) of \(bytes.count) bytes has more than \(CombiningCharacters.limit) combining "
-                    + "characters in a row")
+                "a \(Self.protoMessageName) of \(bytes.count) bytes has more than \(CombiningCharacters.limit) "
+                    + "combining characters in a row")
         }
         var options = BinaryDecodingOptions()
         options.messageDepthLimit = 16

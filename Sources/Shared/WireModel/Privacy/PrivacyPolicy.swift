@@ -16,9 +16,10 @@ package struct PrivacyPolicy: Equatable, Sendable {
     /// set locally.
     ///
     /// - Parameters:
-    ///   - local: from configuration in code, file, flags and environment; can only tighten, also where the profile says nothing yet.
-    ///   - profile: class names and actions as they came; names this version does not know have no fields here, and `unspecified`
-    ///     decides nothing.
+    ///   - local: from configuration in code, file, flags and environment; can only tighten, also where the profile
+    ///     says nothing yet.
+    ///   - profile: class names and actions as they came; names this version does not know have no fields here, and
+    ///     `unspecified` decides nothing.
     package static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction])
         -> PrivacyPolicy
     {
