@@ -3,8 +3,8 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// Asks a running agent over its control socket, one request and one answer, bounded by a time-out. It blocks a thread
-/// that is none of the tasks'.
+/// Asks a running agent over its control socket: one request, one answer, bounded by a time-out. It blocks a thread of
+/// its own, none of the tasks' threads.
 package struct ControlClient: Sendable {
     package let directory: String
     /// For each read and write.

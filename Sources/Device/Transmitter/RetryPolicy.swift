@@ -11,6 +11,9 @@ package struct RetryPolicy: Equatable, Sendable {
 
     package init() {}
 
+    /// A roll for waits of at least half the window: with a lucky roll near 0 a failure would become a hot loop.
+    static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
+
     /// - Parameters:
     ///   - failures: failures in a row, from 1.
     ///   - roll: random, 0 up to 1.
@@ -65,8 +68,8 @@ package struct RefusalEvidence: Equatable, Sendable {
     }
 }
 
-/// Which failures the log was told of, so that two that take turns do not fill it. Pure; times are microseconds since
-/// boot.
+/// Remembers which failures were logged, so that two that alternate do not fill the log. Pure; times are microseconds
+/// since boot.
 ///
 /// A client certificate that the collector does not take is such a case: each other connection goes without it, and is
 /// refused for another reason.

@@ -114,9 +114,9 @@ extension WireNetworkClass {
 /// Which data may be sent now, over time: the gate's decisions, and what keeps a wrong condition from closing it for
 /// ever.
 ///
-/// The word *offline* is believed once an attempt has confirmed it, and then looked into from time to time: a collector
-/// on this very machine, or behind a route the conditions do not know, is reached all the same. A stalled machine puts
-/// samples and logs off, but not without end. Times are microseconds since boot.
+/// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
+/// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
+/// samples and logs, but not without end. Times are microseconds since boot.
 package struct GateStateMachine: Sendable {
     /// While offline, an attempt is made this often.
     package static let offlineLook: UInt64 = 900 * 1_000_000

@@ -119,10 +119,9 @@ package struct TransmitSchedule: Sendable {
     private var lastPass: UInt64?
     private var lastSamples: UInt64?
     private var recorded: Set<String> = []
-    /// A pass was cut short: the next one, whatever it is made for, takes samples. When that is, is not this one's to
-    /// say.
+    /// A pass was cut short, so the next one takes samples whatever it is made for. It does not come sooner for that.
     private var isOwed = false
-    /// Whether anybody says what was recorded; otherwise samples may always be there.
+    /// Whether `recorded(by:)` was ever called; otherwise samples may always be waiting.
     private var isTold = false
 
     package init() {}

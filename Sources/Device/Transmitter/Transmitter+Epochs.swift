@@ -155,7 +155,7 @@ package struct CloseRounds: Sendable {
         rounds = 0
         notBefore =
             now
-            &+ policy.delay(failures: failures, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: after)
+            &+ policy.delay(failures: failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
             .wholeMicroseconds
     }
 }

@@ -184,7 +184,7 @@ package struct TransmitterStateMachine: Sendable {
                     + "administrator can reinstate it there. It is tried again by itself, and at once by `ws1agent "
                     + "beacon`",
                 lookAgain: Self.forbiddenPolicy.delay(
-                    failures: forbiddenInRow, roll: Self.upperHalf(roll), retryAfter: nil))
+                    failures: forbiddenInRow, roll: RetryPolicy.upperHalf(roll), retryAfter: nil))
         case .incompatible(let why): return hold(why)
         case .otherCollector(let why): return hold(why)
         }
@@ -306,7 +306,7 @@ extension TransmitterStateMachine {
             halve(part)
         }
         // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
-        let delay = policy.delay(failures: suspicion.failures, roll: Self.upperHalf(roll), retryAfter: after)
+        let delay = policy.delay(failures: suspicion.failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
         suspicion.notBefore = now &+ delay.wholeMicroseconds
         suspicions[part.stream] = suspicion
         return false
@@ -330,8 +330,6 @@ extension TransmitterStateMachine {
         failures += 1
         return .retry(after: policy.delay(failures: failures, roll: roll, retryAfter: after), why)
     }
-
-    private static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
 
     private func hold(_ why: String) -> Action {
         .hold(why, lookAgain: Self.lookAgain)

@@ -25,14 +25,10 @@ package protocol Transport: Sendable {
     func show(certificate chain: String?) throws(TransportError) -> CertificateLife?
 }
 
+/// What a transport without TLS does: it has no server key to pin and no certificate to show.
 extension Transport {
-    /// A way without TLS has nothing to pin.
     package func pin(to pins: [Data]) {}
-
-    /// ... shows no key,
     package var serverKey: Data? { nil }
-
-    /// ... and nothing to show.
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { nil }
 }
 

@@ -82,8 +82,8 @@ package struct ClientCertificateStateMachine: Sendable {
     }
 }
 
-/// When a device asks for a new credential by itself: a secret that was read from a disk or a backup, unnoticed, is of
-/// no use for ever then. Pure.
+/// Decides when a device asks for a new credential by itself, so that a secret somebody read from a disk or a backup
+/// does not stay useful for ever. Pure.
 ///
 /// Ages are counted by the collector's clock, so nothing is decided before it has answered. Where that clock jumps
 /// forward, a renewal comes too early; where it goes back, the count begins anew: both leave a device that can speak,

@@ -228,7 +228,7 @@ package struct UploadStateMachine: Sendable {
         refused.evidence.refused(at: UInt64(clamping: now))
         guard !refused.evidence.isProven else { return end(step.upload, .failed, why) }
         let delay = policy.delay(
-            failures: refused.evidence.refusals, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: nil)
+            failures: refused.evidence.refusals, roll: RetryPolicy.upperHalf(roll), retryAfter: nil)
         refused.notBefore = now + Int64(clamping: delay.wholeMicroseconds)
         refusals[step.upload] = refused
         change(step.upload) { upload in

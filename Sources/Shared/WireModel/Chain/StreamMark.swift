@@ -24,7 +24,7 @@ package struct StreamMark: Equatable, Sendable {
         self.lostAtCollector = lostAtCollector
     }
 
-    /// Nothing is known of the stream.
+    /// The mark of a stream that nothing is known of yet.
     package static let none = StreamMark()
 
     package var rejectedCount: UInt64 { rejected.values.saturatingSum }
@@ -64,11 +64,11 @@ package struct StreamTotals: Equatable, Sendable {
         self.droppedUnnumbered = droppedUnnumbered
     }
 
-    /// What stands of a closed epoch when its totals are told once more: of what never had a number, reason by reason,
-    /// the greater count.
+    /// Merges totals that were reported twice for a closed epoch: for each reason, the greater count of records that
+    /// were dropped before they had a number.
     ///
-    /// Such counts only grow, so of one device the greater is the newer. Of a device that was brought back to an older
-    /// image, what was told before the image came back is not taken back: it was lost.
+    /// These counts only grow, so the greater is the newer. A device restored from an older image reports less than
+    /// before. What it reported first stays counted: those records were lost.
     package func told(also other: StreamTotals) -> StreamTotals {
         var totals = self
         totals.droppedUnnumbered.merge(other.droppedUnnumbered, uniquingKeysWith: max)
@@ -111,7 +111,7 @@ package struct StreamBalance: Equatable, Sendable, Codable {
     }
 }
 
-/// Counts that others say: however great they are, a sum does not trap.
+/// Arithmetic on counts that a peer reports: it saturates instead of trapping.
 extension UInt64 {
     package mutating func addSaturating(_ other: UInt64) {
         let (sum, overflow) = addingReportingOverflow(other)

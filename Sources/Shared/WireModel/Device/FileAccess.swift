@@ -97,8 +97,8 @@ package struct AccessDenial: CustomStringConvertible {
     }
 }
 
-/// Why a file cannot be used, in one line that is no library's: what the file system says, else what is the matter with
-/// the content.
+/// Why a file cannot be used, in one line of our own rather than a library's words: what the file system says, else the
+/// fault in its content.
 package struct FileFault {
     private let systemWords: String?
 
