@@ -61,7 +61,9 @@ package enum TransmissionGate {
         }
     }
 
-    package static func decide(data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions) -> Decision {
+    package static func decide(
+        data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions
+    ) -> Decision {
         if conditions.network == .offline { return .closed(.offline) }
         for rule in rules where rule.data.isEmpty || rule.data == data.rawValue {
             if let reason = refusal(rule, conditions) { return .closed(reason) }

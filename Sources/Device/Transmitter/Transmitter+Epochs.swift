@@ -84,7 +84,9 @@ extension Transmitter {
         }
     }
 
-    private func settledClose(_ verdict: TransmitterStateMachine.Verdict, now: UInt64) -> TransmitterStateMachine.Action {
+    private func settledClose(
+        _ verdict: TransmitterStateMachine.Verdict, now: UInt64
+    ) -> TransmitterStateMachine.Action {
         machine.settled([], verdict, mayQuarantine: false, now: now, roll: roll())
     }
 

@@ -309,7 +309,9 @@ extension Statement {
 
     /// The blob where SQLite holds it, without a copy; the pointer is good only inside `body`, which must not touch the
     /// statement.
-    package func withBlob<T, E: Error>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws(E) -> T) throws(E) -> T {
+    package func withBlob<T, E: Error>(
+        _ column: Int32, _ body: (UnsafeRawBufferPointer) throws(E) -> T
+    ) throws(E) -> T {
         guard let base = sqlite3_column_blob(pointer, column) else {
             return try body(UnsafeRawBufferPointer(start: nil, count: 0))
         }

@@ -101,7 +101,9 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
 
 extension UnsafeRawBufferPointer {
     /// A number of the kernel's structures in the machine's byte order; `nil` beyond the end.
-    func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as _: Number.Type = Number.self) -> Number? {
+    func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        at offset: Int, as _: Number.Type = Number.self
+    ) -> Number? {
         guard offset >= 0, offset <= count, count - offset >= MemoryLayout<Number>.size else { return nil }
         return loadUnaligned(fromByteOffset: offset, as: Number.self)
     }

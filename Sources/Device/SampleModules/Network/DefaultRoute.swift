@@ -14,7 +14,9 @@ package enum DefaultRoute {
         var buffer = FileBuffer()
         for family in [IPAddress.version4, IPAddress.version6] {
             let routes = routes(family, host: host, buffer: &buffer)
-            if let index = routes.first?.hops.first?.interface, let name = name(of: index, host: host, buffer: &buffer) {
+            if let index = routes.first?.hops.first?.interface,
+                let name = name(of: index, host: host, buffer: &buffer)
+            {
                 return name
             }
         }

@@ -75,7 +75,9 @@ package struct SystemModule: SampleModule {
         return sample
     }
 
-    private mutating func addIdentity(to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64) {
+    private mutating func addIdentity(
+        to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64
+    ) {
         let coresChanged = stat.map { UInt32($0.cores.count) != identity?.logicalCores } ?? false
         if discovers || coresChanged {
             let current = identityReader.read(&reader, stat: stat)
