@@ -3,7 +3,8 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// Asks a running agent over its control socket, one request and one answer, bounded by a time-out. It blocks a thread that is none of the tasks'.
+/// Asks a running agent over its control socket: one request, one answer, bounded by a time-out. It blocks a thread of
+/// its own, none of the tasks' threads.
 package struct ControlClient: Sendable {
     package let directory: String
     /// For each read and write.
@@ -15,7 +16,8 @@ package struct ControlClient: Sendable {
     }
 
     /// - Returns: `nil` where no agent listens: no socket, or one left by an agent that was killed.
-    /// - Throws: `tryAgain` where an agent took the connection and gave no whole answer; whether it did what was asked is then unknown.
+    /// - Throws: `tryAgain` where an agent took the connection and gave no whole answer; whether it did what was asked
+    ///   is then unknown.
     package func ask(_ request: WireControlRequest) async throws(ControlError) -> WireControlAnswer? {
         let result = await withCheckedContinuation { continuation in
             // A queue of its own has a thread of its own; the global ones share theirs with the tasks.
@@ -79,14 +81,18 @@ package struct ControlClient: Sendable {
         case EACCES, EPERM: throw denied("\(AccessDenial(whole)). \(AccessDenial(whole).remedy)")
         default:
             throw ControlError(
-                .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: \(String(cString: strerror(error)))")
+                .failed,
+                "the control socket \(directory)/\(ControlSocketPath.name) cannot be used: "
+                    + "\(String(cString: strerror(error)))"
+            )
         }
     }
 
     private func denied(_ why: String) -> ControlError {
         ControlError(
             .failed,
-            "the agent in \(directory) cannot be asked: \(why); or let a group of yours do so, with accessGroup in the agent's configuration"
+            "the agent in \(directory) cannot be asked: \(why); or let a group of yours do so, with accessGroup in "
+                + "the agent's configuration"
         )
     }
 
@@ -106,11 +112,14 @@ package struct ControlClient: Sendable {
         var bytes = Data(count: count)
         var received = 0
         while received < count {
-            let got = bytes.withUnsafeMutableBytes { Glibc.recv(descriptor, $0.baseAddress! + received, $0.count - received, 0) }
+            let got = bytes.withUnsafeMutableBytes {
+                Glibc.recv(descriptor, $0.baseAddress! + received, $0.count - received, 0)
+            }
             if got < 0, errno == EINTR { continue }
             guard got > 0 else {
                 let isSilent = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-                throw unanswered(isSilent ? "did not answer in \(timeoutSeconds) s" : "closed the connection without an answer")
+                throw unanswered(
+                    isSilent ? "did not answer in \(timeoutSeconds) s" : "closed the connection without an answer")
             }
             received += got
         }
@@ -118,7 +127,9 @@ package struct ControlClient: Sendable {
     }
 
     private func unanswered(_ what: String) -> ControlError {
-        ControlError(.tryAgain, "the agent in \(directory) \(what): it is unknown whether it did what was asked; look at its status")
+        ControlError(
+            .tryAgain,
+            "the agent in \(directory) \(what): it is unknown whether it did what was asked; look at its status")
     }
 }
 
@@ -135,4 +146,26 @@ extension WireControlAnswer {
             }
         throw ControlError(code, message)
     }
+}
+
+/// Why a running agent could not be asked, or said no.
+package struct ControlError: Error, Sendable, CustomStringConvertible {
+    package enum Code: Sendable {
+        /// What was asked is not what it must be.
+        case usage
+        /// Something holds now that may not hold later.
+        case tryAgain
+        case failed
+    }
+
+    package let code: Code
+    /// What failed, on what, and what to do.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { message }
 }

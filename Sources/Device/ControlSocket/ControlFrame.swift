@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import WireModel
 
 /// The control socket's framing: a message behind its length, 4 bytes, big-endian; 1 byte to 1 MiB.
@@ -35,5 +36,73 @@ package enum ControlFrame {
         for shift in [24, 16, 8, 0] { frame.append(UInt8(truncatingIfNeeded: message.count >> shift)) }
         frame.append(message)
         return frame
+    }
+}
+
+/// `<data>/control.sock`, also where its path is longer than a socket address holds: a long one goes through an open
+/// descriptor of the directory, which is the same file by a shorter name.
+package struct ControlSocketPath: ~Copyable {
+    package static let name = "control.sock"
+    /// `sun_path` with its terminating zero.
+    package static let maximumBytes = 108
+
+    /// Fits into a socket address, for as long as this value lives.
+    package let path: String
+    private let descriptor: Int32?
+
+    package init(directory: String) throws(ControlError) {
+        let whole = "\(directory)/\(Self.name)"
+        guard whole.utf8.count >= Self.maximumBytes else {
+            path = whole
+            descriptor = nil
+            return
+        }
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw ControlError(
+                .failed, "the data directory \(directory) cannot be opened: \(String(cString: strerror(errno)))")
+        }
+        self.descriptor = descriptor
+        path = "/proc/self/fd/\(descriptor)/\(Self.name)"
+    }
+
+    deinit {
+        if let descriptor { close(descriptor) }
+    }
+}
+
+/// How an upload of logs does, as a running agent tells it in the JSON of its answer.
+package struct LogUploadReport: Codable, Equatable, Sendable {
+    package enum State: String, Codable, Sendable {
+        case underWay = "under-way"
+        case done, failed, cancelled
+    }
+
+    /// Of 16 bytes, in the form of a UUID.
+    package var id: String
+    /// `application` or `crash`.
+    package var type: String
+    package var state: State
+    package var chunks: Int
+    /// Of the chunks, those the collector has.
+    package var sent: Int
+    /// Of the chunks, those whose lines fell to a limit of the store before they were sent.
+    package var gone: Int
+    /// Of text.
+    package var bytes: UInt64
+    /// What it waits for, or why it failed.
+    package var detail: String
+
+    package init(
+        id: String, type: String, state: State, chunks: Int, sent: Int, gone: Int, bytes: UInt64, detail: String
+    ) {
+        self.id = id
+        self.type = type
+        self.state = state
+        self.chunks = chunks
+        self.sent = sent
+        self.gone = gone
+        self.bytes = bytes
+        self.detail = detail
     }
 }

@@ -19,8 +19,9 @@ import Synchronization
 /// Timer(label: "http.server.request.duration").recordMilliseconds(12)
 /// ```
 ///
-/// Each sample holds one set of measurements per label and dimensions, named and typed as OpenTelemetry would: dimensions become attributes,
-/// times are in seconds, and a unit is taken from the label's last word where it says one (`..._bytes`).
+/// Each sample holds one set of measurements per label and dimensions, named and typed as OpenTelemetry would:
+/// dimensions become attributes, times are in seconds, and a unit is taken from the label's last word where it says one
+/// (`..._bytes`).
 ///
 /// | made with | measurements |
 /// |---|---|
@@ -28,9 +29,9 @@ import Synchronization
 /// | `Gauge`, `Meter` | `<label>`: the last value; none before the first |
 /// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the quantiles asked for (`.p95`), within 5 %; none where nothing was recorded |
 ///
-/// A sample has at most ``maximumMeasurements``. Labels and dimensions that would need more are not recorded; how many there are is the
-/// measurement `ws1.metrics.dropped`. Making a handler takes a lock and a look-up, recording with one a lock of its own: keep handlers in hot
-/// places. Safe from any thread.
+/// A sample has at most ``maximumMeasurements``. Labels and dimensions that would need more are not recorded; how many
+/// there are is the measurement `ws1.metrics.dropped`. Making a handler takes a lock and a look-up, recording with one
+/// a lock of its own: keep handlers in hot places. Safe from any thread.
 public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     /// Of one sample, `ws1.metrics.dropped` included.
     public static let maximumMeasurements = 512
@@ -49,7 +50,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
         var handlers: Int
     }
 
-    /// Of dropped series so many are told apart, by the hash of their key; further ones count each time they are asked for.
+    /// Of dropped series so many are told apart, by the hash of their key; further ones count each time they are asked
+    /// for.
     private static let rememberedDrops = 4_096
     private static let droppedName = "ws1.metrics.dropped"
 
@@ -65,7 +67,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     /// - Parameters:
     ///   - name: the custom module's name: see ``CustomSampleModule/name``.
     ///   - sampleInterval: seconds, 1 to 86,400; `nil`: the sampler's default.
-    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are left out.
+    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are
+    ///     left out.
     public init(name: String, sampleInterval: Double? = nil, quantiles: [Double] = []) {
         self.name = name
         self.sampleInterval = sampleInterval
@@ -85,7 +88,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
             }
             if state.droppedCount > 0 {
                 measurements.append(
-                    SampleMeasurement(name: Self.droppedName, unit: "{series}", value: .integer(Int64(clamping: state.droppedCount))))
+                    SampleMeasurement(
+                        name: Self.droppedName, unit: "{series}", value: .integer(Int64(clamping: state.droppedCount))))
             }
             return measurements
         }
@@ -99,8 +103,11 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     }
 
     /// A handler whose total and growth are sampled.
-    public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
-        make(.floatingPointCounter, label, dimensions, unit: "1") { FloatingPointCounterSeries() } ?? FloatingPointCounterSeries()
+    public func makeFloatingPointCounter(label: String, dimensions: [(String, String)])
+        -> any FloatingPointCounterHandler
+    {
+        make(.floatingPointCounter, label, dimensions, unit: "1") { FloatingPointCounterSeries() }
+            ?? FloatingPointCounterSeries()
     }
 
     /// A handler whose last value is sampled.
@@ -119,7 +126,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
     /// A handler whose distribution is sampled, in seconds.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         let quantiles = quantiles
-        return make(.timer, label, dimensions, unit: "s") { DistributionSeries(quantiles: quantiles) } ?? DistributionSeries(quantiles: [])
+        return make(.timer, label, dimensions, unit: "s") { DistributionSeries(quantiles: quantiles) }
+            ?? DistributionSeries(quantiles: [])
     }
 
     /// Samples it once more, if it was the last of its label and dimensions, and then no more.
@@ -139,7 +147,8 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
 
     // MARK: Series
 
-    /// - Returns: `nil` where there is no room, or the dimensions are too many: what is recorded with it goes nowhere, and is counted.
+    /// - Returns: `nil` where there is no room, or the dimensions are too many: what is recorded with it goes nowhere,
+    ///   and is counted.
     private func make<S: Series>(
         _ kind: SeriesKey.Kind, _ label: String, _ dimensions: [(String, String)], unit: String, _ new: () -> S
     ) -> S? {
@@ -156,7 +165,9 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
             let series = new()
             // One place is the dropped ones' own.
             guard state.weight + series.weight < Self.maximumMeasurements else {
-                if state.dropped.count >= Self.rememberedDrops || state.dropped.insert(key.hashValue).inserted { state.droppedCount += 1 }
+                if state.dropped.count >= Self.rememberedDrops || state.dropped.insert(key.hashValue).inserted {
+                    state.droppedCount += 1
+                }
                 return nil
             }
             state.weight += series.weight

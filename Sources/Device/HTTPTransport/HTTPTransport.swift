@@ -10,8 +10,8 @@ import WireModel
 
 /// The transport over HTTP/1.1: one event loop thread, kept-alive connections, TLS 1.2 or later, no redirects followed.
 ///
-/// An answer is whole or an error: a body that ends before its length, or goes on beyond the request's limit, is never handed out.
-/// Safe to use from any task. `shutdown()` must be called once, last.
+/// An answer is whole or an error: a body that ends before its length, or goes on beyond the request's limit, is never
+/// handed out. Safe to use from any task. `shutdown()` must be called once, last.
 package final class HTTPTransport: Transport {
     private let collector: EndpointURL
     /// Host and port a failure is about: the proxy's where there is one.
@@ -59,7 +59,9 @@ package final class HTTPTransport: Transport {
         clientKeyFile = configuration.clientKeyFile
         let shown = configuration.collector.scheme == .https ? ShownKey() : nil
         state = Mutex(
-            State(pins: PinSet(), shown: shown ?? ShownKey(), client: Self.client(settings, PinSet(), nil, shown, on: group)))
+            State(
+                pins: PinSet(), shown: shown ?? ShownKey(),
+                client: Self.client(settings, PinSet(), nil, shown, on: group)))
     }
 
     private static func client(
@@ -72,7 +74,8 @@ package final class HTTPTransport: Transport {
             settings.tlsConfiguration = tls
         }
         if let shown {
-            // Called with every new connection after its handshake and before it carries a request: the place where a key can be refused.
+            // Called with every new connection after its handshake and before it carries a request: the place where a
+            // key can be refused.
             settings.http1_1ConnectionDebugInitializer = { channel in
                 do {
                     let key = try pins.check(channel)
@@ -91,8 +94,8 @@ package final class HTTPTransport: Transport {
 
     /// Connections made under other pins are given up; a request on one of them fails as if the connection had broken.
     ///
-    /// Plain `http` has no certificate to pin: whoever configured it on this machine decided so, and nobody on the way can make a device fall
-    /// back to it.
+    /// Plain `http` has no certificate to pin: whoever configured it on this machine decided so, and nobody on the way
+    /// can make a device fall back to it.
     package func pin(to pins: [Data]) {
         guard collector.scheme == .https else { return }
         let pins = PinSet(pins)
@@ -108,7 +111,9 @@ package final class HTTPTransport: Transport {
         guard collector.scheme == .https else { return nil }
         let made: Result<ClientIdentity?, TransportError>
         do throws(TransportError) {
-            made = .success(try chain.map { chain throws(TransportError) in try ClientIdentity(chain: chain, keyFile: clientKeyFile) })
+            made = .success(
+                try chain.map { chain throws(TransportError) in try ClientIdentity(chain: chain, keyFile: clientKeyFile)
+                })
         } catch { made = .failure(error) }
         let identity = (try? made.get()) ?? nil
         state.withLock { state in
@@ -124,7 +129,8 @@ package final class HTTPTransport: Transport {
         // Connections of the former client may still be made; what they show is not of the present pins.
         state.shown = ShownKey()
         state.client = Self.client(configuration, state.pins, state.identity, state.shown, on: group)
-        // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down before.
+        // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down
+        // before.
         state.ending.append(Task { try? await former.shutdown() })
     }
 
@@ -139,7 +145,8 @@ package final class HTTPTransport: Transport {
             tls.trustRoots = .certificates(certificates)
         } catch {
             throw HTTPTransportError(
-                .certificateAuthorities, "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
+                .certificateAuthorities,
+                "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
                 cause: error)
         }
         return tls
@@ -175,7 +182,8 @@ package final class HTTPTransport: Transport {
 
     private func exchange(_ request: TransportRequest) async -> Result<TransportResponse, TransportError> {
         do {
-            let response = try await state.withLock(\.client).execute(message(of: request), deadline: .now() + TimeAmount(request.timeout))
+            let response = try await state.withLock(\.client).execute(
+                message(of: request), deadline: .now() + TimeAmount(request.timeout))
             return try await .success(read(response, request))
         } catch let error as TransportError {
             return .failure(error)
@@ -195,9 +203,13 @@ package final class HTTPTransport: Transport {
 
     func read(_ response: HTTPClientResponse, _ request: TransportRequest) async throws -> TransportResponse {
         func tooLarge(_ size: String) -> TransportError {
-            TransportError(.responseTooLarge, "\(peer) answered \(request.path) with \(size), over \(request.maximumResponseBytes) bytes")
+            TransportError(
+                .responseTooLarge,
+                "\(peer) answered \(request.path) with \(size), over \(request.maximumResponseBytes) bytes")
         }
-        if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > request.maximumResponseBytes {
+        if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }),
+            length > request.maximumResponseBytes
+        {
             throw tooLarge("\(length) bytes")
         }
         var body = Data()
@@ -217,11 +229,92 @@ package final class HTTPTransport: Transport {
     /// Status and headers.
     func head(of response: HTTPClientResponse) -> TransportResponse {
         var headers: [String: String] = [:]
-        for (name, value) in response.headers where headers[name.lowercased()] == nil { headers[name.lowercased()] = value }
+        for (name, value) in response.headers where headers[name.lowercased()] == nil {
+            headers[name.lowercased()] = value
+        }
         return TransportResponse(status: Int(response.status.code), headers: headers)
     }
 
     private func timedOut(_ request: TransportRequest) -> TransportError {
         TransportError(.timedOut, "\(peer) did not answer \(request.path) whole within \(request.timeout)")
+    }
+}
+
+extension HTTPTransport {
+    /// Since when the network is waited for; `nil` while it is not.
+    private final class Waiting: Sendable {
+        let since = Mutex<ContinuousClock.Instant?>(nil)
+
+        func begin() { since.withLock { $0 = .now } }
+        func end() { since.withLock { $0 = nil } }
+        var duration: Duration { since.withLock { $0.map { $0.duration(to: .now) } } ?? .zero }
+    }
+
+    /// Why the receiver wants no more.
+    private struct ReceiverFailure: Error {
+        var cause: any Error
+    }
+
+    /// Like `send`, but a body that is wanted is handed over as it comes, and may be of any length.
+    ///
+    /// The head must come within `request.timeout`. Then only silence of the network counts: what the receiver takes
+    /// its time with, such as a person reading a page of it, does not.
+    /// - Parameters:
+    ///   - silence: how long nothing may come inside the body.
+    ///   - isWanted: told status and headers; an answer that is not wanted comes whole, as from `send`.
+    ///   - receive: called with each piece, one at a time. What it throws ends the request and is thrown on.
+    /// - Returns: the answer; without its body where that was handed over, which it was whole then.
+    /// - Throws: `TransportError`, or what `receive` threw.
+    package func stream(
+        _ request: TransportRequest, silence: Duration, isWanted: @escaping @Sendable (TransportResponse) -> Bool,
+        receive: @escaping (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> TransportResponse {
+        // Handed to one child task, and not used elsewhere until that has ended.
+        nonisolated(unsafe) let receive = receive
+        let waiting = Waiting()
+        return try await withThrowingTaskGroup(of: TransportResponse.self) { group in
+            group.addTask { try await self.exchange(request, waiting, isWanted, receive) }
+            group.addTask {
+                while true {
+                    let left = silence - waiting.duration
+                    guard left > .zero else {
+                        throw TransportError(
+                            .timedOut,
+                            "\(self.peer) sent nothing for \(silence) in the middle of its answer to \(request.path)")
+                    }
+                    try await Task.sleep(for: left)
+                }
+            }
+            defer { group.cancelAll() }
+            do {
+                guard let answer = try await group.next() else { throw CancellationError() }
+                return answer
+            } catch let error as TransportError {
+                throw error
+            } catch let error as ReceiverFailure {
+                throw error.cause
+            } catch {
+                throw TransportError(cause: error, peer: peer)
+            }
+        }
+    }
+
+    private func exchange(
+        _ request: TransportRequest, _ waiting: Waiting, _ isWanted: (TransportResponse) -> Bool,
+        _ receive: (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> TransportResponse {
+        let response = try await state.withLock(\.client).execute(
+            message(of: request), deadline: .now() + TimeAmount(request.timeout))
+        let head = head(of: response)
+        guard isWanted(head) else { return try await read(response, request) }
+        waiting.begin()
+        for try await piece in response.body {
+            waiting.end()
+            do { try piece.withUnsafeReadableBytes(receive) } catch { throw ReceiverFailure(cause: error) }
+            waiting.begin()
+        }
+        // A cancelled sequence may end as if the body did.
+        try Task.checkCancellation()
+        return head
     }
 }

@@ -1,3 +1,6 @@
+import FoundationEssentials
+import WireModel
+
 /// What a transport needs to know about the collector and the way to it.
 package struct HTTPTransportConfiguration: Sendable {
     package var collector: EndpointURL
@@ -7,10 +10,12 @@ package struct HTTPTransportConfiguration: Sendable {
     package var clientKeyFile: String?
     /// An HTTP proxy; `nil`: direct.
     package var proxy: EndpointURL?
-    /// Whether plain HTTP may leave this machine. Everybody on the way can then read and change what is sent, credentials among it.
+    /// Whether plain HTTP may leave this machine. Everybody on the way can then read and change what is sent,
+    /// credentials among it.
     package var allowsPlaintext = false
-    /// How long an unused connection stays open. Longer than a short transmit interval, so that such a device does not connect
-    /// anew for every transmit, and short enough that a device with long intervals holds nothing at the collector in between.
+    /// How long an unused connection stays open. Longer than a short transmit interval, so that such a device does not
+    /// connect anew for every transmit, and short enough that a device with long intervals holds nothing at the
+    /// collector in between.
     package var keepAlive: Duration = .seconds(75)
     /// For establishing a connection, TLS included.
     package var connectTimeout: Duration = .seconds(10)
@@ -27,7 +32,8 @@ package struct HTTPTransportConfiguration: Sendable {
         _ = try HTTPTransport.tls(self)
     }
 
-    /// A proxy on another machine is beyond this one, even on the way to a collector here. A proxy here may forward to anywhere.
+    /// A proxy on another machine is beyond this one, even on the way to a collector here. A proxy here may forward to
+    /// anywhere.
     package func checkPlaintext() throws(HTTPTransportError) {
         guard collector.scheme == .http, !allowsPlaintext else { return }
         let hops = [collector, proxy].compactMap { $0 }
@@ -35,8 +41,97 @@ package struct HTTPTransportConfiguration: Sendable {
         let what = hop == collector ? "the collector \(collector)" : "the proxy \(hop) on the way to \(collector)"
         throw HTTPTransportError(
             .plaintext,
-            "\(what) is on another machine, and plain http:// lets everybody in between read credentials and data. Use https://; or allow it "
-                + "with --allow-plaintext (WS1_ALLOW_PLAINTEXT, allowPlaintext in the agent's file, allowsPlaintext in a program) where the "
-                + "network itself is protected")
+            "\(what) is on another machine, and plain http:// lets everybody in between read credentials and data. "
+                + "Use https://; or allow it with --allow-plaintext (WS1_ALLOW_PLAINTEXT, allowPlaintext in the "
+                + "agent's file, allowsPlaintext in a program) where the network itself is protected")
     }
+}
+
+/// An `http` or `https` address of a server, checked: host, port and a path prefix without a slash at its end.
+package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
+    package enum Scheme: String, Sendable {
+        case http, https
+    }
+
+    package let scheme: Scheme
+    /// A name or an IP address; an IPv6 address without its brackets.
+    package let host: String
+    package let port: Int
+    /// Empty, or starting with a slash and ending without one.
+    package let prefix: String
+
+    /// The address a collector is reached at: `http[s]://HOST[:PORT][/PREFIX]`.
+    package init(collector text: String) throws(HTTPTransportError) {
+        try self.init(text, code: .invalidCollectorURL, what: "collector URL", schemes: [.http, .https])
+    }
+
+    /// A proxy's address: `http://HOST[:PORT]`.
+    package init(proxy text: String) throws(HTTPTransportError) {
+        try self.init(text, code: .invalidProxyURL, what: "proxy URL", schemes: [.http])
+        guard prefix.isEmpty else {
+            throw HTTPTransportError(.invalidProxyURL, "the proxy URL must end after its port")
+        }
+    }
+
+    private init(_ text: String, code: HTTPTransportError.Code, what: String, schemes: [Scheme])
+        throws(HTTPTransportError)
+    {
+        let expected = schemes.map { "\($0.rawValue)://HOST[:PORT]" }.joined(separator: " or ")
+        // The text itself is not repeated: it may hold a password.
+        func refusal(_ reason: String) -> HTTPTransportError {
+            HTTPTransportError(code, "the \(what) \(reason); expected \(expected)")
+        }
+        guard let parts = URLComponents(string: text) else { throw refusal("is not a URL") }
+        guard let name = parts.scheme?.lowercased() else { throw refusal("has no scheme") }
+        guard let scheme = Scheme(rawValue: name), schemes.contains(scheme) else {
+            throw refusal("has the scheme '\(name)'")
+        }
+        guard parts.user == nil, parts.password == nil else {
+            throw refusal("holds a user name or password, which are not used")
+        }
+        guard parts.query == nil else { throw refusal("has a query") }
+        guard parts.fragment == nil else { throw refusal("has a fragment") }
+        guard var host = parts.host, !host.isEmpty, host != "[]" else { throw refusal("has no host") }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        let port = parts.port ?? (scheme == .https ? 443 : 80)
+        guard (1...65535).contains(port) else { throw refusal("has the port \(port), not one of 1 to 65535") }
+        var prefix = parts.percentEncodedPath
+        while prefix.hasSuffix("/") { prefix.removeLast() }
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.prefix = prefix
+    }
+
+    /// Host and port as they stand in a URL.
+    package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Whether it is on this machine.
+    package var isLoopback: Bool { LoopbackHost.contains(host) }
+
+    package var description: String { "\(scheme.rawValue)://\(authority)\(prefix)" }
+}
+
+/// Why a transport could not be made from what was configured. What goes wrong in an exchange is a `TransportError`.
+package struct HTTPTransportError: Error, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable {
+        case invalidCollectorURL = "invalid-collector-url"
+        case invalidProxyURL = "invalid-proxy-url"
+        case certificateAuthorities = "certificate-authorities"
+        /// Plain HTTP beyond this machine that nobody has asked for.
+        case plaintext
+    }
+
+    package let code: Code
+    /// What was given, what is wrong with it, and what is expected.
+    package let message: String
+    package let cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    package var description: String { "\(code.rawValue): \(message)" }
 }

@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import Transmitter
+import WireModel
 
 extension TransportError {
     /// Sorts a failure of the client by its cause; what is not known is `other`, with the failure's own words.
@@ -21,8 +22,10 @@ extension TransportError {
         case let error as PinMismatch:
             self.init(
                 .pinMismatch,
-                "the certificate of \(peer) is trusted, but its key (SHA-256 \(error.found.map(Self.hexadecimal) ?? "missing")) is none of "
-                    + "those the profile pins; a new key's pin has to be in the profile before the collector uses the key")
+                "the certificate of \(peer) is trusted, but its key (SHA-256 "
+                    + "\(error.found?.hexadecimal ?? "missing")) is none of those the profile pins; a new key's pin "
+                    + "has to be in the profile before the collector uses the key"
+            )
         case ChannelError.connectTimeout:
             self.init(.timedOut, "connecting to \(peer) took too long; check the address, the route and firewalls")
         case let error as ChannelError where error == .eof || error == .ioOnClosedChannel || error == .alreadyClosed:
@@ -43,16 +46,18 @@ extension TransportError {
         let reasons: [(name: String, words: String)] = [
             (
                 "CERTIFICATE_VERIFY_FAILED",
-                "the certificate of \(peer) is not trusted: its issuer is none of the authorities trusted here, or it is not valid now. Give the "
-                    + "issuer's certificate with --ca, and check this machine's clock"
+                "the certificate of \(peer) is not trusted: its issuer is none of the authorities trusted here, or it "
+                    + "is not valid now. Give the issuer's certificate with --ca, and check this machine's clock"
             ),
             (
                 "failedToValidateHostname",
-                "the certificate of \(peer) is for another name: use the name it was issued for, or have one issued for this one"
+                "the certificate of \(peer) is for another name: use the name it was issued for, or have one issued "
+                    + "for this one"
             ),
             (
                 "WRONG_VERSION_NUMBER",
-                "\(peer) does not speak TLS there: check host and port, and whether the collector has a certificate (http:// or https://)"
+                "\(peer) does not speak TLS there: check host and port, and whether the collector has a certificate "
+                    + "(http:// or https://)"
             ),
             (
                 "UNSUPPORTED_PROTOCOL",
@@ -70,18 +75,18 @@ extension TransportError {
         ]
         if let reason = reasons.first(where: { cause.contains($0.name) }) { return reason.words }
         let code = cause.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { " (\($0.1))" } ?? ""
-        return "no TLS connection to \(peer)\(code): check its certificate, the file of authorities and this machine's clock"
-    }
-
-    private static func hexadecimal(_ bytes: Data) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return
+            "no TLS connection to \(peer)\(code): check its certificate, the file of authorities and this machine's "
+            + "clock"
     }
 
     private init(_ error: NIOConnectionError, peer: String) {
         if let failure = error.connectionErrors.first {
             self.init(cause: failure.error, peer: peer)
         } else if let lookup = error.dnsAError ?? error.dnsAAAAError {
-            self.init(.nameResolution, "the name of \(peer) was not resolved: \(lookup); check its spelling and the DNS servers")
+            self.init(
+                .nameResolution,
+                "the name of \(peer) was not resolved: \(lookup); check its spelling and the DNS servers")
         } else {
             self.init(.nameResolution, "the name of \(peer) has no address")
         }
@@ -89,10 +94,13 @@ extension TransportError {
 
     private init(_ error: HTTPClientError, peer: String) {
         switch error {
-        case .remoteConnectionClosed: self.init(.connectionClosed, "\(peer) closed the connection before its answer was whole")
+        case .remoteConnectionClosed:
+            self.init(.connectionClosed, "\(peer) closed the connection before its answer was whole")
         case .uncleanShutdown: self.init(.connectionClosed, "\(peer) closed the TLS connection without saying so")
-        case .connectTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout, .tlsHandshakeTimeout:
-            self.init(.timedOut, "connecting to \(peer) took too long (\(error)); check the address, the route and firewalls")
+        case .connectTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
+            .tlsHandshakeTimeout:
+            self.init(
+                .timedOut, "connecting to \(peer) took too long (\(error)); check the address, the route and firewalls")
         case .deadlineExceeded, .readTimeout, .writeTimeout:
             self.init(.timedOut, "\(peer) did not answer in time")
         case .cancelled, .alreadyShutdown, .requestStreamCancelled:
@@ -106,7 +114,8 @@ extension TransportError {
 
     private init(_ error: IOError, peer: String) {
         switch error.errnoCode {
-        case ECONNREFUSED: self.init(.connectionRefused, "\(peer) refused the connection; check that it runs and listens there")
+        case ECONNREFUSED:
+            self.init(.connectionRefused, "\(peer) refused the connection; check that it runs and listens there")
         case ECONNRESET, EPIPE, ECONNABORTED: self.init(.connectionClosed, "\(peer) reset the connection")
         case ETIMEDOUT: self.init(.timedOut, "\(peer) did not answer in time")
         default: self.init(.other, "the connection to \(peer) failed: \(error)")

@@ -1,9 +1,11 @@
 import FoundationEssentials
 import WireModel
 
-/// What an HTTP answer means to the device. Total: every status and every body has a meaning, and unknown is never success.
+/// What an HTTP answer means to the device. Total: every status and every body has a meaning, and unknown is never
+/// success.
 package enum CollectorAnswer: Equatable, Sendable {
-    /// 200 from our collector; the body is still to be decoded. The entity tag is as the header says it, quotes included.
+    /// 200 from our collector; the body is still to be decoded. The entity tag is as the header says it, quotes
+    /// included.
     case success(Data, etag: String? = nil)
     /// 204 from our collector: done, and nothing to say.
     case empty
@@ -62,7 +64,9 @@ package enum CollectorAnswer: Equatable, Sendable {
                     "something between this device and the collector, such as a proxy, answered HTTP \(status)")
             default:
                 return .unreachable(
-                    "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server answers at this address")
+                    "HTTP \(status) without a collector's headers: a captive portal, a proxy or another server "
+                        + "answers at this address"
+                )
             }
         }
         guard Int(version.prefix { $0 != "." }) == WireNames.majorVersion else {
@@ -85,7 +89,8 @@ package enum CollectorAnswer: Equatable, Sendable {
         case 408, 429: return .retry(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         case 500...599: return .failing(after: problem?.retryAfterMs.map { .milliseconds($0) } ?? retryAfter, said)
         default:
-            // 415 and what else: this collector does not understand what we ask. Nothing about a record; wait for an upgrade of either.
+            // 415 and what else: this collector does not understand what we ask. Nothing about a record; wait for an
+            // upgrade of either.
             return .retry(after: retryAfter, said)
         }
     }
@@ -106,11 +111,14 @@ extension TransportResponse {
         return .seconds(min(seconds, 86_400))
     }
 
-    /// More than any problem of a collector has, bytes. Whoever answers in its place could otherwise have this program read for minutes.
+    /// More than any problem of a collector has, bytes. Whoever answers in its place could otherwise have this program
+    /// read for minutes.
     private static let problemBytes = 16 * 1024
 
     package var problem: Problem? {
-        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true, body.count <= Self.problemBytes else { return nil }
+        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true, body.count <= Self.problemBytes else {
+            return nil
+        }
         return try? JSONDecoder().decode(Problem.self, from: body)
     }
 }

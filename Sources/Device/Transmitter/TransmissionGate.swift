@@ -1,10 +1,12 @@
 import WireModel
 
-/// Decides whether a class of data may go over the network as it is now: the profile's transmission rules against the conditions of the device.
+/// Decides whether a class of data may go over the network as it is now: the profile's transmission rules against the
+/// conditions of the device.
 ///
-/// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition cannot be told, what costs nothing is
-/// assumed only if it is likely: a network of unknown class is none of those a rule lists; a cellular one is metered, and roams, until told
-/// otherwise, any other is not; a machine that knows of no battery and no supply runs on mains.
+/// All rules of a class have to agree; a rule that names no class holds for every one. Where a condition cannot be
+/// told, what costs nothing is assumed only if it is likely: a network of unknown class is none of those a rule lists;
+/// a cellular one is metered, and roams, until told otherwise, any other is not; a machine that knows of no battery and
+/// no supply runs on mains.
 package enum TransmissionGate {
     /// A class of data, as rules name it.
     package enum DataClass: String, CaseIterable, Sendable {
@@ -51,14 +53,17 @@ package enum TransmissionGate {
             case .metered: "the network is metered"
             case .roaming: "roaming"
             case .battery(let level?, let minimum): "the battery is at \(level / 100) %, under \(minimum / 100) %"
-            case .battery(nil, let minimum): "the battery does not tell its level; the profile asks for \(minimum / 100) %"
+            case .battery(nil, let minimum):
+                "the battery does not tell its level; the profile asks for \(minimum / 100) %"
             case .power: "not on external power"
             case .stalled: "the machine is busy"
             }
         }
     }
 
-    package static func decide(data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions) -> Decision {
+    package static func decide(
+        data: DataClass, rules: [WireTransmissionRule], conditions: DeviceConditions
+    ) -> Decision {
         if conditions.network == .offline { return .closed(.offline) }
         for rule in rules where rule.data.isEmpty || rule.data == data.rawValue {
             if let reason = refusal(rule, conditions) { return .closed(reason) }
@@ -73,12 +78,17 @@ package enum TransmissionGate {
         }
         if rule.hasMetered, !rule.metered, conditions.metered ?? isCellular { return .metered }
         if rule.hasRoaming, !rule.roaming, conditions.roaming ?? isCellular { return .roaming }
-        if rule.hasMinimumBattery, let reason = batteryRefusal(minimum: rule.minimumBattery, conditions) { return reason }
-        if rule.hasExternalPower, rule.externalPower, !(conditions.externalPower ?? (conditions.batteryLevel == nil)) { return .power }
+        if rule.hasMinimumBattery, let reason = batteryRefusal(minimum: rule.minimumBattery, conditions) {
+            return reason
+        }
+        if rule.hasExternalPower, rule.externalPower, !(conditions.externalPower ?? (conditions.batteryLevel == nil)) {
+            return .power
+        }
         return nil
     }
 
-    /// A machine without a battery has no level to be under; one that runs on a battery and does not know its level is not trusted with it.
+    /// A machine without a battery has no level to be under; one that runs on a battery and does not know its level is
+    /// not trusted with it.
     private static func batteryRefusal(minimum: UInt32, _ conditions: DeviceConditions) -> Reason? {
         guard let level = conditions.batteryLevel else {
             return conditions.externalPower == false && minimum > 0 ? .battery(level: nil, minimum: minimum) : nil
@@ -101,4 +111,81 @@ extension WireNetworkClass {
         case .unknown, .UNRECOGNIZED: "unknown"
         }
     }
+}
+
+/// Which data may be sent now, over time: the gate's decisions, and what keeps a wrong condition from closing it for
+/// ever.
+///
+/// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
+/// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
+/// samples and logs, but not without end. Times are microseconds since boot.
+package struct GateStateMachine: Sendable {
+    /// While offline, an attempt is made this often.
+    package static let offlineLook: UInt64 = 900 * 1_000_000
+    /// Longer than this a stall is how the machine is.
+    package static let greatestStall: UInt64 = 60 * 1_000_000
+
+    package struct Decision: Equatable, Sendable {
+        package var open: Set<StreamName>
+        package var closed: [StreamName: TransmissionGate.Reason]
+    }
+
+    /// When an attempt last confirmed that there is no way out.
+    private var offlineSince: UInt64?
+    private var stalledSince: UInt64?
+
+    package init() {}
+
+    package mutating func decide(
+        rules: [WireTransmissionRule], paused: Set<StreamName>, conditions: DeviceConditions, now: UInt64
+    ) -> Decision {
+        let believed = believe(conditions, now: now)
+        var decision = Decision(open: [], closed: [:])
+        for stream in StreamName.allCases {
+            if paused.contains(stream) {
+                decision.closed[stream] = .paused
+                continue
+            }
+            switch TransmissionGate.decide(data: .init(stream), rules: rules, conditions: believed) {
+            case .open: decision.open.insert(stream)
+            case .closed(let reason): decision.closed[stream] = reason
+            }
+        }
+        return decision
+    }
+
+    /// Whether logs may be uploaded.
+    package mutating func decideLogs(
+        rules: [WireTransmissionRule], isPaused: Bool, conditions: DeviceConditions, now: UInt64
+    ) -> TransmissionGate.Decision {
+        isPaused
+            ? .closed(.paused)
+            : TransmissionGate.decide(data: .log, rules: rules, conditions: believe(conditions, now: now))
+    }
+
+    /// An attempt was made under these conditions, and somebody answered, or nobody did.
+    package mutating func attempted(_ conditions: DeviceConditions, reached: Bool, now: UInt64) {
+        guard conditions.network == .offline else { return }
+        offlineSince = reached ? nil : now
+    }
+
+    private mutating func believe(_ conditions: DeviceConditions, now: UInt64) -> DeviceConditions {
+        var believed = conditions
+        if conditions.network != .offline {
+            offlineSince = nil
+        } else if offlineSince.map({ now >= $0 &+ Self.offlineLook }) ?? true {
+            // Of no class that a rule could allow, but not refused for being none at all.
+            believed.network = .unknown
+        }
+        stalledSince = conditions.stalled == true ? stalledSince ?? now : nil
+        if let stalledSince, now >= stalledSince &+ Self.greatestStall { believed.stalled = nil }
+        return believed
+    }
+}
+
+/// Nothing is known of the device: no rule about what cannot be told closes a gate.
+package struct UnknownConditions: ConditionsSource {
+    package init() {}
+
+    package func current() -> DeviceConditions { DeviceConditions() }
 }

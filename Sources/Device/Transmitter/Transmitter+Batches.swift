@@ -20,14 +20,18 @@ extension Transmitter {
         }
         let began = clock.now()
         let answer = await send(
-            .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
+            .post, WireNames.batchesPath, body: .message(request.encoded), bearer: enrollment.credential,
+            expected: enrollment.collectorID)
         let (verdict, pace) = try await verdict(on: answer, askedAt: began, parts, enrollment)
         // Only what did not get through may lead to something being quarantined.
         var mayQuarantine = false
         if !verdict.isProgress(of: sent) {
             mayQuarantine = try await queue.secondsSinceQuarantine.map { $0 >= Self.quarantineSeconds } ?? true
         }
-        return (machine.settled(sent, verdict, mayQuarantine: mayQuarantine, now: clock.now().timeSinceBoot, roll: roll()), pace)
+        return (
+            machine.settled(sent, verdict, mayQuarantine: mayQuarantine, now: clock.now().timeSinceBoot, roll: roll()),
+            pace
+        )
     }
 
     private func verdict(
@@ -42,7 +46,9 @@ extension Transmitter {
             let verdicts = try await apply(answer, to: parts)
             credentialWorked()
             noteTime(answer.serverTime, askedAt: began)
-            note(revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime, under: enrollment)
+            note(
+                revision: answer.profileRevision, commands: answer.commands, serverTime: answer.serverTime,
+                under: enrollment)
             return (.decided(verdicts), .milliseconds(Int(answer.retryAfterMilliseconds)))
         case .tooLarge(let why): return (.tooLarge(why), .zero)
         case .refused(let why): return (.refused(why), .zero)
@@ -54,11 +60,14 @@ extension Transmitter {
             return (.forbidden(why), .zero)
         case .unreachable(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
             return (.retry(after: nil, why), .zero)
-        case .empty, .notModified: return (.retry(after: nil, "the answer has no body; it says nothing of what was sent"), .zero)
+        case .empty, .notModified:
+            return (.retry(after: nil, "the answer has no body; it says nothing of what was sent"), .zero)
         case .incompatible(let why): return (.incompatible(why), .zero)
         case .otherCollector(let other):
             return (
-                .otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers at this address"), .zero
+                .otherCollector(
+                    "the queue belongs to collector \(enrollment.collectorID), but \(other) answers at this address"),
+                .zero
             )
         }
     }
@@ -77,12 +86,15 @@ extension Transmitter {
             case .remove:
                 verdicts[part.stream] = .progressed
                 published.withLock {
-                    $0.acknowledged["\(part.stream)", default: 0] += acknowledgedRecords(of: part, upTo: answered.mark.number)
+                    $0.acknowledged["\(part.stream)", default: 0] += acknowledgedRecords(
+                        of: part, upTo: answered.mark.number)
                 }
             case .diverged(let divergence):
                 logger.error(
                     "the histories of device and collector have diverged; this epoch is not sent any more",
-                    metadata: ["stream": "\(part.stream)", "epoch": "\(part.epoch)", "divergence": "\(divergence.rawValue)"])
+                    metadata: [
+                        "stream": "\(part.stream)", "epoch": "\(part.epoch)", "divergence": "\(divergence.rawValue)",
+                    ])
                 mayHaveDiverged = true
                 note(.change(.diverged(divergence)))
                 verdicts[part.stream] = .diverged(
@@ -94,7 +106,8 @@ extension Transmitter {
                 case .tooLarge:
                     verdicts[part.stream] = .refused(
                         "the collector says that the part is too large: \(answered.detail)")
-                case .unavailable: verdicts[part.stream] = .unavailable("the collector could not store it now: \(answered.detail)")
+                case .unavailable:
+                    verdicts[part.stream] = .unavailable("the collector could not store it now: \(answered.detail)")
                 case .stored, .already, .identityConflict, .closed, .unknown: verdicts[part.stream] = .unchanged
                 }
             }
@@ -113,7 +126,9 @@ extension Transmitter {
     private func acknowledgedRecords(of part: BatchPart, upTo mark: UInt64) -> UInt64 {
         let covered = min(mark, part.last)
         guard covered >= part.first else { return 0 }
-        let inGaps = part.gaps.reduce(UInt64(0)) { sum, gap in gap.first > covered ? sum : sum + min(gap.last, covered) - gap.first + 1 }
+        let inGaps = part.gaps.reduce(UInt64(0)) { sum, gap in
+            gap.first > covered ? sum : sum + min(gap.last, covered) - gap.first + 1
+        }
         return covered - part.first + 1 - inGaps
     }
 }

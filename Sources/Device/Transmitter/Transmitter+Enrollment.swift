@@ -28,7 +28,8 @@ extension Transmitter {
         }
     }
 
-    /// The credential is refused: back to the one before the last rotation where there is one, else enrolls again as the same device.
+    /// The credential is refused: back to the one before the last rotation where there is one, else enrolls again as
+    /// the same device.
     ///
     /// The refused one is kept until the other is taken: a 401 does not prove who said it, and a credential that is
     /// gone cannot prove any more which device this is. Where both are refused, the newer one is the proof.
@@ -68,7 +69,8 @@ extension Transmitter {
         if let signing = signingRequest() { request.certificateSigningRequest = signing }
         let expected: CollectorID? = if case .again(let former) = role { former.collectorID } else { nil }
         let began = clock.now()
-        let answer = await send(.post, WireNames.enrollPath, body: .message(request.encoded), bearer: token, expected: expected)
+        let answer = await send(
+            .post, WireNames.enrollPath, body: .message(request.encoded), bearer: token, expected: expected)
         noteEnrollmentCall(answer, since: began)
         switch answer {
         case .success(let body, _):
@@ -77,7 +79,9 @@ extension Transmitter {
                 noteTime(answer.serverTime, askedAt: began)
                 var grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
                 grant.enrollment.credentialSince = collectorTime
-                if !request.certificateSigningRequest.isEmpty { grant.enrollment.certificate = granted(certificate: answer.certificate) }
+                if !request.certificateSigningRequest.isEmpty {
+                    grant.enrollment.certificate = granted(certificate: answer.certificate)
+                }
                 granted = grant
                 return await keep(grant)
             } catch {
@@ -89,8 +93,9 @@ extension Transmitter {
             guard code == Problem.Code.deviceConflict else {
                 return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
             }
-            // The id once had belongs to somebody who can prove it; a device that cannot is a new one. So is a disk rolled back to a credential
-            // that was rotated since. What its queue holds is the former device's, and waits for `rebind` to say what becomes of it.
+            // The id once had belongs to somebody who can prove it; a device that cannot is a new one. So is a disk
+            // rolled back to a credential that was rotated since. What its queue holds is the former device's, and
+            // waits for `rebind` to say what becomes of it.
             switch role {
             case .returning, .again: return await enroll(as: .new, clonedFrom: clonedFrom)
             case .new: return machine.enrollmentRefused("enrolling was refused: \(why)")
@@ -100,12 +105,14 @@ extension Transmitter {
             return machine.enrollmentRefused("enrolling was refused: \(why)")
         case .credentialRefused(let why), .refused(let why), .incompatible(let why):
             return machine.enrollmentRefused("enrolling was refused: \(why)")
-        case .otherCollector(let other): return machine.enrollmentRefused("another collector, \(other), answers at this address")
+        case .otherCollector(let other):
+            return machine.enrollmentRefused("another collector, \(other), answers at this address")
         case .retry(let after, let why), .failing(let after, let why):
             return machine.enrollmentFailed(after: after, "enrolling: \(why)", roll: roll())
         case .tooLarge(let why), .unreachable(let why), .notFound(let why), .notEnrolled(let why):
             return machine.enrollmentFailed(after: nil, "enrolling: \(why)", roll: roll())
-        case .empty, .notModified: return machine.enrollmentFailed(after: nil, "enrolling: the answer has no body", roll: roll())
+        case .empty, .notModified:
+            return machine.enrollmentFailed(after: nil, "enrolling: the answer has no body", roll: roll())
         }
     }
 
@@ -138,8 +145,8 @@ extension Transmitter {
         "Make a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
         + "or with enrollmentTokenFile in its configuration"
 
-    /// Keeps what was granted. A clone's inherited backlog goes first, so that it can never be sent as this device's own; a repeat after a
-    /// crash in between finds the queue bound to the new device and drops nothing of it.
+    /// Keeps what was granted. A clone's inherited backlog goes first, so that it can never be sent as this device's
+    /// own; a repeat after a crash in between finds the queue bound to the new device and drops nothing of it.
     private func keep(_ grant: Grant) async -> TransmitterStateMachine.Action {
         do throws(QueueError) {
             if let former = grant.clonedFrom, try await queue.binding != QueueBinding(grant.enrollment) {
@@ -153,7 +160,8 @@ extension Transmitter {
         }
         granted = nil
         logger.info(
-            "enrolled", metadata: ["device": "\(grant.enrollment.deviceID)", "organization": "\(grant.enrollment.organization)"])
+            "enrolled",
+            metadata: ["device": "\(grant.enrollment.deviceID)", "organization": "\(grant.enrollment.organization)"])
         note(.change(.enrolled(grant.enrollment)))
         if let former = grant.clonedFrom { note(.change(.cloned(former: former))) }
         return await adopt(grant.enrollment)
@@ -168,8 +176,9 @@ extension Transmitter {
                 // The next look begins with what is on disk: the one in memory may be who this device was before.
                 self.enrollment = nil
                 return machine.enrollmentRefused(
-                    "the queue holds records of device \(other.device) for organization \(other.organization) at collector "
-                        + "\(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes of them")
+                    "the queue holds records of device \(other.device) for organization \(other.organization) at "
+                        + "collector \(other.collector): `ws1agent queue rebind --send` or `--drop` says what becomes "
+                        + "of them")
             }
         } catch {
             return machine.enrollmentFailed(after: nil, "the queue: \(error.message)", roll: roll())
@@ -184,7 +193,8 @@ extension Transmitter {
         return .goOn
     }
 
-    /// The collector took the credential: the one before it is of no use any more, unless the collector is restored from a backup of before.
+    /// The collector took the credential: the one before it is of no use any more, unless the collector is restored
+    /// from a backup of before.
     func credentialWorked() {
         guard var current = enrollment, let former = current.formerCredential else { return }
         // Where the former one is in use again, the newer was refused: it is of no use to anybody.
@@ -200,15 +210,16 @@ extension Transmitter {
         }
     }
 
-    /// Asks for a new credential. It is on synced disk before it is first used, and until then the former one stays good at the collector;
-    /// a kill at any point leaves a device that can speak.
+    /// Asks for a new credential. It is on synced disk before it is first used, and until then the former one stays
+    /// good at the collector; a kill at any point leaves a device that can speak.
     package func rotateCredential() async -> CollectorAnswer {
         let answer = await inTurn { await self.rotate(signing: nil) }
         await deliver()
         return answer
     }
 
-    /// - Parameter request: for a client certificate, which is renewed with the credential; `nil`: the present one stays.
+    /// - Parameter request: for a client certificate, which is renewed with the credential; `nil`: the present one
+    ///   stays.
     func rotate(signing request: Data?) async -> CollectorAnswer {
         var body: RequestBody?
         if let request {
@@ -243,10 +254,11 @@ extension Transmitter {
         return answer
     }
 
-    /// Gives the enrollment up: tells the collector, then forgets the credential. The device id stays in the identity file, and a restart does
-    /// not enroll again with the token it has now. What becomes of the queue is the caller's to say.
-    /// - Returns: `.empty` or `.success` once it is done; also where the collector did not know this device any more. Anything else: nothing
-    ///   has changed.
+    /// Gives the enrollment up: tells the collector, then forgets the credential. The device id stays in the identity
+    /// file, and a restart does not enroll again with the token it has now. What becomes of the queue is the caller's
+    /// to say.
+    /// - Returns: `.empty` or `.success` once it is done; also where the collector did not know this device any more.
+    ///   Anything else: nothing has changed.
     package func unenroll() async -> CollectorAnswer {
         let answer = await inTurn { await self.leave() }
         await deliver()
@@ -283,7 +295,8 @@ extension Enrollment {
         guard !answer.credential.isEmpty else { throw WireError(.malformed, "enroll.credential is empty") }
         self.init(
             deviceID: try Identifier.required(answer.deviceID, "enroll.device_id"), credential: answer.credential,
-            organization: answer.organization, collectorID: try Identifier.required(answer.collectorID, "enroll.collector_id"),
+            organization: answer.organization,
+            collectorID: try Identifier.required(answer.collectorID, "enroll.collector_id"),
             incarnationID: try Identifier.required(answer.incarnationID, "enroll.incarnation_id"),
             enrollmentID: answer.enrollmentID.count == 16 ? answer.enrollmentID : Data())
     }

@@ -3,8 +3,9 @@ import Logging
 import RecordQueue
 import WireModel
 
-/// Diverged histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along with it. Then what it
-/// lacks is queued anew. All of it goes on by itself, over restarts too, since the queue keeps where it stands.
+/// Diverged histories: the epoch ends, what waits stands apart, and the collector is asked how far it has come along
+/// with it. Then what it lacks is queued anew. All of it goes on by itself, over restarts too, since the queue keeps
+/// where it stands.
 extension Transmitter {
     /// Does what is to be done before the next batch.
     /// - Returns: `nil` where the batch may go.
@@ -22,8 +23,8 @@ extension Transmitter {
         return try await close(request, enrollment, now: now)
     }
 
-    /// The machine is the one that enrolled, or the identity would have been a clone's: so a former state of this device's disk, or of the
-    /// collector's, was brought back.
+    /// The machine is the one that enrolled, or the identity would have been a clone's: so a former state of this
+    /// device's disk, or of the collector's, was brought back.
     private func endIfDiverged() async throws(QueueError) -> TransmitterStateMachine.Action? {
         guard let divergence = try await queue.status().divergence else { return nil }
         do throws(QueueError) {
@@ -34,7 +35,10 @@ extension Transmitter {
         }
         logger.warning(
             "histories have diverged; sending goes on in a new epoch",
-            metadata: ["divergence": "\(divergence.reason.rawValue)", "stream": "\(divergence.stream)", "epoch": "\(queue.epoch)"])
+            metadata: [
+                "divergence": "\(divergence.reason.rawValue)", "stream": "\(divergence.stream)",
+                "epoch": "\(queue.epoch)",
+            ])
         machine.epochBegan()
         closes.passBegan()
         note(.change(.newEpoch(queue.epoch)))
@@ -45,7 +49,8 @@ extension Transmitter {
         _ request: WireCloseRequest, _ enrollment: Enrollment, now: UInt64
     ) async throws(QueueError) -> TransmitterStateMachine.Action? {
         let answer = await send(
-            .post, WireNames.closePath, body: .message(request.encoded), bearer: enrollment.credential, expected: enrollment.collectorID)
+            .post, WireNames.closePath, body: .message(request.encoded), bearer: enrollment.credential,
+            expected: enrollment.collectorID)
         switch answer {
         case .success(let body, _):
             do {
@@ -68,7 +73,9 @@ extension Transmitter {
         case .forbidden(let why): return settledClose(.forbidden(why), now: now)
         case .incompatible(let why): return settledClose(.incompatible(why), now: now)
         case .otherCollector(let other):
-            return settledClose(.otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"), now: now)
+            return settledClose(
+                .otherCollector("the queue belongs to collector \(enrollment.collectorID), but \(other) answers"),
+                now: now)
         // The rest is about this request: what was recorded since does not wait for it.
         case .failing(let after, let why): return closeFailed(why, after: after, now: now)
         case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
@@ -77,7 +84,9 @@ extension Transmitter {
         }
     }
 
-    private func settledClose(_ verdict: TransmitterStateMachine.Verdict, now: UInt64) -> TransmitterStateMachine.Action {
+    private func settledClose(
+        _ verdict: TransmitterStateMachine.Verdict, now: UInt64
+    ) -> TransmitterStateMachine.Action {
         machine.settled([], verdict, mayQuarantine: false, now: now, roll: roll())
     }
 
@@ -87,13 +96,68 @@ extension Transmitter {
         return nil
     }
 
-    /// The directory came from another machine: what it brought along belongs to that one, which sends it itself. Dropped, and counted.
+    /// The directory came from another machine: what it brought along belongs to that one, which sends it itself.
+    /// Dropped, and counted.
     func beginAsClone(of former: DeviceID, as enrollment: Enrollment) async throws(QueueError) {
         logger.warning(
-            "this directory is a copy of another machine's; its backlog is dropped and this machine goes on as a new device",
+            """
+            this directory is a copy of another machine's; its backlog is dropped and this machine goes on as a new \
+            device
+            """,
             metadata: ["former": "\(former)", "device": "\(enrollment.deviceID)"])
         try await queue.endEpoch(.clone)
         try await queue.rebind(to: QueueBinding(enrollment))
         machine.epochBegan()
+    }
+}
+
+/// When an ended epoch's next close goes out. A close that fails waits by its own backoff: what is recorded since goes
+/// on meanwhile. Times are microseconds since boot.
+package struct CloseRounds: Sendable {
+    /// Rounds in a row without an end before a pause: each narrows the search a thousandfold, so more means that
+    /// somebody answers nonsense.
+    package static let greatestRounds = 16
+
+    private let policy: RetryPolicy
+    private var failures = 0
+    private var rounds = 0
+    private var notBefore: UInt64 = 0
+    private var isPending = true
+
+    package init(policy: RetryPolicy = RetryPolicy()) {
+        self.policy = policy
+    }
+
+    /// An epoch may have ended since.
+    package mutating func passBegan() { isPending = true }
+
+    /// Whether to ask the queue for a close now.
+    package func isDue(at now: UInt64) -> Bool { isPending && now >= notBefore }
+
+    /// When a close that failed is due; `nil` where none waits.
+    package var next: UInt64? { isPending && failures > 0 ? notBefore : nil }
+
+    /// The queue has nothing to close.
+    package mutating func foundNothing() {
+        isPending = false
+        failures = 0
+        rounds = 0
+    }
+
+    /// The collector answered, and the queue wants to know more.
+    package mutating func narrowed(now: UInt64, roll: Double) {
+        failures = 0
+        rounds += 1
+        if rounds >= Self.greatestRounds { failed(after: nil, now: now, roll: roll) }
+    }
+
+    /// No answer, or none that says anything.
+    package mutating func failed(after: Duration?, now: UInt64, roll: Double) {
+        failures += 1
+        rounds = 0
+        notBefore =
+            now
+            &+ policy.delay(failures: failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
+            .wholeMicroseconds
     }
 }

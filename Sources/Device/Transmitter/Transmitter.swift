@@ -4,11 +4,13 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Carries what waits in the queue to the collector: one part per stream and request, status first, until nothing is due.
+/// Carries what waits in the queue to the collector: one part per stream and request, status first, until nothing is
+/// due.
 ///
-/// The shell around `TransmitterStateMachine` and `GateStateMachine`: it reads the queue, speaks to the collector through a
-/// `Transport`, hands answers to the queue, and waits. One exchange runs at a time. A record leaves the queue only by an acknowledgement that the
-/// queue itself has checked. Cancelling `run` at any point leaves everything on disk consistent: an answer not applied costs one repeat.
+/// The shell around `TransmitterStateMachine` and `GateStateMachine`: it reads the queue, speaks to the collector
+/// through a `Transport`, hands answers to the queue, and waits. One exchange runs at a time. A record leaves the queue
+/// only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves everything on
+/// disk consistent: an answer not applied costs one repeat.
 package actor Transmitter {
     package struct Configuration: Sendable {
         /// In force until the first `apply`.
@@ -25,7 +27,8 @@ package actor Transmitter {
         }
     }
 
-    /// One record may be quarantined in this time, so that neither a poison record blocks the rest nor an outage empties the queue.
+    /// One record may be quarantined in this time, so that neither a poison record blocks the rest nor an outage
+    /// empties the queue.
     static let quarantineSeconds = 3600.0
     /// Closed gates are looked at this often while something waits.
     static let gateLook = Duration.seconds(60)
@@ -79,8 +82,8 @@ package actor Transmitter {
     /// - Parameters:
     ///   - conditions: what the gates are decided by.
     ///   - delegate: hears what the collector says; may be nobody.
-    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps are timers of
-    ///     CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
+    ///   - sleeper: what waits are measured with. It has to count suspend, as ContinuousClock does: on Linux its sleeps
+    ///     are timers of CLOCK_BOOTTIME, so that a pass overdue after a resume is made at once. Tests inject their own.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
         queue: RecordQueue, transport: any Transport, enrollments: any EnrollmentStore, configuration: Configuration,
@@ -107,8 +110,8 @@ package actor Transmitter {
     /// A snapshot; safe from any thread.
     nonisolated package var status: TransmitterStatus { published.withLock { $0 } }
 
-    /// Asks for a pass over all streams now instead of at the next interval: a status record was enqueued, a person asked. Does not shorten a
-    /// backoff. Safe from any thread, never blocks.
+    /// Asks for a pass over all streams now instead of at the next interval: a status record was enqueued, a person
+    /// asked. Does not shorten a backoff. Safe from any thread, never blocks.
     nonisolated package func transmitNow() { timer.transmitNow() }
 
     /// A person asks for an attempt now: as `transmitNow`, and one that is on hold - the collector refuses this device,
@@ -119,11 +122,13 @@ package actor Transmitter {
         timer.endHold()
     }
 
-    /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have intervals of their own. Cheap,
-    /// safe from any thread; wakes nobody but where the module's interval ends before the next pass.
+    /// A sample module's record was queued: lets its transmit interval be kept. Needed only where modules have
+    /// intervals of their own. Cheap, safe from any thread; wakes nobody but where the module's interval ends before
+    /// the next pass.
     nonisolated package func recorded(module: String) { timer.recorded(module: module) }
 
-    /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at once.
+    /// Takes over new settings, whole. They hold from the next request on; gates and intervals are looked at anew at
+    /// once.
     package func apply(_ settings: TransmitterSettings) async {
         let pins = self.settings.pins
         self.settings = settings
@@ -224,8 +229,11 @@ package actor Transmitter {
             let now = clock.now().timeSinceBoot
             let open = streams.intersection(decision.open)
             for planned in machine.plan(at: now).requests {
-                // Settings may have changed while they were read: what was recorded under do-not-disturb is not among them then.
-                let parts = try await nextParts(planned, of: open).filter { !settings.pausedStreams.contains($0.stream) }
+                // Settings may have changed while they were read: what was recorded under do-not-disturb is not among
+                // them then.
+                let parts = try await nextParts(planned, of: open).filter {
+                    !settings.pausedStreams.contains($0.stream)
+                }
                 if parts.isEmpty {
                     machine.foundNothing(in: planned.map(\.stream))
                     continue
@@ -249,7 +257,10 @@ package actor Transmitter {
         case .quarantine(let stream, let why):
             let gap = try await queue.drop(oldest: 1, of: stream, reason: .quarantined, keepAside: true)
             logger.warning(
-                "a record alone was refused while others passed, and is quarantined; `ws1agent queue retry` sends it again",
+                """
+                a record alone was refused while others passed, and is quarantined; `ws1agent queue retry` sends it \
+                again
+                """,
                 metadata: ["stream": "\(stream)", "number": "\(gap?.last ?? 0)", "reason": "\(why)"])
             return .goOn
         case .retry(let duration, let why):
@@ -263,7 +274,8 @@ package actor Transmitter {
 
     private func gates() -> GateStateMachine.Decision {
         let decision = gate.decide(
-            rules: settings.rules, paused: settings.pausedStreams, conditions: lookAtConditions(), now: clock.now().timeSinceBoot)
+            rules: settings.rules, paused: settings.pausedStreams, conditions: lookAtConditions(),
+            now: clock.now().timeSinceBoot)
         openStreams = decision.open
         let reasons = Dictionary(uniqueKeysWithValues: decision.closed.map { ("\($0.key)", "\($0.value)") })
         published.withLock { if $0.gates != reasons { $0.gates = reasons } }
@@ -291,12 +303,15 @@ package actor Transmitter {
         return waits.min().map { .waiting($0) } ?? .finished
     }
 
-    private func nextParts(_ planned: [TransmitPlan.Part], of streams: Set<StreamName>) async throws(QueueError) -> [BatchPart] {
+    private func nextParts(_ planned: [TransmitPlan.Part], of streams: Set<StreamName>) async throws(QueueError)
+        -> [BatchPart]
+    {
         var parts: [BatchPart] = []
         for planned in planned where streams.contains(planned.stream) {
             let hold = planned.stream == .event ? settings.eventHold : .zero
             if let part = try await queue.nextPart(
-                of: planned.stream, maximumBytes: planned.maximumBytes, maximumRecords: planned.maximumRecords, hold: hold)
+                of: planned.stream, maximumBytes: planned.maximumBytes, maximumRecords: planned.maximumRecords,
+                hold: hold)
             {
                 parts.append(part)
             }

@@ -1,14 +1,15 @@
 import WireModel
 
-/// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue; times are microseconds since
-/// boot, counting suspend.
+/// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue; times
+/// are microseconds since boot, counting suspend.
 ///
-/// Per stream it keeps how much may go into the next part. `open` -> (413, refused, 5xx) -> `narrowed`, halved each time until one record is
-/// left; a success doubles it back -> `open`. Refused or failed with several parts in one request, the streams go one
-/// by one (`isolating`) until each has had its own answer. A stream that fails alone, or of which one record alone is
-/// refused, is `suspected`: it waits by a backoff of its own, and goes alone, so that the others flow on. Its one
-/// record is quarantined after ten minutes in which other streams pass, at most one an hour, whoever answered and with
-/// whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is quarantined.
+/// Per stream it keeps how much may go into the next part. `open` -> (413, refused, 5xx) -> `narrowed`, halved each
+/// time until one record is left; a success doubles it back -> `open`. Refused or failed with several parts in one
+/// request, the streams go one by one (`isolating`) until each has had its own answer. A stream that fails alone, or of
+/// which one record alone is refused, is `suspected`: it waits by a backoff of its own, and goes alone, so that the
+/// others flow on. Its one record is quarantined after ten minutes in which other streams pass, at most one an hour,
+/// whoever answered and with whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage,
+/// and nothing is quarantined.
 ///
 /// A collector that wants to refuse one record for good has its own way: it counts the record as rejected and moves its
 /// mark past it, which the chain confirms. So a part outcome `too-large` or `damaged` is no stronger word than a 413.
@@ -125,10 +126,12 @@ package struct TransmitterStateMachine: Sendable {
         }
     }
 
-    /// When a suspected stream that may not be tried yet may be, and why it waits; `nil` where none waits. One whose time has come is not
-    /// waited for: it is in the plan, and where it is not sent that has other reasons.
+    /// When a suspected stream that may not be tried yet may be, and why it waits; `nil` where none waits. One whose
+    /// time has come is not waited for: it is in the plan, and where it is not sent that has other reasons.
     package func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
-        suspicions.values.filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }.map { ($0.notBefore, $0.why) }
+        suspicions.values.filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }.map {
+            ($0.notBefore, $0.why)
+        }
     }
 
     /// Whether the stream's records may be there still after a pass that found nothing more to send.
@@ -160,29 +163,35 @@ package struct TransmitterStateMachine: Sendable {
     /// - Parameters:
     ///   - mayQuarantine: whether the hour since the last record quarantined is over.
     ///   - roll: random, 0 up to 1.
-    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double) -> Action {
+    package mutating func settled(_ sent: [Sent], _ verdict: Verdict, mayQuarantine: Bool, now: UInt64, roll: Double)
+        -> Action
+    {
         if case .forbidden = verdict { forbiddenInRow += 1 } else { forbiddenInRow = 0 }
         switch verdict {
         case .decided(let parts): return decided(sent, parts, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .tooLarge(let why), .refused(let why):
             return refusedWhole(sent, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .retry(let after, let why): return backOff(after, why, roll: roll)
-        case .failed(let after, let why): return failedWhole(sent, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
+        case .failed(let after, let why):
+            return failedWhole(sent, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll)
         case .credentialRefused(let why):
             guard !enrolledAgain else { return hold("enrolled again, and refused again: \(why)") }
             enrolledAgain = true
             return .enrollAgain
         case .forbidden(let why):
             return .hold(
-                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an administrator can reinstate "
-                    + "it there. It is tried again by itself, and at once by `ws1agent beacon`",
-                lookAgain: Self.forbiddenPolicy.delay(failures: forbiddenInRow, roll: Self.upperHalf(roll), retryAfter: nil))
+                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") Where it was revoked, an "
+                    + "administrator can reinstate it there. It is tried again by itself, and at once by `ws1agent "
+                    + "beacon`",
+                lookAgain: Self.forbiddenPolicy.delay(
+                    failures: forbiddenInRow, roll: RetryPolicy.upperHalf(roll), retryAfter: nil))
         case .incompatible(let why): return hold(why)
         case .otherCollector(let why): return hold(why)
         }
     }
 
-    /// Enrolling failed, for a reason that time may mend. It was not the one time a refused credential has: nobody has decided on it.
+    /// Enrolling failed, for a reason that time may mend. It was not the one time a refused credential has: nobody has
+    /// decided on it.
     package mutating func enrollmentFailed(after: Duration?, _ why: String, roll: Double) -> Action {
         enrolledAgain = false
         return backOff(after, why, roll: roll)
@@ -227,7 +236,8 @@ extension TransmitterStateMachine {
     }
 
     private mutating func progressed(_ stream: StreamName, now: UInt64) {
-        // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by it.
+        // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by
+        // it.
         if failures > 0 {
             suspicions = suspicions.mapValues { suspicion in
                 var suspicion = suspicion
@@ -269,7 +279,9 @@ extension TransmitterStateMachine {
             return backOff(after, why, roll: roll)
         }
         toIsolate.removeAll { $0 == only.stream }
-        if suspect(only, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll) { return .quarantine(only.stream, why) }
+        if suspect(only, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll) {
+            return .quarantine(only.stream, why)
+        }
         // In a row of failures it is an outage until something passes. The time asked for holds for all streams.
         return failures > 0 || after != nil ? backOff(after, why, roll: roll) : .goOn
     }
@@ -294,7 +306,7 @@ extension TransmitterStateMachine {
             halve(part)
         }
         // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
-        let delay = policy.delay(failures: suspicion.failures, roll: Self.upperHalf(roll), retryAfter: after)
+        let delay = policy.delay(failures: suspicion.failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
         suspicion.notBefore = now &+ delay.wholeMicroseconds
         suspicions[part.stream] = suspicion
         return false
@@ -319,9 +331,44 @@ extension TransmitterStateMachine {
         return .retry(after: policy.delay(failures: failures, roll: roll, retryAfter: after), why)
     }
 
-    private static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
-
     private func hold(_ why: String) -> Action {
         .hold(why, lookAgain: Self.lookAgain)
+    }
+}
+
+/// What the next request may hold: the first of `requests` that has anything due is sent.
+package struct TransmitPlan: Equatable, Sendable {
+    package struct Part: Equatable, Sendable {
+        package var stream: StreamName
+        package var maximumBytes: Int
+        package var maximumRecords: Int
+
+        package init(stream: StreamName, maximumBytes: Int, maximumRecords: Int) {
+            self.stream = stream
+            self.maximumBytes = maximumBytes
+            self.maximumRecords = maximumRecords
+        }
+    }
+
+    package var requests: [[Part]]
+
+    /// All parts, in the order they are looked at.
+    package var parts: [Part] { requests.flatMap { $0 } }
+
+    /// Streams that share a request go together but for those that have to go alone; no stream waits behind a lower
+    /// one.
+    /// - Parameters:
+    ///   - alone: in the order of importance, as `together`.
+    ///   - part: how much of a stream may go.
+    init(alone: [StreamName], together: [StreamName], part: (StreamName) -> Part) {
+        requests = []
+        var given = 0
+        for stream in alone {
+            let above = together.prefix { $0 < stream }
+            if above.count > given { requests.append(above[given...].map(part)) }
+            given = max(given, above.count)
+            requests.append([part(stream)])
+        }
+        if together.count > given { requests.append(together[given...].map(part)) }
     }
 }

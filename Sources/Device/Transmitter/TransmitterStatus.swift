@@ -1,6 +1,8 @@
+import FoundationEssentials
 import WireModel
 
-/// What the transmitter is doing and how it went, for people and for `status --json`. Times are microseconds since 1970 by the device's clock.
+/// What the transmitter is doing and how it went, for people and for `status --json`. Times are microseconds since 1970
+/// by the device's clock.
 package struct TransmitterStatus: Codable, Equatable, Sendable {
     package enum State: String, Codable, Sendable {
         case starting
@@ -40,8 +42,8 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     package var gates: [String: String] = [:]
     /// Streams that wait because their first record alone is not taken.
     package var blocked: [String: Blocked] = [:]
-    /// The collector's clock minus the device's, microseconds, give or take half a round trip; `nil` before the first answer. Noted, never a
-    /// reason to refuse anything.
+    /// The collector's clock minus the device's, microseconds, give or take half a round trip; `nil` before the first
+    /// answer. Noted, never a reason to refuse anything.
     package var clockOffset: Int64?
     /// The collector's incarnation, as last heard.
     package var incarnation: String?
@@ -65,4 +67,67 @@ package struct TransmitterStatus: Codable, Equatable, Sendable {
     }
 
     package init() {}
+}
+
+/// Something changed between this device and its collector.
+package enum TransmitterChange: Equatable, Sendable {
+    /// Enrolled, or enrolled again.
+    case enrolled(Enrollment)
+    /// An enrollment was asked for and answered, by whatever.
+    case enrollmentAnswered(succeeded: Bool, duration: Duration)
+    /// The collector gave a new credential; it is on disk.
+    case credentialRotated
+    /// The device gave its enrollment up.
+    case unenrolled(DeviceID)
+    /// The collector answered, after it could not be reached or for the first time since the start.
+    case reached
+    /// Nobody, or somebody else, answers since then; said once until the collector is reached again. The stamp tells,
+    /// with the time since boot, when an allowed offline time is over whatever the wall clock does.
+    case unreachable(since: RecordStamp, why: String)
+    /// The collector does not want this device; said once.
+    case forbidden(String)
+    /// The histories of device and collector are no longer one; the epoch is not sent any more.
+    case diverged(MarkDecision.Divergence)
+    /// The directory came from another machine: this one enrolled as a new device and dropped what it inherited.
+    case cloned(former: DeviceID)
+    /// The queue began a new epoch because the histories had diverged on this very machine.
+    case newEpoch(EpochID)
+    /// The collector has settled an ended epoch: what it has is known, and what it has not is queued anew.
+    case epochSettled(EpochID)
+    /// The collector was restored from a backup: it has another incarnation, the device's enrollment stays what it was.
+    case collectorRestored(former: IncarnationID, now: IncarnationID)
+    /// A stream's front is refused, or draws server errors, on its own. Where nothing else waits, recording a status
+    /// record would tell a bad record from an
+    /// outage of the collector. Said once until the stream moves.
+    case blocked(StreamName, why: String)
+}
+
+/// What a collector says beside the marks, on every decided answer.
+package struct CollectorNews: Equatable, Sendable {
+    /// Newest revision of this device's profile; above the one that runs: fetch it.
+    package var newestProfileRevision: UInt64
+    /// Repeated until their final state is reported.
+    package var commands: [WireCommand]
+    /// The collector's clock, microseconds since 1970; 0 where it did not say. Noted, never a reason to refuse
+    /// anything.
+    package var serverTime: Int64
+    /// The enrollment the request was sent under, 16 bytes; empty where the collector gave none. Commands belong to it.
+    package var enrollmentID: Data
+
+    package init(
+        newestProfileRevision: UInt64, commands: [WireCommand] = [], serverTime: Int64 = 0, enrollmentID: Data = Data()
+    ) {
+        self.newestProfileRevision = newestProfileRevision
+        self.commands = commands
+        self.serverTime = serverTime
+        self.enrollmentID = enrollmentID
+    }
+}
+
+/// Hears what the transmitter learns. Calls come one after the other, from no particular task.
+package protocol TransmitterDelegate: Sendable {
+    /// What rode on a decided answer. Awaited before the pass goes on; should only note and wake.
+    func received(_ news: CollectorNews) async
+    /// Awaited before the pass goes on; should only note and wake.
+    func stateChanged(_ change: TransmitterChange) async
 }

@@ -24,7 +24,9 @@ package enum GzipCodec {
         return result
     }
 
-    package static func decompress(_ bytes: UnsafeRawBufferPointer, limits: InflateLimits = .standard) throws(GzipError) -> [UInt8] {
+    package static func decompress(_ bytes: UnsafeRawBufferPointer, limits: InflateLimits = .standard) throws(GzipError)
+        -> [UInt8]
+    {
         var result: [UInt8] = []
         try decompress(bytes, limits: limits) { result.append(contentsOf: $0) }
         return result
@@ -44,5 +46,45 @@ package enum GzipCodec {
         let decompressor = try GzipDecompressor(limits: limits)
         try decompressor.update(bytes, output: output)
         try decompressor.finish()
+    }
+}
+
+/// Why bytes could not be compressed or inflated. Messages hold numbers, never content.
+package struct GzipError: Error, Equatable, CustomStringConvertible {
+    package enum Code: String, Sendable, CaseIterable {
+        /// More output than `InflateLimits.maximumBytes`.
+        case limitExceeded
+        /// More output for the input than `InflateLimits.maximumRatio`: a bomb.
+        case ratioExceeded
+        /// The input ends inside a member, or there is none.
+        case truncated
+        /// Not gzip, or its content contradicts its structure, checksum or length.
+        case corrupt
+        /// What follows a complete member is not another one.
+        case trailingGarbage
+        case outOfMemory
+        /// The program used this wrongly, e.g. a level outside 0...9.
+        case misuse
+    }
+
+    package var code: Code
+    /// What was wrong, with the numbers, and the remedy.
+    package var message: String
+
+    package init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { "gzip \(code.rawValue): \(message)" }
+}
+
+extension Data {
+    /// `withUnsafeBytes` with a typed error, which Foundation's own does not carry.
+    package func withContiguousBytes(_ body: (UnsafeRawBufferPointer) throws(GzipError) -> Void) throws(GzipError) {
+        let result = withUnsafeBytes { buffer -> Result<Void, GzipError> in
+            do throws(GzipError) { return .success(try body(buffer)) } catch { return .failure(error) }
+        }
+        try result.get()
     }
 }

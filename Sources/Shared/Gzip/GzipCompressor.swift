@@ -1,8 +1,8 @@
 import CZlib
 import FoundationEssentials
 
-/// Compresses into gzip members, in pieces or at once. Meant to be kept: about 260 KiB of zlib memory are allocated once and
-/// reused for each member. The same input gives the same bytes (no time and no name in the head).
+/// Compresses into gzip members, in pieces or at once. Meant to be kept: about 260 KiB of zlib memory are allocated
+/// once and reused for each member. The same input gives the same bytes (no time and no name in the head).
 ///
 /// Not `Sendable`: one thread (or actor) at a time.
 package final class GzipCompressor {
@@ -28,7 +28,8 @@ package final class GzipCompressor {
         stream.initialize(to: z_stream())
         scratch = .allocate(byteCount: GzipCompressor.scratchBytes, alignment: 16)
         let result = deflateInit2_(
-            stream, Int32(level), Z_DEFLATED, GzipCompressor.gzipWindowBits, GzipCompressor.defaultMemoryLevel, Z_DEFAULT_STRATEGY,
+            stream, Int32(level), Z_DEFLATED, GzipCompressor.gzipWindowBits, GzipCompressor.defaultMemoryLevel,
+            Z_DEFAULT_STRATEGY,
             ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
         guard result == Z_OK else {
             throw GzipError(code: .outOfMemory, message: "zlib could not be set up for compressing (\(result))")
@@ -89,7 +90,9 @@ package final class GzipCompressor {
 
     package func compress(_ data: Data) throws(GzipError) -> Data {
         var result = Data()
-        try data.withContiguousBytes { (buffer) throws(GzipError) in try compress(buffer) { result.append(contentsOf: $0) } }
+        try data.withContiguousBytes { (buffer) throws(GzipError) in
+            try compress(buffer) { result.append(contentsOf: $0) }
+        }
         return result
     }
 

@@ -1,6 +1,7 @@
 import CZlib
 
-/// Inflates a stream of one or more gzip members, in pieces of any size, within limits. May be kept and reset for the next stream.
+/// Inflates a stream of one or more gzip members, in pieces of any size, within limits. May be kept and reset for the
+/// next stream.
 ///
 /// Not `Sendable`: one thread (or actor) at a time. After an error it stays failed until `reset()`.
 package final class GzipDecompressor {
@@ -27,7 +28,8 @@ package final class GzipDecompressor {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         scratch = .allocate(byteCount: GzipDecompressor.scratchBytes, alignment: 16)
-        let result = inflateInit2_(stream, GzipCompressor.gzipWindowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        let result = inflateInit2_(
+            stream, GzipCompressor.gzipWindowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
         guard result == Z_OK else {
             throw GzipError(code: .outOfMemory, message: "zlib could not be set up for inflating (\(result))")
         }
@@ -45,10 +47,11 @@ package final class GzipDecompressor {
         (bytesIn, bytesOut, members, isInsideMember, failure) = (0, 0, 0, false, nil)
     }
 
-    /// Feeds bytes; `output` is called with what they become, any number of times. What it got before an error is not to be
-    /// trusted: the checksum comes last.
+    /// Feeds bytes; `output` is called with what they become, any number of times. What it got before an error is not
+    /// to be trusted: the checksum comes last.
     ///
-    /// - Parameter memberEnd: called after the output of each complete member, with how many bytes of the stream lie before its end.
+    /// - Parameter memberEnd: called after the output of each complete member, with how many bytes of the stream lie
+    ///   before its end.
     package func update(
         _ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void, memberEnd: (Int) -> Void = { _ in }
     ) throws(GzipError) {
@@ -75,7 +78,8 @@ package final class GzipDecompressor {
         guard members > 0, !isInsideMember else {
             throw GzipError(
                 code: .truncated,
-                message: "the input ends after \(bytesIn) bytes, inside gzip member \(members + 1). Send it again, whole.")
+                message:
+                    "the input ends after \(bytesIn) bytes, inside gzip member \(members + 1). Send it again, whole.")
         }
     }
 
@@ -130,7 +134,9 @@ package final class GzipDecompressor {
             let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(result)"
             throw GzipError(
                 code: .corrupt,
-                message: "gzip member \(members + 1) is damaged after \(bytesOut) bytes of output: \(detail). Send it again.")
+                message:
+                    "gzip member \(members + 1) is damaged after \(bytesOut) bytes of output: \(detail). Send it again."
+            )
         }
     }
 
@@ -138,17 +144,42 @@ package final class GzipDecompressor {
         let total = bytesOut + count
         guard total <= limits.maximumBytes else {
             throw GzipError(
-                code: .limitExceeded, message: "the input becomes more than \(limits.maximumBytes) bytes. Send it in smaller parts.")
+                code: .limitExceeded,
+                message: "the input becomes more than \(limits.maximumBytes) bytes. Send it in smaller parts.")
         }
         let (allowed, overflow) = bytesIn.multipliedReportingOverflow(by: limits.maximumRatio)
         guard total <= limits.ratioFloorBytes || overflow || total <= allowed else {
             throw GzipError(
                 code: .ratioExceeded,
-                message: "\(bytesIn) bytes of input become more than \(limits.maximumRatio) times as many. Compress less at a time.")
+                message:
+                    "\(bytesIn) bytes of input become more than \(limits.maximumRatio) times as many. Compress less "
+                    + "at a time."
+            )
         }
     }
 
     private var trailingGarbage: GzipError {
-        GzipError(code: .trailingGarbage, message: "what follows gzip member \(members) is not gzip. Send the members alone.")
+        GzipError(
+            code: .trailingGarbage, message: "what follows gzip member \(members) is not gzip. Send the members alone.")
+    }
+}
+
+/// How much a stream may become, checked while it is inflated: at no time is there more output than this.
+package struct InflateLimits: Sendable, Equatable {
+    /// The most bytes of output, all members together; exactly that many are accepted.
+    package var maximumBytes: Int
+    /// The most bytes of output for each byte of input fed so far.
+    package var maximumRatio: Int
+    /// Up to this many bytes of output the ratio is not looked at: little bodies of equal records compress well and
+    /// hurt nobody.
+    package var ratioFloorBytes: Int
+
+    /// The product's limits for bodies from devices.
+    package static let standard = InflateLimits()
+
+    package init(maximumBytes: Int = 20 << 20, maximumRatio: Int = 200, ratioFloorBytes: Int = 64 << 10) {
+        self.maximumBytes = maximumBytes
+        self.maximumRatio = maximumRatio
+        self.ratioFloorBytes = ratioFloorBytes
     }
 }

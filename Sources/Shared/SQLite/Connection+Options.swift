@@ -1,3 +1,5 @@
+import CSQLite
+
 extension Connection {
     package enum Mode: Sendable {
         /// Reads and writes; the file is made if it is missing.
@@ -7,8 +9,8 @@ extension Connection {
     }
 
     /// When SQLite waits for the disk. `full` is the promise "committed is on disk" in WAL mode; `extra` also syncs the
-    /// directory after a rollback journal is deleted; `normal` may lose the last transactions at a power cut; `off` is for
-    /// files that may be thrown away.
+    /// directory after a rollback journal is deleted; `normal` may lose the last transactions at a power cut; `off` is
+    /// for files that may be thrown away.
     package enum Synchronous: Int, Sendable {
         case off = 0
         case normal = 1
@@ -23,7 +25,8 @@ extension Connection {
 
     package enum AutoVacuum: Int, Sendable {
         case none = 0
-        /// Pages are given back by `PRAGMA incremental_vacuum(n)` when the owner says so. Decided when the file is made.
+        /// Pages are given back by `PRAGMA incremental_vacuum(n)` when the owner says so. Decided when the file is
+        /// made.
         case incremental = 2
     }
 
@@ -40,7 +43,8 @@ extension Connection {
         package var autoVacuum = AutoVacuum.none
         /// After how many pages in the WAL a commit also checkpoints; 0: never by itself.
         package var walAutocheckpointPages = 1000
-        /// To how many bytes the WAL (or a kept journal) is cut down after a checkpoint; -1: it is kept as large as it became.
+        /// To how many bytes the WAL (or a kept journal) is cut down after a checkpoint; -1: it is kept as large as it
+        /// became.
         package var journalSizeLimitBytes = -1
         /// How long a call waits for another connection's lock, 0 to 2,147,483,647 ms; 0: not at all.
         package var busyTimeoutMilliseconds = 5000
@@ -50,24 +54,27 @@ extension Connection {
         package var maximumPages: Int?
         /// Marks the file as ours when it is made; a file with tables and another mark is refused as `.notADatabase`.
         package var applicationID: Int32?
-        /// A file whose `user_version` is greater was written by a newer program and is refused as `.unsupportedVersion`,
-        /// before anything is changed; nil: not looked at.
+        /// A file whose `user_version` is greater was written by a newer program and is refused as
+        /// `.unsupportedVersion`, before anything is changed; nil: not looked at.
         package var maximumUserVersion: Int32?
         package var foreignKeys = true
         /// Whether functions and virtual tables in a schema are trusted: a file may come from elsewhere, so no.
         package var trustedSchema = false
-        /// Overwrites deleted content with zeros. Debian's library does so unless told not to, and it costs flash writes.
+        /// Overwrites deleted content with zeros. Debian's library does so unless told not to, and it costs flash
+        /// writes.
         package var secureDelete = false
         /// Mode of a file that is made; its WAL and journal take it over.
         package var fileMode: UInt32 = 0o600
-        /// Reads a file that nobody can change, without a lock or a file beside it: one in a directory that cannot be written. A WAL beside
-        /// it is not looked at, so its owner makes sure that there is none, and no writer. Counts with `Mode.readOnly` only.
+        /// Reads a file that nobody can change, without a lock or a file beside it: one in a directory that cannot be
+        /// written. A WAL beside it is not looked at, so its owner makes sure that there is none, and no writer. Counts
+        /// with `Mode.readOnly` only.
         package var immutable = false
         /// Prepared statements kept by `cached(_:)`.
         package var statementCacheCapacity = 64
 
         package init(
-            mode: Mode = .create, synchronous: Synchronous = .full, journalMode: JournalMode = .wal, exclusiveLocking: Bool = false,
+            mode: Mode = .create, synchronous: Synchronous = .full, journalMode: JournalMode = .wal,
+            exclusiveLocking: Bool = false,
             applicationID: Int32? = nil
         ) {
             self.mode = mode
@@ -75,6 +82,124 @@ extension Connection {
             self.journalMode = journalMode
             self.exclusiveLocking = exclusiveLocking
             self.applicationID = applicationID
+        }
+    }
+}
+
+extension Connection {
+    /// The first column of the pragma's first row; nil where it has none.
+    package func pragma(_ name: String) throws(SQLiteError) -> String? {
+        try checkPragmaName(name)
+        let statement = try prepare("PRAGMA \(name)")
+        return try statement.step() ? statement.optionalString(0) : nil
+    }
+
+    /// Sets a pragma and reads it back.
+    /// - Parameter value: a number or a bare word.
+    /// - Throws: `.pragma` naming it, where the value read back is another.
+    package func setPragma(_ name: String, to value: String) throws(SQLiteError) {
+        try checkPragmaName(name)
+        guard !value.isEmpty, value.utf8.allSatisfy({ Connection.isWord($0) || $0 == UInt8(ascii: "-") }) else {
+            throw .misuse("a number or a word is expected as value of pragma \(name)", operation: "pragma", path: path)
+        }
+        try execute("PRAGMA \(name) = \(value)")
+        let actual = try pragma(name)
+        guard actual?.lowercased() == value.lowercased() else {
+            throw SQLiteError(
+                code: .pragma,
+                message: "pragma \(name) on \(path) is \(actual ?? "absent") after it was set to \(value). "
+                    + SQLiteError.Code.pragma.remedy,
+                operation: "pragma \(name)")
+        }
+    }
+
+    package func setPragma(_ name: String, to value: Int) throws(SQLiteError) {
+        try setPragma(name, to: String(value))
+    }
+
+    /// The schema version that the file's owner keeps in the file's head.
+    package var userVersion: Int32 {
+        get throws(SQLiteError) { Int32(try pragma("user_version") ?? "") ?? 0 }
+    }
+
+    package func setUserVersion(_ version: Int32) throws(SQLiteError) {
+        try setPragma("user_version", to: Int(version))
+    }
+
+    /// Sets what the options ask for, in the order SQLite needs: what decides how the file is locked, then whether it
+    /// is ours to touch, then what can only be set while it is empty.
+    func setUp(inMemory: Bool) throws(SQLiteError) {
+        try setPragma("busy_timeout", to: options.busyTimeoutMilliseconds)
+        if !inMemory { try setPragma("locking_mode", to: options.exclusiveLocking ? "exclusive" : "normal") }
+        try checkVersion()
+        try setPragma("cell_size_check", to: 1)
+        try setPragma("trusted_schema", to: options.trustedSchema ? 1 : 0)
+        try setPragma("foreign_keys", to: options.foreignKeys ? 1 : 0)
+        try setPragma("temp_store", to: 2)
+        try setPragma("secure_delete", to: options.secureDelete ? 1 : 0)
+        try setPragma("cache_size", to: -options.cacheKibibytes)
+        if !inMemory {
+            try setPragma("mmap_size", to: options.mmapBytes)
+            if options.mode != .readOnly { try setUpFile() }
+        }
+        try setPragma("synchronous", to: options.synchronous.rawValue)
+        if let maximumPages = options.maximumPages { try setPragma("max_page_count", to: maximumPages) }
+    }
+
+    private func setUpFile() throws(SQLiteError) {
+        let isEmpty = try pragma("page_count") == "0"
+        if isEmpty {
+            try setPragma("page_size", to: options.pageSize)
+            try setPragma("auto_vacuum", to: options.autoVacuum.rawValue)
+        }
+        try setPragma("journal_size_limit", to: options.journalSizeLimitBytes)
+        try setPragma("journal_mode", to: options.journalMode.rawValue)
+        try setPragma("wal_autocheckpoint", to: options.walAutocheckpointPages)
+        if let applicationID = options.applicationID, try pragma("application_id") == "0" {
+            try setPragma("application_id", to: Int(applicationID))
+        }
+    }
+
+    /// Refuses a file of a newer program or of another application before anything of it is changed.
+    private func checkVersion() throws(SQLiteError) {
+        if let maximum = options.maximumUserVersion {
+            let version = try userVersion
+            guard version <= maximum else {
+                throw SQLiteError(
+                    code: .unsupportedVersion,
+                    message: "\(path) has schema version \(version), this program knows up to \(maximum). "
+                        + SQLiteError.Code.unsupportedVersion.remedy,
+                    operation: "open")
+            }
+        }
+        if let applicationID = options.applicationID {
+            let found = Int32(try pragma("application_id") ?? "") ?? 0
+            // Zero and no tables is a file whose making was cut short.
+            let schemaVersion = try pragma("schema_version")
+            let isUnmarked = found == 0 && schemaVersion == "0"
+            guard found == applicationID || isUnmarked else {
+                throw SQLiteError(
+                    code: .notADatabase,
+                    message: "\(path) has application id \(found), not \(applicationID). "
+                        + SQLiteError.Code.notADatabase.remedy,
+                    operation: "open")
+            }
+        }
+    }
+
+    private func checkPragmaName(_ name: String) throws(SQLiteError) {
+        guard !name.isEmpty, name.utf8.allSatisfy(Connection.isWord) else {
+            throw .misuse("a pragma's name is letters and underscores", operation: "pragma", path: path)
+        }
+    }
+
+    private static func isWord(_ character: UInt8) -> Bool {
+        switch character {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "_"):
+            true
+        default: false
         }
     }
 }

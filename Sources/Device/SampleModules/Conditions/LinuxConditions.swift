@@ -2,13 +2,15 @@ import Logging
 import Synchronization
 import WireModel
 
-/// The conditions of a Linux machine: default route, power supplies, pressure, and what NetworkManager and ModemManager say.
+/// The conditions of a Linux machine: default route, power supplies, pressure, and what NetworkManager and ModemManager
+/// say.
 ///
-/// Files answer from the last ``fileSeconds``, network services from the last ``busSeconds``. A service that does not answer is waited for
-/// a tenth of a second and then left alone for ``silenceSeconds``; meanwhile it is not known what it would say. Safe from any thread.
+/// Files answer from the last ``fileSeconds``, network services from the last ``busSeconds``. A service that does not
+/// answer is waited for a tenth of a second and then left alone for ``silenceSeconds``; meanwhile it is not known what
+/// it would say. Safe from any thread.
 ///
-/// Tested on captured machines, and against a real message bus with services that act as NetworkManager and ModemManager; not on a machine
-/// with a modem.
+/// Tested on captured machines, and against a real message bus with services that act as NetworkManager and
+/// ModemManager; not on a machine with a modem.
 package final class LinuxConditions: ConditionsSource {
     /// For how long what files said is repeated.
     static let fileSeconds: UInt64 = 2
@@ -42,7 +44,8 @@ package final class LinuxConditions: ConditionsSource {
 
     /// - Parameter network: the class of the interface that the default route leaves by.
     init(
-        host: any HostSource, bus: any BusFactsSource, logger: Logger, network: @escaping @Sendable (any HostSource) -> WireNetworkClass
+        host: any HostSource, bus: any BusFactsSource, logger: Logger,
+        network: @escaping @Sendable (any HostSource) -> WireNetworkClass
     ) {
         self.host = host
         self.bus = bus
@@ -59,7 +62,9 @@ package final class LinuxConditions: ConditionsSource {
             }
             let isCellular = state.conditions.network == .cellular
             let patience = state.isBusSilent ? Self.silenceSeconds : Self.busSeconds
-            if Self.isDue(state.busAsked, every: patience, now: now) || (isCellular && !state.wasCellular && !state.isBusSilent) {
+            if Self.isDue(state.busAsked, every: patience, now: now)
+                || (isCellular && !state.wasCellular && !state.isBusSilent)
+            {
                 state.busAsked = now
                 state.wasCellular = isCellular
                 askBus(&state, isCellular: isCellular)
@@ -80,7 +85,7 @@ package final class LinuxConditions: ConditionsSource {
         state.conditions.batteryLevel = power.flatMap { $0.hasBatteryLevel ? $0.batteryLevel : nil }
         state.conditions.externalPower = Self.externalPower(power)
         state.conditions.stalled = state.stall.stalled(
-            memory: pressure("memory", &state.reader), disk: pressure("io", &state.reader))
+            memory: state.reader.pressure(of: "memory"), disk: state.reader.pressure(of: "io"))
     }
 
     /// What lives without a battery has power; a battery without a line supply beside it tells by what happens to it.
@@ -94,17 +99,37 @@ package final class LinuxConditions: ConditionsSource {
         }
     }
 
-    private func pressure(_ resource: String, _ reader: inout FileReader) -> PressureFile? {
-        reader.parse("/proc/pressure/\(resource)", maximumBytes: 4_096, keepOpen: true) { bytes in
-            let file = PressureFile(bytes)
-            return file.some == nil && file.full == nil ? nil : file
-        }
-    }
-
     private func askBus(_ state: inout State, isCellular: Bool) {
         let facts = bus.facts(cellular: isCellular)
         state.isBusSilent = facts == nil
         state.conditions.metered = facts?.metered
         state.conditions.roaming = facts?.roaming
+    }
+}
+
+/// Whether the machine stalls, from its pressure figures (kernel, Documentation/accounting/psi.rst). Pure.
+///
+/// A stall begins above one share and ends below half of it, so that it does not flutter. The averages are those of the
+/// last ten seconds, in hundredths of a per cent. Waiting for a processor is no stall: a machine that computes all day
+/// is healthy, and sending costs it little.
+struct StallDetector: Equatable, Sendable {
+    /// A tenth of the time nobody got on because memory had to be reclaimed first.
+    static let memoryFull: UInt32 = 10_00
+    /// Half the time nobody got on because of the disk.
+    static let diskFull: UInt32 = 50_00
+
+    private var isStalled = false
+
+    /// - Returns: `nil` where the kernel tells nothing.
+    mutating func stalled(memory: PressureFile?, disk: PressureFile?) -> Bool? {
+        let shares = [
+            (memory?.full?.average10, Self.memoryFull), (disk?.full?.average10, Self.diskFull),
+        ].compactMap { share, limit in share.map { ($0, limit) } }
+        guard !shares.isEmpty else {
+            isStalled = false
+            return nil
+        }
+        isStalled = shares.contains { share, limit in share >= (isStalled ? limit / 2 : limit) }
+        return isStalled
     }
 }

@@ -1,16 +1,29 @@
-#if os(Linux)
+import Glibc
 import Logging
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+/// What the machine's network services know of the connection; `nil` where they are not there or do not say.
+package struct BusFacts: Equatable, Sendable {
+    package var metered: Bool?
+    package var roaming: Bool?
+
+    package init(metered: Bool? = nil, roaming: Bool? = nil) {
+        self.metered = metered
+        self.roaming = roaming
+    }
+}
+
+/// Asks the network services: the port between the conditions and the system's message bus.
+package protocol BusFactsSource: Sendable {
+    /// - Parameter cellular: whether the default route leaves by a modem; only then is one asked about roaming.
+    /// - Returns: `nil` where nobody answered in time.
+    func facts(cellular: Bool) -> BusFacts?
+}
 
 /// NetworkManager and ModemManager over the system bus.
 ///
-/// Both only answer from their own memory. Whatever they do, asking ends within the time given; without a bus it ends at once.
+/// Both only answer from their own memory. Whatever they do, asking ends within the time given; without a bus it ends
+/// at once.
 package struct SystemBusFacts: BusFactsSource {
     private let address: DBusAddress?
     private let timeoutMilliseconds: UInt64
@@ -19,7 +32,8 @@ package struct SystemBusFacts: BusFactsSource {
     /// The bus that `DBUS_SYSTEM_BUS_ADDRESS` names, else the usual one.
     package init(logger: Logger, timeoutMilliseconds: UInt64 = 100) {
         let said = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
-        self.init(address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
+        self.init(
+            address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
     }
 
     /// - Parameter address: `nil`: there is no bus that could be asked.
@@ -53,7 +67,10 @@ package struct SystemBusFacts: BusFactsSource {
     private static func metered(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
         let service = "org.freedesktop.NetworkManager"
         let value: DBusValue
-        do { value = try bus.property("Metered", of: service, at: "/org/freedesktop/NetworkManager", destination: service) } catch {
+        do {
+            value = try bus.property(
+                "Metered", of: service, at: "/org/freedesktop/NetworkManager", destination: service)
+        } catch {
             // The service is not there, or is too old to know.
             if case .refused = error { return nil }
             throw error
@@ -76,7 +93,9 @@ package struct SystemBusFacts: BusFactsSource {
             throw error
         }
         guard case .dictionary(let modems)? = values.first else { return nil }
-        let states = modems.values.compactMap { $0["org.freedesktop.ModemManager1.Modem.Modem3gpp"]?["RegistrationState"]?.unsignedValue }
+        let states = modems.values.compactMap {
+            $0["org.freedesktop.ModemManager1.Modem.Modem3gpp"]?["RegistrationState"]?.unsignedValue
+        }
         // Roaming: in full, for messages only, or without preference of a circuit-switched fallback; home likewise.
         if states.contains(where: { [5, 7, 10].contains($0) }) { return true }
         return states.contains { [1, 6, 9].contains($0) } ? false : nil
@@ -96,8 +115,8 @@ private final class FailureTrace: Sendable {
             return failure != nil && failure != last
         }
         if isNew, let failure {
-            logger.warning("the system bus did not tell whether the network is metered", metadata: ["failure": "\(failure)"])
+            logger.warning(
+                "the system bus did not tell whether the network is metered", metadata: ["failure": "\(failure)"])
         }
     }
 }
-#endif

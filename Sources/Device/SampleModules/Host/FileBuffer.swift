@@ -22,12 +22,17 @@ package struct FileBuffer: Sendable {
     ///
     /// - Parameters:
     ///   - room: the free memory `next` is given, in bytes.
-    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds nothing.
+    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds
+    ///     nothing.
     /// - Returns: the answer of `next`.
     package mutating func append(room: Int, from next: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
-        if storage.count - count < room { storage.append(contentsOf: repeatElement(0, count: count + room - storage.count)) }
+        if storage.count - count < room {
+            storage.append(contentsOf: repeatElement(0, count: count + room - storage.count))
+        }
         let offset = count
-        let got = storage.withUnsafeMutableBytes { next(UnsafeMutableRawBufferPointer(rebasing: $0[offset..<(offset + room)])) }
+        let got = storage.withUnsafeMutableBytes {
+            next(UnsafeMutableRawBufferPointer(rebasing: $0[offset..<(offset + room)]))
+        }
         if got > 0, got <= room { count += got }
         return got
     }
@@ -44,7 +49,9 @@ package struct FileBuffer: Sendable {
             }
             let offset = count
             let end = min(storage.count, maximumBytes)
-            let got = storage.withUnsafeMutableBytes { next(UnsafeMutableRawBufferPointer(rebasing: $0[offset..<end]), offset) }
+            let got = storage.withUnsafeMutableBytes {
+                next(UnsafeMutableRawBufferPointer(rebasing: $0[offset..<end]), offset)
+            }
             guard got > 0 else { return got }
             count += got
         }

@@ -1,3 +1,5 @@
+import WireModel
+
 /// What a machine tells modules about itself: the port between them and the operating system.
 ///
 /// Modules read through it only, so that tests run on captured machines. Implementations are safe to use from several
@@ -9,7 +11,8 @@ package protocol HostSource: Sendable {
     ///   names in `/proc`, whose content is made anew by each read from the start.
     func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome
 
-    /// The names in a directory without `.` and `..`, in no order; at most `maximumEntries`, what is beyond is left out.
+    /// The names in a directory without `.` and `..`, in no order; at most `maximumEntries`, what is beyond is left
+    /// out.
     func list(_ path: String, maximumEntries: Int) -> [String]?
 
     /// Where a symbolic link points; `nil` if it is none or cannot be read.
@@ -18,11 +21,11 @@ package protocol HostSource: Sendable {
     /// Owner, mode and identity of a file, links followed; `nil` if there is none or the system will not say.
     func fileStatus(_ path: String) -> FileStatus?
 
-    /// Asks the kernel over netlink and puts the messages of its answer into `buffer`, one behind the other, headers included
-    /// (``NetlinkMessages`` takes them apart).
+    /// Asks the kernel over netlink and puts the messages of its answer into `buffer`, one behind the other, headers
+    /// included (``NetlinkMessages`` takes them apart).
     ///
-    /// Waits for the kernel for a bounded time. The buffer is empty unless the outcome is `complete`, or `truncated`: then it
-    /// holds the messages up to the bound.
+    /// Waits for the kernel for a bounded time. The buffer is empty unless the outcome is `complete`, or `truncated`:
+    /// then it holds the messages up to the bound.
     func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome
 
     /// The figures of a mounted file system. Never call it for one on a network: it may not return.
@@ -61,7 +64,8 @@ package struct FileSystemFigures: Sendable, Equatable {
     package var inodesFree: UInt64
 
     package init(
-        blockSize: UInt64, blocks: UInt64, blocksFree: UInt64, blocksAvailable: UInt64, inodes: UInt64, inodesFree: UInt64
+        blockSize: UInt64, blocks: UInt64, blocksFree: UInt64, blocksAvailable: UInt64, inodes: UInt64,
+        inodesFree: UInt64
     ) {
         self.blockSize = blockSize
         self.blocks = blocks
@@ -101,5 +105,44 @@ package struct ProcessFigures: Sendable, Equatable {
         self.openFiles = openFiles
         self.pageSize = pageSize
         self.ticksPerSecond = ticksPerSecond
+    }
+}
+
+extension HostSource {
+    /// Which boot this is; `nil` where the kernel does not say.
+    package func bootID() -> BootID? {
+        var buffer = FileBuffer(capacity: 64)
+        guard read(BootIDFile.path, into: &buffer, maximumBytes: 64, keepOpen: false) == .complete else { return nil }
+        return buffer.withBytes { BootIDFile.parse($0) }
+    }
+}
+
+/// What `stat` tells of a file.
+package struct FileStatus: Sendable, Equatable {
+    package var device: UInt64
+    package var inode: UInt64
+    /// Type and permission bits.
+    package var mode: UInt32
+    package var owner: UInt32
+    package var group: UInt32
+    package var size: Int64
+    /// When its content was last changed, nanoseconds since 1970.
+    package var modified: Int64
+    /// When content or attributes were last changed, nanoseconds since 1970; no program can set it back.
+    package var changed: Int64
+
+    package init(
+        device: UInt64 = 0, inode: UInt64 = 0, mode: UInt32, owner: UInt32 = 0, group: UInt32 = 0, size: Int64 = 0,
+        modified: Int64 = 0,
+        changed: Int64 = 0
+    ) {
+        self.device = device
+        self.inode = inode
+        self.mode = mode
+        self.owner = owner
+        self.group = group
+        self.size = size
+        self.modified = modified
+        self.changed = changed
     }
 }

@@ -1,15 +1,10 @@
-#if os(Linux)
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 import Synchronization
 
 /// The machine at hand.
 ///
-/// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from
-/// the start, which makes the kernel write them anew; a descriptor that fails is opened again once. One netlink socket per
+/// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from the
+/// start, which makes the kernel write them anew; a descriptor that fails is opened again once. One netlink socket per
 /// family stays open likewise.
 package final class LinuxHostSource: HostSource {
     /// Enough for the fixed files of all modules; further files are opened for each reading.
@@ -116,7 +111,8 @@ package final class LinuxHostSource: HostSource {
         guard statvfs(mountPoint, &figures) == 0 else { return nil }
         return FileSystemFigures(
             blockSize: UInt64(figures.f_frsize), blocks: UInt64(figures.f_blocks), blocksFree: UInt64(figures.f_bfree),
-            blocksAvailable: UInt64(figures.f_bavail), inodes: UInt64(figures.f_files), inodesFree: UInt64(figures.f_ffree))
+            blocksAvailable: UInt64(figures.f_bavail), inodes: UInt64(figures.f_files),
+            inodesFree: UInt64(figures.f_ffree))
     }
 
     package func systemName() -> SystemName? {
@@ -136,7 +132,8 @@ package final class LinuxHostSource: HostSource {
         let timed = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0
         return ProcessFigures(
             cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil, openFiles: Self.openFiles(),
-            pageSize: UInt64(max(sysconf(CInt(_SC_PAGESIZE)), 0)), ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
+            pageSize: UInt64(max(sysconf(CInt(_SC_PAGESIZE)), 0)),
+            ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
     }
 
     /// Since Linux 6.2 the directory's size is the number; before, the entries are counted.
@@ -168,4 +165,19 @@ package final class LinuxHostSource: HostSource {
         UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
     }
 }
-#endif
+
+extension LinuxHostSource {
+    package func fileStatus(_ path: String) -> FileStatus? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return FileStatus(
+            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), mode: UInt32(status.st_mode),
+            owner: UInt32(status.st_uid),
+            group: UInt32(status.st_gid), size: Int64(status.st_size), modified: Self.nanoseconds(status.st_mtim),
+            changed: Self.nanoseconds(status.st_ctim))
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}

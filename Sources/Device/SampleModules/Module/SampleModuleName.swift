@@ -29,11 +29,14 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     }
 
     /// What this version can sample.
-    package static let offered: Set<SampleModuleName> = [.system, .analytics, .networkData, .networkAdapter, .wlan2, .custom]
+    package static let offered: Set<SampleModuleName> = [
+        .system, .analytics, .networkData, .networkAdapter, .wlan2, .custom,
+    ]
 
     /// Reads a name from a configuration file, the command line or a profile.
     ///
-    /// - Throws: `unknownModule` (numbers too), `notOfferedByPlatform` or `notOfferedYet`; a name never passes silently.
+    /// - Throws: `unknownModule` (numbers too), `notOfferedByPlatform` or `notOfferedYet`; a name never passes
+    ///   silently.
     package init(configurationName name: String) throws(SampleModuleError) {
         guard let module = SampleModuleName(rawValue: name) else {
             let names = SampleModuleName.allCases.filter { $0 != .callLog }.map(\.rawValue).joined(separator: ", ")
@@ -41,7 +44,8 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
                 name.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
                 ? "modules are given by name, never by number" : "names are case-sensitive"
             throw SampleModuleError(
-                code: .unknownModule, message: "There is no sample module \"\(name)\"; \(hint). Known modules: \(names).")
+                code: .unknownModule,
+                message: "There is no sample module \"\(name)\"; \(hint). Known modules: \(names).")
         }
         try module.requireOffered()
         self = module
@@ -52,13 +56,17 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
         if self == .callLog {
             throw SampleModuleError(
                 code: .notOfferedByPlatform,
-                message: "Sample module \"callLog\" is not offered by this platform. Remove it from the list of modules.")
+                message:
+                    "Sample module \"callLog\" is not offered by this platform. Remove it from the list of modules.")
         }
         guard SampleModuleName.offered.contains(self) else {
             let names = SampleModuleName.offered.map(\.rawValue).sorted().joined(separator: ", ")
             throw SampleModuleError(
                 code: .notOfferedYet,
-                message: "Sample module \"\(rawValue)\" is not offered by this version, which has: \(names). Remove it or update.")
+                message:
+                    "Sample module \"\(rawValue)\" is not offered by this version, which has: \(names). Remove it or "
+                    + "update."
+            )
         }
     }
 }
@@ -66,4 +74,57 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
 extension SampleModuleName: Comparable {
     /// By bit.
     package static func < (left: SampleModuleName, right: SampleModuleName) -> Bool { left.bit < right.bit }
+}
+
+/// A set of modules as a bit mask (the documented form of `sampleModules`).
+package struct ModuleSet: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    package init(_ module: SampleModuleName) {
+        self.init(rawValue: 1 << UInt32(module.bit))
+    }
+
+    package static let system = ModuleSet(SampleModuleName.system)
+    package static let analytics = ModuleSet(SampleModuleName.analytics)
+    package static let gps = ModuleSet(SampleModuleName.gps)
+    package static let networkData = ModuleSet(SampleModuleName.networkData)
+    package static let callLog = ModuleSet(SampleModuleName.callLog)
+    package static let networkAdapter = ModuleSet(SampleModuleName.networkAdapter)
+    package static let wlan2 = ModuleSet(SampleModuleName.wlan2)
+    package static let custom = ModuleSet(SampleModuleName.custom)
+
+    /// The modules in it, by bit.
+    ///
+    /// - Throws: `unknownModule` for a bit without a module, and what ``SampleModuleName/requireOffered()`` throws.
+    package func modules() throws(SampleModuleError) -> [SampleModuleName] {
+        var rest = rawValue
+        var modules: [SampleModuleName] = []
+        for module in SampleModuleName.allCases.sorted(by: { $0.bit < $1.bit }) where contains(ModuleSet(module)) {
+            try module.requireOffered()
+            modules.append(module)
+            rest &= ~ModuleSet(module).rawValue
+        }
+        guard rest == 0 else {
+            throw SampleModuleError(
+                code: .unknownModule,
+                message:
+                    "The module mask 0x\(String(rawValue, radix: 16)) has bits without a module: "
+                    + "0x\(String(rest, radix: 16))."
+            )
+        }
+        return modules
+    }
+
+    /// Reads a list of names, refusing it at the first that is not offered.
+    package init(configurationNames names: [String]) throws(SampleModuleError) {
+        var set: ModuleSet = []
+        for name in names {
+            set.insert(ModuleSet(try SampleModuleName(configurationName: name)))
+        }
+        self = set
+    }
 }

@@ -55,3 +55,56 @@ struct NetlinkHeaders: Sequence, IteratorProtocol {
             body: UnsafeRawBufferPointer(rebasing: bytes[(position + 16)..<(position + length)]))
     }
 }
+
+/// The attributes (`struct nlattr`) that fill a message from `offset` on, or another attribute. Ends at the first that
+/// is not whole.
+struct NetlinkAttributes: Sequence, IteratorProtocol {
+    /// Lives no longer than the bytes it looks at.
+    struct Attribute {
+        /// Without the flags for nesting and byte order.
+        let type: UInt16
+        let payload: UnsafeRawBufferPointer
+
+        /// The attributes inside.
+        var nested: NetlinkAttributes { NetlinkAttributes(payload, from: 0) }
+
+        /// A number of exactly this width; `nil` for any other length.
+        func number<Number: FixedWidthInteger & BitwiseCopyable>(_: Number.Type = Number.self) -> Number? {
+            payload.count == MemoryLayout<Number>.size ? payload.loadUnaligned(as: Number.self) : nil
+        }
+
+        /// Text up to its NUL; `nil` without one or without text.
+        var text: String? {
+            guard let end = payload.firstIndex(of: 0), end > 0 else { return nil }
+            return UnsafeRawBufferPointer(rebasing: payload[..<end]).text
+        }
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private var position: Int
+
+    init(_ bytes: UnsafeRawBufferPointer, from offset: Int) {
+        self.bytes = bytes
+        position = offset
+    }
+
+    mutating func next() -> Attribute? {
+        guard position >= 0, bytes.count - position >= 4 else { return nil }
+        let length = Int(bytes.loadUnaligned(fromByteOffset: position, as: UInt16.self))
+        guard length >= 4, length <= bytes.count - position else { return nil }
+        defer { position += (length + 3) & ~3 }
+        return Attribute(
+            type: bytes.loadUnaligned(fromByteOffset: position + 2, as: UInt16.self) & 0x3fff,
+            payload: UnsafeRawBufferPointer(rebasing: bytes[(position + 4)..<(position + length)]))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// A number of the kernel's structures in the machine's byte order; `nil` beyond the end.
+    func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        at offset: Int, as _: Number.Type = Number.self
+    ) -> Number? {
+        guard offset >= 0, offset <= count, count - offset >= MemoryLayout<Number>.size else { return nil }
+        return loadUnaligned(fromByteOffset: offset, as: Number.self)
+    }
+}

@@ -1,16 +1,12 @@
-#if os(Linux)
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A socket to one netlink family, opened at the first exchange and kept; the shell around ``NetlinkConversation``.
 ///
-/// After anything but a clean end it is closed, so that what is still under way cannot mix with the next answer. Used by one
-/// thread at a time.
+/// After anything but a clean end it is closed, so that what is still under way cannot mix with the next answer. Used
+/// by one thread at a time.
 struct NetlinkSocket {
-    /// Answers come at once from the same system call; this much later the kernel is taken to be stuck, in milliseconds.
+    /// Answers come at once from the same system call; this much later the kernel is taken to be stuck, in
+    /// milliseconds.
     static let maximumWait: Int64 = 500
     /// How often an exchange is done over: interrupted lists, lost datagrams, datagrams larger than thought.
     static let maximumAttempts = 4
@@ -72,7 +68,9 @@ struct NetlinkSocket {
         return .failed(errno: last)
     }
 
-    private mutating func attempt(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> Attempt {
+    private mutating func attempt(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int)
+        -> Attempt
+    {
         if descriptor < 0, let error = open() { return .broken(errno: error) }
         sequence &+= 1
         let message = request.message(sequence: sequence, port: port)
@@ -134,7 +132,8 @@ struct NetlinkSocket {
         // SOCK_CLOEXEC and SOCK_NONBLOCK are the flags of open(2).
         let opened = socket(Self.addressFamily, Self.raw | O_CLOEXEC | O_NONBLOCK, family.rawValue)
         guard opened >= 0 else { return errno }
-        // Lets the kernel pick what is asked for (routes of one table); kernels before 4.20 list all, which is bounded and sorted out.
+        // Lets the kernel pick what is asked for (routes of one table); kernels before 4.20 list all, which is bounded
+        // and sorted out.
         var on: CInt = 1
         _ = setsockopt(opened, Self.netlinkLevel, Self.strictChecking, &on, socklen_t(MemoryLayout<CInt>.size))
 
@@ -144,7 +143,9 @@ struct NetlinkSocket {
         var length: socklen_t = 12
         let error: CInt? = withUnsafeMutablePointer(to: &address) { storage in
             storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard bind(opened, address, length) == 0, getsockname(opened, address, &length) == 0 else { return errno }
+                guard bind(opened, address, length) == 0, getsockname(opened, address, &length) == 0 else {
+                    return errno
+                }
                 return nil
             }
         }
@@ -179,4 +180,61 @@ struct NetlinkSocket {
 
 /// The method named `close` hides the system call.
 private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }
-#endif
+
+/// What a datagram means for the exchange it came in: the rules of netlink(7), without the socket.
+struct NetlinkConversation {
+    enum Step: Equatable {
+        /// Part of the answer; more follows.
+        case more
+        /// Of an earlier exchange, or not for us: leave it out.
+        case stray
+        /// The answer ends with it.
+        case complete
+        /// The kernel refuses.
+        case refused(errno: Int32)
+        /// Not what the kernel writes, or it lost some.
+        case broken
+    }
+
+    private static let error: UInt16 = 2
+    private static let done: UInt16 = 3
+    private static let overrun: UInt16 = 4
+    private static let dumpInterrupted: UInt16 = 0x10
+
+    private let sequence: UInt32
+    private let port: UInt32
+    /// What was listed changed meanwhile: entries may be missing or there twice. The exchange is to be done again.
+    private(set) var isInterrupted = false
+
+    init(sequence: UInt32, port: UInt32) {
+        self.sequence = sequence
+        self.port = port
+    }
+
+    mutating func received(_ datagram: UnsafeRawBufferPointer) -> Step {
+        var headers = NetlinkHeaders(datagram)
+        while let header = headers.next() {
+            guard header.sequence == sequence, header.port == port else { return .stray }
+            if header.flags & Self.dumpInterrupted != 0 { isInterrupted = true }
+            switch header.type {
+            case Self.error:
+                guard let code: Int32 = header.body.number(at: 0) else { return .broken }
+                return Self.end(code)
+            case Self.done:
+                // The code is there since Linux 4.15 or so; a bare end means all is well.
+                return Self.end(header.body.number(at: 0) ?? 0)
+            case Self.overrun:
+                return .broken
+            default:
+                break
+            }
+        }
+        return headers.isAtEnd ? .more : .broken
+    }
+
+    /// The kernel gives errors as negative numbers, 0 as agreement.
+    private static func end(_ code: Int32) -> Step {
+        if code == 0 { return .complete }
+        return code < 0 && code > -4_096 ? .refused(errno: -code) : .broken
+    }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// `RTM_NEWROUTE`: one route.
 struct RouteMessage: Equatable, Sendable {
     static let type: UInt16 = 24
@@ -10,8 +12,8 @@ struct RouteMessage: Equatable, Sendable {
 
     /// The routes of the main table, of one address family.
     ///
-    /// IPv4 lists them by address, so that a bounded answer of a router with a million of them begins with the default ones;
-    /// IPv6 lists the default ones last, where such a router's are unknown to us.
+    /// IPv4 lists them by address, so that a bounded answer of a router with a million of them begins with the default
+    /// ones; IPv6 lists the default ones last, where such a router's are unknown to us.
     static func main(_ family: UInt8) -> NetlinkRequest {
         NetlinkRequest(
             family: .route, type: 26, isDump: true, payload: [family, 0, 0, 0, UInt8(mainTable), 0, 0, 0, 0, 0, 0, 0])
@@ -33,7 +35,9 @@ struct RouteMessage: Equatable, Sendable {
 
     init?(_ message: NetlinkMessages.Message) {
         let body = message.body
-        guard message.type == Self.type, body.count >= Self.headerLength, let flags: UInt32 = body.number(at: 8) else { return nil }
+        guard message.type == Self.type, body.count >= Self.headerLength, let flags: UInt32 = body.number(at: 8) else {
+            return nil
+        }
         let family = body[0]
         isDefault = body[1] == 0
         table = UInt32(body[4])
@@ -62,7 +66,9 @@ struct RouteMessage: Equatable, Sendable {
             return IPAddress(family: family, attribute.payload)
         case 18:
             // struct rtvia: a gateway of the other family.
-            guard let family: UInt16 = attribute.payload.number(at: 0), let short = UInt8(exactly: family) else { return nil }
+            guard let family: UInt16 = attribute.payload.number(at: 0), let short = UInt8(exactly: family) else {
+                return nil
+            }
             return IPAddress(family: short, UnsafeRawBufferPointer(rebasing: attribute.payload[2...]))
         default:
             return nil
@@ -83,5 +89,83 @@ struct RouteMessage: Equatable, Sendable {
             hops.append(Hop(interface: UInt32(interface), gateway: gateways.first))
         }
         return hops
+    }
+}
+
+/// `RTM_NEWADDR`: one address of an interface.
+struct AddressMessage: Equatable, Sendable {
+    static let type: UInt16 = 20
+    /// The addresses of all interfaces and both families.
+    static let all = NetlinkRequest(
+        family: .route, type: 22, isDump: true, payload: [UInt8](repeating: 0, count: headerLength))
+    /// `struct ifaddrmsg`
+    private static let headerLength = 8
+
+    var index: UInt32
+    var prefixLength: UInt8
+    /// `RT_SCOPE_*`
+    var scope: UInt8
+    var address: IPAddress
+
+    init?(_ message: NetlinkMessages.Message) {
+        let body = message.body
+        guard message.type == Self.type, body.count >= Self.headerLength, let index: UInt32 = body.number(at: 4) else {
+            return nil
+        }
+        let family = body[0]
+        var local: IPAddress?
+        var any: IPAddress?
+        for attribute in NetlinkAttributes(body, from: Self.headerLength) {
+            switch attribute.type {
+            // Of a point-to-point link this is the other end, and the next one ours.
+            case 1: any = IPAddress(family: family, attribute.payload)
+            case 2: local = IPAddress(family: family, attribute.payload)
+            default: break
+            }
+        }
+        guard let address = local ?? any, body[1] <= address.bytes.count * 8 else { return nil }
+        self.index = index
+        self.address = address
+        prefixLength = body[1]
+        scope = body[3]
+    }
+
+    /// The scope's name; `nil` for one that people made up by number.
+    var scopeName: String? {
+        switch scope {
+        case 0: "global"
+        case 200: "site"
+        case 253: "link"
+        case 254: "host"
+        default: nil
+        }
+    }
+}
+
+/// An IPv4 or IPv6 address: 4 or 16 bytes.
+struct IPAddress: Hashable, Sendable {
+    /// `AF_INET` and `AF_INET6` of Linux, as they stand in netlink messages.
+    static let version4: UInt8 = 2
+    static let version6: UInt8 = 10
+
+    let bytes: [UInt8]
+
+    /// - Returns: `nil` where the length is not that of the family.
+    init?(family: UInt8, _ bytes: UnsafeRawBufferPointer) {
+        switch (family, bytes.count) {
+        case (Self.version4, 4), (Self.version6, 16): self.bytes = Array(bytes)
+        default: return nil
+        }
+    }
+
+    /// The usual text, for IPv6 that of RFC 5952.
+    var text: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { memory in
+            // Cannot fail: the family is one of two and the memory is long enough.
+            guard let text = inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, memory.baseAddress, 64) else {
+                return ""
+            }
+            return String(cString: text)
+        }
     }
 }

@@ -14,7 +14,11 @@ package enum DefaultRoute {
         var buffer = FileBuffer()
         for family in [IPAddress.version4, IPAddress.version6] {
             let routes = routes(family, host: host, buffer: &buffer)
-            if let index = routes.first?.hops.first?.interface, let name = name(of: index, host: host, buffer: &buffer) { return name }
+            if let index = routes.first?.hops.first?.interface,
+                let name = name(of: index, host: host, buffer: &buffer)
+            {
+                return name
+            }
         }
         return nil
     }
@@ -23,7 +27,9 @@ package enum DefaultRoute {
     static func defaults(of messages: NetlinkMessages) -> [RouteMessage] {
         var routes: [RouteMessage] = []
         for message in messages {
-            guard let route = RouteMessage(message), route.isDefault, route.table == RouteMessage.mainTable, !route.hops.isEmpty else {
+            guard let route = RouteMessage(message), route.isDefault, route.table == RouteMessage.mainTable,
+                !route.hops.isEmpty
+            else {
                 continue
             }
             // Kept in order as they come: of equals the kernel lists the one it takes first.
@@ -40,7 +46,9 @@ package enum DefaultRoute {
     }
 
     private static func name(of index: UInt32, host: any HostSource, buffer: inout FileBuffer) -> String? {
-        guard host.exchange(LinkMessage.one(index), into: &buffer, maximumBytes: 64 * 1024) == .complete else { return nil }
+        guard host.exchange(LinkMessage.one(index), into: &buffer, maximumBytes: 64 * 1024) == .complete else {
+            return nil
+        }
         return buffer.withBytes { bytes in
             NetlinkMessages(bytes).lazy.compactMap { LinkMessage($0) }.first { $0.index == index }?.name
         }

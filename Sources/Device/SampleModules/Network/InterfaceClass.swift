@@ -40,3 +40,99 @@ package struct InterfaceClass: Equatable, Sendable {
         return InterfaceClass(networkClass: order.first(where: lower.contains) ?? .other, isStacked: true)
     }
 }
+
+/// What `/sys/class/net` says about the nature of one interface.
+struct InterfaceFacts: Equatable, Sendable {
+    /// `ARPHRD_*`; without it nothing is known.
+    var hardwareType: UInt64?
+    /// `DEVTYPE` of `uevent`: what the driver calls the kind of device, absent for plain Ethernet.
+    var deviceType: String?
+    /// Has a radio that the kernel's wireless stack knows.
+    var isWireless = false
+    /// The driver of the device behind it.
+    var driver: String?
+    /// A device of a bus is behind it (or of a virtual machine's).
+    var hasDevice = false
+    /// `IFF_TUN` 1, `IFF_TAP` 2; absent for all others.
+    var tunFlags: UInt64?
+    /// It is part of a bridge or bond.
+    var hasMaster = false
+    /// The interfaces it stands on: a VLAN's trunk, the parts of a bridge or bond.
+    var lower: [String] = []
+
+    init() {}
+
+    init(of interface: String, host: any HostSource) {
+        let directory = "\(Self.directory)/\(interface)"
+        var buffer = FileBuffer(capacity: 512)
+        func line<Value>(_ name: String, _ parse: (UnsafeRawBufferPointer) -> Value?) -> Value? {
+            guard host.read("\(directory)/\(name)", into: &buffer, maximumBytes: 4_096, keepOpen: false) == .complete
+            else { return nil }
+            return buffer.withBytes(parse)
+        }
+        hardwareType = line("type") { bytes in
+            var scanner = ByteScanner(bytes.trimmed)
+            return scanner.number()
+        }
+        guard hardwareType != nil else { return }
+        deviceType = line("uevent") { bytes in
+            for line in CompleteLines(bytes) {
+                var scanner = ByteScanner(line)
+                if scanner.take("DEVTYPE=") { return scanner.rest().text }
+            }
+            return nil
+        }
+        tunFlags = line("tun_flags") { bytes in
+            let text = bytes.trimmed.text
+            return text.hasPrefix("0x") ? UInt64(text.dropFirst(2), radix: 16) : nil
+        }
+        let names = host.list(directory, maximumEntries: 1_024) ?? []
+        isWireless = names.contains("phy80211") || names.contains("wireless")
+        hasDevice = names.contains("device")
+        hasMaster = names.contains("master")
+        lower = names.filter { $0.hasPrefix("lower_") }.map { String($0.dropFirst("lower_".count)) }
+        if hasDevice, let target = host.readLink("\(directory)/device/driver") {
+            driver = target.split(separator: "/").last.map(String.init)
+        }
+    }
+
+    static let directory = "/sys/class/net"
+
+    // <linux/if_arp.h>
+    private static let loopback: UInt64 = 772
+    private static let ethernet: UInt64 = 1
+    private static let rawIP: UInt64 = 519
+    /// IEEE 802.11, with headers of Prism and radiotap.
+    private static let radio: Set<UInt64> = [801, 802, 803]
+    /// IP in IP, IPv6 in IPv6, SIT, GRE, GRE over IPv6.
+    private static let tunnels: Set<UInt64> = [768, 769, 776, 778, 823]
+    private static let tunnelTypes: Set<String> = [
+        "wireguard", "vxlan", "geneve", "gtp", "amt", "bareudp", "vti", "xfrm",
+    ]
+
+    /// Drivers of modems, for those kernels and vendors whose drivers do not say `wwan`.
+    private static let modemDrivers: Set<String> = [
+        "qmi_wwan", "qmi_wwan_q", "cdc_mbim", "huawei_cdc_ncm", "sierra_net", "GobiNet", "hso", "option", "iosm",
+        "mtk_t7xx", "mhi_net",
+        "mhi_wwan_mbim", "wwan_hwsim", "ipa", "bam-dmux", "kalmia", "cx82310_eth",
+    ]
+
+    /// The class as far as the interface itself tells; `nil`: that of those it stands on.
+    var ownClass: WireNetworkClass? {
+        guard let hardwareType else { return .unknown }
+        if hardwareType == Self.loopback { return .loopback }
+        if isWireless || deviceType == "wlan" || Self.radio.contains(hardwareType) { return .wifi }
+        if deviceType == "wwan" || hardwareType == Self.rawIP || driver.map(Self.modemDrivers.contains) == true {
+            return .cellular
+        }
+        if Self.tunnels.contains(hardwareType) || deviceType.map(Self.tunnelTypes.contains) == true { return .tunnel }
+        if let tunFlags {
+            // A tap in a bridge is a virtual machine's cable; one by itself is a VPN that carries frames.
+            return tunFlags & 2 != 0 && hasMaster ? .other : .tunnel
+        }
+        // ARPHRD_NONE, with nothing behind it: packets without frames, which only tunnels have.
+        if hardwareType == 65_534 { return .tunnel }
+        if !lower.isEmpty { return nil }
+        return hardwareType == Self.ethernet && hasDevice && deviceType != "bluetooth" ? .ethernet : .other
+    }
+}

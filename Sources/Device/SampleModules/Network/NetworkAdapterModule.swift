@@ -1,7 +1,8 @@
 import Logging
 import WireModel
 
-/// The NetworkAdapter module: the machine's network adapters and how they are set up, its default gateways and name servers.
+/// The NetworkAdapter module: the machine's network adapters and how they are set up, its default gateways and name
+/// servers.
 ///
 /// Two lists of rtnetlink (links, addresses) and the main routing tables per sample. What seldom changes is kept by
 /// interface index: the driver for as long as the interface lives; its class, speed and duplex, for which the driver is
@@ -39,14 +40,18 @@ package struct NetworkAdapterModule: SampleModule {
     }
 
     package mutating func sample(at time: SampleTime) -> SampleResult {
-        guard let sample = read(at: time) else { return .none(reason: "the kernel tells nothing about network adapters") }
+        guard let sample = read(at: time) else {
+            return .none(reason: "the kernel tells nothing about network adapters")
+        }
         return .sample(Sample(kind: .sampleNetworkAdapter, module: name.rawValue, body: sample.encoded))
     }
 
     /// One reading as a message.
     mutating func read(at time: SampleTime) -> WireNetworkAdapterSample? {
         let now = time.sinceBootMicroseconds
-        let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) { $0.compactMap { LinkMessage($0) } }
+        let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) {
+            $0.compactMap { LinkMessage($0) }
+        }
         guard let links else { return nil }
         let addresses = reader.exchange(AddressMessage.all, maximumBytes: Self.maximumAnswer) { messages in
             Dictionary(grouping: messages.compactMap { AddressMessage($0) }, by: \.index)
@@ -66,13 +71,17 @@ package struct NetworkAdapterModule: SampleModule {
         return sample
     }
 
-    private static func adapter(_ link: LinkMessage, _ details: Details, _ addresses: [AddressMessage]) -> WireNetworkAdapter {
+    private static func adapter(_ link: LinkMessage, _ details: Details, _ addresses: [AddressMessage])
+        -> WireNetworkAdapter
+    {
         var adapter = WireNetworkAdapter()
         adapter.name = link.name
         adapter.index = link.index
         adapter.type = HardwareType.name(link.hardwareType)
         adapter.driver = details.driver
-        if HardwareType.hasMAC(link.hardwareType), link.address.contains(where: { $0 != 0 }) { adapter.mac = MACAddress.text(link.address) }
+        if HardwareType.hasMAC(link.hardwareType), link.address.contains(where: { $0 != 0 }) {
+            adapter.mac = MACAddress.text(link.address)
+        }
         if let mtu = link.mtu { adapter.mtu = mtu }
         if let state = link.operationalState.flatMap(stateName) { adapter.operationalState = state }
         if let changes = link.carrierChanges { adapter.carrierChanges = UInt64(changes) }
@@ -97,7 +106,8 @@ package struct NetworkAdapterModule: SampleModule {
 
     private mutating func details(of link: LinkMessage, now: UInt64) -> Details {
         let known = details[link.index].flatMap { $0.name == link.name ? $0 : nil }
-        if let known, known.state == link.operationalState, known.carrierChanges == link.carrierChanges, now >= known.read,
+        if let known, known.state == link.operationalState, known.carrierChanges == link.carrierChanges,
+            now >= known.read,
             now - known.read < Self.slowSeconds * 1_000_000
         {
             return known
@@ -111,7 +121,8 @@ package struct NetworkAdapterModule: SampleModule {
         let speed = reader.signedNumber("\(directory)/speed").flatMap { $0 > 0 ? UInt32(exactly: $0) : nil }
         let duplex = reader.line("\(directory)/duplex")
         return Details(
-            name: link.name, driver: driver ?? "", networkClass: InterfaceClass.classify(link.name, host: reader.host), speed: speed,
+            name: link.name, driver: driver ?? "", networkClass: InterfaceClass.classify(link.name, host: reader.host),
+            speed: speed,
             duplex: duplex == "full" || duplex == "half" ? duplex ?? "" : "", state: link.operationalState,
             carrierChanges: link.carrierChanges, read: now)
     }
@@ -122,10 +133,13 @@ package struct NetworkAdapterModule: SampleModule {
         for family in [IPAddress.version4, IPAddress.version6] {
             // A machine without IPv6 has no such routes to list.
             let isTraced = family == IPAddress.version4
-            let routes = reader.exchange(RouteMessage.main(family), maximumBytes: DefaultRoute.maximumBytes, traced: isTraced) {
+            let routes = reader.exchange(
+                RouteMessage.main(family), maximumBytes: DefaultRoute.maximumBytes, traced: isTraced
+            ) {
                 DefaultRoute.defaults(of: $0)
             }
-            for gateway in (routes ?? []).flatMap(\.hops).compactMap({ $0.gateway?.text }) where !gateways.contains(gateway) {
+            for gateway in (routes ?? []).flatMap(\.hops).compactMap({ $0.gateway?.text })
+            where !gateways.contains(gateway) {
                 if gateways.count < Self.maximumGateways { gateways.append(gateway) }
             }
         }
@@ -133,16 +147,85 @@ package struct NetworkAdapterModule: SampleModule {
     }
 
     private mutating func nameServers(now: UInt64) -> [String] {
-        if let serversRead, now >= serversRead, now - serversRead < Self.slowSeconds * 1_000_000 { return servers }
-        serversRead = now
+        guard Self.isDue(&serversRead, every: Self.slowSeconds, now: now) else { return servers }
         let file = reader.parse(ResolverFile.path, maximumBytes: 64 * 1024, traced: false) { ResolverFile($0) }
         servers = file?.servers ?? []
         if file?.isStub == true,
-            let real = reader.parse(ResolverFile.resolvedPath, maximumBytes: 64 * 1024, traced: false, { ResolverFile($0) }),
+            let real = reader.parse(
+                ResolverFile.resolvedPath, maximumBytes: 64 * 1024, traced: false, { ResolverFile($0) }),
             !real.servers.isEmpty
         {
             servers = real.servers
         }
         return servers
     }
+}
+
+/// The kernel's numbers for kinds of link layers (`ARPHRD_*` of `<linux/if_arp.h>`).
+enum HardwareType {
+    /// The names that `ip link` prints; for others the number.
+    static func name(_ type: UInt16) -> String {
+        switch type {
+        case 1: "ether"
+        case 24: "ieee1394"
+        case 32: "infiniband"
+        case 280: "can"
+        case 512: "ppp"
+        case 519: "rawip"
+        case 768: "ipip"
+        case 769: "tunnel6"
+        case 772: "loopback"
+        case 776: "sit"
+        case 778: "gre"
+        case 801: "ieee802.11"
+        case 802: "ieee802.11/prism"
+        case 803: "ieee802.11/radiotap"
+        case 804: "ieee802.15.4"
+        case 823: "gre6"
+        case 824: "netlink"
+        case 825: "6lowpan"
+        case 826: "vsockmon"
+        case 65_534: "none"
+        default: String(type)
+        }
+    }
+
+    /// Whether the hardware address is one of a MAC layer; tunnels hold their ends' IP addresses in its place.
+    static func hasMAC(_ type: UInt16) -> Bool {
+        switch type {
+        case 1, 24, 32, 801...804: true
+        default: false
+        }
+    }
+}
+
+/// Hardware addresses as people write them.
+enum MACAddress {
+    /// `02:42:ac:11:00:02`
+    static func text(_ address: [UInt8]) -> String {
+        address.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
+    }
+}
+
+/// `resolv.conf(5)`: the name servers in use.
+struct ResolverFile: Equatable {
+    static let path = "/etc/resolv.conf"
+    /// What systemd-resolved asks itself, where the file above names only its stub.
+    static let resolvedPath = "/run/systemd/resolve/resolv.conf"
+    /// The resolver takes three; more are somebody's notes.
+    static let maximumServers = 16
+
+    var servers: [String] = []
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) where servers.count < Self.maximumServers {
+            var scanner = ByteScanner(line)
+            // The keyword begins the line; what follows a second word is a comment.
+            guard scanner.take("nameserver"), let server = scanner.word() else { continue }
+            servers.append(server.text)
+        }
+    }
+
+    /// Only systemd-resolved's own addresses: the real servers stand elsewhere.
+    var isStub: Bool { !servers.isEmpty && servers.allSatisfy { $0 == "127.0.0.53" || $0 == "127.0.0.54" } }
 }

@@ -1,20 +1,21 @@
 import Logging
 import WireModel
 
-/// The NetworkData module: what went over the machine's interfaces, per interface and per class of network, and how TCP and
-/// UDP fare.
+/// The NetworkData module: what went over the machine's interfaces, per interface and per class of network, and how TCP
+/// and UDP fare.
 ///
 /// The counters come from `RTM_GETSTATS`, which costs the kernel half of what writing `/proc/net/dev` does (measured: 5
 /// against 8 microseconds for four interfaces, and less per further one), gives 64-bit numbers, and names interfaces by
-/// their index: one that was removed and made anew has another index even when it has the same name, so its counters are
-/// never compared with its predecessor's. Names, addresses and classes come from `RTM_GETLINK` (23 microseconds), at most
-/// every ``refreshSeconds`` seconds and whenever an unknown index shows. Kernels without `RTM_GETSTATS` (before 4.7) are
-/// asked for links each time.
+/// their index: one that was removed and made anew has another index even when it has the same name, so its counters
+/// are never compared with its predecessor's. Names, addresses and classes come from `RTM_GETLINK` (23 microseconds),
+/// at most every ``refreshSeconds`` seconds and whenever an unknown index shows. Kernels without `RTM_GETSTATS` (before
+/// 4.7) are asked for links each time.
 ///
-/// A delta is absent where there is nothing to compare with: the first sample, a new interface, another hardware address,
-/// counters that began anew, another boot. Classes add up interfaces that do not stand on others (a bond, bridge or VLAN
-/// counts what its parts count); a tunnel counts as tunnel, and what carries it as that. Interfaces that never moved a
-/// packet are left out. Whether the device roams only a modem's manager knows: unknown here, unless ``roaming`` says.
+/// A delta is absent where there is nothing to compare with: the first sample, a new interface, another hardware
+/// address, counters that began anew, another boot. Classes add up interfaces that do not stand on others (a bond,
+/// bridge or VLAN counts what its parts count); a tunnel counts as tunnel, and what carries it as that. Interfaces that
+/// never moved a packet are left out. Whether the device roams only a modem's manager knows: unknown here, unless
+/// ``roaming`` says.
 package struct NetworkDataModule: SampleModule {
     /// The greatest age of names and hardware addresses, in seconds.
     static let refreshSeconds: UInt64 = 10
@@ -50,7 +51,9 @@ package struct NetworkDataModule: SampleModule {
     }
 
     package mutating func sample(at time: SampleTime) -> SampleResult {
-        guard let sample = read(at: time) else { return .none(reason: "the kernel tells nothing about network interfaces") }
+        guard let sample = read(at: time) else {
+            return .none(reason: "the kernel tells nothing about network interfaces")
+        }
         return .sample(Sample(kind: .sampleNetworkData, module: name.rawValue, body: sample.encoded))
     }
 
@@ -131,23 +134,27 @@ package struct NetworkDataModule: SampleModule {
     }
 
     private mutating func readCounters() -> [StatisticsMessage]? {
-        let counters = reader.exchange(StatisticsMessage.all, maximumBytes: Self.maximumAnswer, traced: false) { messages in
+        let counters = reader.exchange(StatisticsMessage.all, maximumBytes: Self.maximumAnswer, traced: false) {
+            messages in
             messages.compactMap { StatisticsMessage($0) }
         }
         if let counters { return counters }
         return reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) { messages in
             messages.compactMap { message in
-                LinkMessage(message).flatMap { link in link.statistics.map { StatisticsMessage(index: link.index, statistics: $0) } }
+                LinkMessage(message).flatMap { link in
+                    link.statistics.map { StatisticsMessage(index: link.index, statistics: $0) }
+                }
             }
         }
     }
 
     private mutating func refresh(now: UInt64) {
-        let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) { $0.compactMap { LinkMessage($0) } }
+        let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) {
+            $0.compactMap { LinkMessage($0) }
+        }
         guard let links else { return }
         refreshed = now
-        let classifies = classified.map { now < $0 || now - $0 >= Self.classSeconds * 1_000_000 } ?? true
-        if classifies { classified = now }
+        let classifies = Self.isDue(&classified, every: Self.classSeconds, now: now)
         var current: [UInt32: Interface] = [:]
         for link in links {
             if var known = interfaces[link.index], known.name == link.name {
@@ -159,7 +166,8 @@ package struct NetworkDataModule: SampleModule {
                 // A renamed interface goes on as it was.
                 let previous = interfaces[link.index].flatMap { $0.address == link.address ? $0.previous : nil }
                 current[link.index] = Interface(
-                    name: link.name, address: link.address, kind: InterfaceClass.of(link.name, host: reader.host), previous: previous)
+                    name: link.name, address: link.address, kind: InterfaceClass.of(link.name, host: reader.host),
+                    previous: previous)
             }
         }
         interfaces = current
@@ -176,7 +184,9 @@ package struct NetworkDataModule: SampleModule {
         let udpErrors6 = reader.parse(SNMPFile.path6, maximumBytes: Self.smallFile, keepOpen: true, traced: false) {
             SNMPFile.udpErrors6($0)
         }
-        let sockets = reader.parse(SocketStatistics.path, maximumBytes: Self.smallFile, keepOpen: true) { SocketStatistics($0) }
+        let sockets = reader.parse(SocketStatistics.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            SocketStatistics($0)
+        }
         if let used = sockets?.used { sample.socketsInUse = UInt32(clamping: used) }
 
         let previous = previousProtocols
@@ -211,5 +221,59 @@ extension WireInterfaceCounters {
         sentErrors = statistics.sentErrors
         receivedDrops = statistics.receivedDrops
         sentDrops = statistics.sentDrops
+    }
+}
+
+/// How far a counter of the kernel went on between two readings.
+enum CounterDelta {
+    /// - Returns: `nil` where the counter went back and did not plausibly wrap: it began anew.
+    ///
+    /// A counter wraps at 32 bits (older drivers' and kernels') or at 64. It is taken to have wrapped only if it stood
+    /// in the upper half before and went on by less than half of its range: a reset of a young counter looks different.
+    static func since(_ before: UInt64, _ now: UInt64) -> UInt64? {
+        if now >= before { return now - before }
+        let half = UInt64(1) << 31
+        if before <= UInt64(UInt32.max) {
+            let delta = now + (UInt64(1) << 32) - before
+            return before >= half && delta < half ? delta : nil
+        }
+        let delta = now &- before
+        return before >= 1 << 63 && delta < 1 << 63 ? delta : nil
+    }
+}
+
+extension InterfaceStatistics {
+    /// What was counted since `earlier`.
+    ///
+    /// - Returns: `nil` where any counter began anew: an interface is reset as a whole, and then none of them compares.
+    func since(_ earlier: InterfaceStatistics) -> InterfaceStatistics? {
+        merged(with: earlier) { now, before in CounterDelta.since(before, now) }
+    }
+
+    /// Adds another interface's; stays at the greatest number rather than wrap.
+    mutating func add(_ other: InterfaceStatistics) {
+        let sum = merged(with: other) { one, two in
+            let (sum, overflow) = one.addingReportingOverflow(two)
+            return overflow ? .max : sum
+        }
+        self = sum ?? self
+    }
+
+    private func merged(
+        with other: InterfaceStatistics, _ merge: (UInt64, UInt64) -> UInt64?
+    ) -> InterfaceStatistics? {
+        guard let receivedPackets = merge(receivedPackets, other.receivedPackets),
+            let sentPackets = merge(sentPackets, other.sentPackets),
+            let receivedBytes = merge(receivedBytes, other.receivedBytes),
+            let sentBytes = merge(sentBytes, other.sentBytes),
+            let receivedErrors = merge(receivedErrors, other.receivedErrors),
+            let sentErrors = merge(sentErrors, other.sentErrors),
+            let receivedDrops = merge(receivedDrops, other.receivedDrops),
+            let sentDrops = merge(sentDrops, other.sentDrops)
+        else { return nil }
+        return InterfaceStatistics(
+            receivedPackets: receivedPackets, sentPackets: sentPackets, receivedBytes: receivedBytes,
+            sentBytes: sentBytes, receivedErrors: receivedErrors, sentErrors: sentErrors,
+            receivedDrops: receivedDrops, sentDrops: sentDrops)
     }
 }

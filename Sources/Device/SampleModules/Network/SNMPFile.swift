@@ -13,7 +13,8 @@ struct SNMPFile: Equatable {
     var tcpResetsReceived: UInt64?
     var tcpRetransmits: UInt64?
     var tcpEstablished: UInt64?
-    /// Datagrams that could not be delivered, for want of buffers or a bad checksum; IPv4's here and IPv6's in the other file.
+    /// Datagrams that could not be delivered, for want of buffers or a bad checksum; IPv4's here and IPv6's in the
+    /// other file.
     var udpErrors: UInt64?
 
     /// Two lines per protocol: the names, then the numbers.
@@ -59,7 +60,9 @@ struct SNMPFile: Equatable {
         }
     }
 
-    private static func column(_ wanted: StaticString, _ columns: inout ByteScanner, _ numbers: inout ByteScanner) -> UInt64? {
+    private static func column(_ wanted: StaticString, _ columns: inout ByteScanner, _ numbers: inout ByteScanner)
+        -> UInt64?
+    {
         while let name = columns.word() {
             let number = numbers.signedNumber()
             if name.equals(wanted) { return number.flatMap { UInt64(exactly: $0) } }

@@ -1,7 +1,7 @@
 import WireModel
 
-/// Sizes of the machine's local file systems. The mount table is read for each sample, so that an unmounted file system is
-/// never answered for by the directory beneath it, but parsed only when it changed.
+/// Sizes of the machine's local file systems. The mount table is read for each sample, so that an unmounted file system
+/// is never answered for by the directory beneath it, but parsed only when it changed.
 struct FileSystemReader: Sendable {
     private var table: [UInt8] = []
     private var selected: [MountInfo.Mount] = []
@@ -50,5 +50,157 @@ extension WireFileSystem {
         inodes = figures.inodes
         inodesFree = min(figures.inodesFree, figures.inodes)
         readOnly = mount.readOnly
+    }
+}
+
+/// `/proc/self/mountinfo`: what is mounted where.
+struct MountInfo: Equatable {
+    static let path = "/proc/self/mountinfo"
+    /// Enough for a busy container host.
+    static let maximumMounts = 16_384
+
+    struct Mount: Equatable {
+        var id: UInt64
+        var parent: UInt64
+        /// "major:minor" of the superblock: the same for bind mounts of one file system.
+        var device: String
+        /// The part of the file system that is mounted; "/" unless it is a bind mount or subvolume.
+        var root: String
+        var mountPoint: String
+        var readOnly: Bool
+        var type: String
+        var source: String
+    }
+
+    var mounts: [Mount] = []
+    /// Lines that were not understood.
+    var oddLines = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            guard let mount = Self.mount(line) else {
+                oddLines += 1
+                continue
+            }
+            guard mounts.count < Self.maximumMounts else { return }
+            mounts.append(mount)
+        }
+    }
+
+    private static func mount(_ line: UnsafeRawBufferPointer) -> Mount? {
+        var scanner = ByteScanner(line)
+        guard let id = scanner.number(), let parent = scanner.number(), let device = scanner.word(),
+            let root = scanner.word(),
+            let mountPoint = scanner.word(), let options = scanner.word()
+        else { return nil }
+        // Optional fields (shared:1, master:2 ...) end with a lone hyphen.
+        while true {
+            guard let field = scanner.word() else { return nil }
+            if field.equals("-") { break }
+        }
+        guard let type = scanner.word(), let source = scanner.word() else { return nil }
+        let superblockOptions = scanner.word()
+        return Mount(
+            id: id, parent: parent, device: device.text, root: unescaped(root), mountPoint: unescaped(mountPoint),
+            readOnly: isReadOnly(options) || superblockOptions.map(isReadOnly) == true, type: type.text,
+            source: unescaped(source))
+    }
+
+    private static func isReadOnly(_ options: UnsafeRawBufferPointer) -> Bool {
+        options.count >= 2 && options[0] == 0x72 && options[1] == 0x6f && (options.count == 2 || options[2] == 0x2c)
+    }
+
+    /// Blank, tab, line end and backslash are written as `\` and three octal digits.
+    private static func unescaped(_ bytes: UnsafeRawBufferPointer) -> String {
+        guard bytes.contains(0x5c) else { return bytes.text }
+        var plain: [UInt8] = []
+        plain.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == 0x5c, index + 3 < bytes.count,
+                bytes[(index + 1)...(index + 3)].allSatisfy({ $0 >= 0x30 && $0 <= 0x37 })
+            {
+                let code = bytes[(index + 1)...(index + 3)].reduce(0) { $0 << 3 | Int($1 - 0x30) }
+                plain.append(UInt8(truncatingIfNeeded: code))
+                index += 4
+            } else {
+                plain.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(decoding: plain, as: UTF8.self)
+    }
+}
+
+extension MountInfo {
+    /// More file systems than this are left out, the root first in.
+    static let maximumSelected = 64
+
+    /// Local disk file systems that name no device under /dev.
+    private static let localTypes: Set<String> = ["zfs", "btrfs", "bcachefs", "ubifs", "jffs2", "yaffs2"]
+
+    /// Read-only images, always full by nature, and what a server or daemon answers for.
+    private static let skippedTypes: Set<String> = [
+        "squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs", "fuse", "autofs", "devtmpfs", "tmpfs", "ramfs",
+    ]
+
+    private static let networkTypes: Set<String> = [
+        "nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "9p", "virtiofs", "ceph", "glusterfs", "lustre",
+        "gfs2",
+        "ocfs2", "beegfs", "davfs", "orangefs", "pvfs2", "gpfs", "fuse", "autofs",
+    ]
+
+    /// The mounts whose figures are worth sending: local disks, each once.
+    ///
+    /// A mount is taken if its source is a device or its type a local one; at `/` anything that is not on a network, as
+    /// live systems and containers have their root in memory or on an overlay. Left out are images, anything on a
+    /// network or behind FUSE (asking may hang), mounts that another one covers (asking would answer for, or hang on,
+    /// the other), and further mounts of the same file system, of which the whole beats a part, and the shortest path
+    /// the longer ones.
+    func selected() -> [Mount] {
+        var best: [String: Mount] = [:]
+        for mount in mounts where Self.isWorthAsking(mount) && !isCovered(mount) {
+            if let other = best[mount.device], !Self.precedes(mount, other) { continue }
+            best[mount.device] = mount
+        }
+        let ordered = best.values.sorted(by: Self.precedesInList)
+        return Array(ordered.prefix(Self.maximumSelected))
+    }
+
+    private static func isWorthAsking(_ mount: Mount) -> Bool {
+        if networkTypes.contains(mount.type) || mount.type.hasPrefix("fuse.") { return false }
+        if mount.mountPoint == "/" { return true }
+        if skippedTypes.contains(mount.type) { return false }
+        return mount.source.hasPrefix("/dev/") || localTypes.contains(mount.type)
+    }
+
+    private static func precedes(_ mount: Mount, _ other: Mount) -> Bool {
+        if (mount.mountPoint == "/") != (other.mountPoint == "/") { return mount.mountPoint == "/" }
+        if (mount.root == "/") != (other.root == "/") { return mount.root == "/" }
+        return mount.mountPoint.utf8.count < other.mountPoint.utf8.count
+    }
+
+    private static func precedesInList(_ mount: Mount, _ other: Mount) -> Bool {
+        if (mount.mountPoint == "/") != (other.mountPoint == "/") { return mount.mountPoint == "/" }
+        return mount.mountPoint < other.mountPoint
+    }
+
+    /// Whether a path lookup of its mount point ends in another mount: one at or above that path that is not among the
+    /// mounts it hangs from.
+    private func isCovered(_ mount: Mount) -> Bool {
+        var ancestors: Set<UInt64> = [mount.id]
+        var next = mount.parent
+        while let parent = mounts.first(where: { $0.id == next }), ancestors.insert(parent.id).inserted {
+            next = parent.parent
+        }
+        return mounts.contains { other in
+            !ancestors.contains(other.id) && Self.isAtOrBelow(mount.mountPoint, other.mountPoint)
+        }
+    }
+
+    private static func isAtOrBelow(_ path: String, _ directory: String) -> Bool {
+        if path == directory { return true }
+        return directory == "/"
+            || (path.hasPrefix(directory) && path.utf8.dropFirst(directory.utf8.count).first == 0x2f)
     }
 }

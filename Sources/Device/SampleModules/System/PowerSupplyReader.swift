@@ -15,3 +15,138 @@ enum PowerSupplyReader {
         return PowerSummary.power(of: supplies)
     }
 }
+
+/// `uevent` of a power supply: all its properties in one reading.
+struct PowerSupplyEvent: Equatable {
+    enum Kind: Equatable {
+        case battery
+        /// Mains, USB and wireless chargers.
+        case line
+        case other
+    }
+
+    var kind: Kind = .other
+    /// Belongs to a mouse, keyboard or the like, not to this machine.
+    var isPeripheral = false
+    /// A battery bay may be empty.
+    var isPresent = true
+    var online: UInt64?
+    var status: PowerStatus?
+    /// Per cent.
+    var capacity: UInt64?
+    /// Microwatt-hours or, where only these are known, microampere-hours.
+    var charge: UInt64?
+    var chargeFull: UInt64?
+    var chargeFullDesign: UInt64?
+    var cycles: UInt64?
+
+    enum PowerStatus: Equatable {
+        case charging
+        case discharging
+        case notCharging
+        case full
+    }
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        var energy: (now: UInt64?, full: UInt64?, design: UInt64?)
+        var charge: (now: UInt64?, full: UInt64?, design: UInt64?)
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            guard scanner.take("POWER_SUPPLY_") else { continue }
+            if scanner.take("TYPE=") {
+                let value = scanner.rest()
+                if value.equals("Battery") {
+                    kind = .battery
+                } else if value.equals("Mains") || value.equals("Wireless") || value.text.hasPrefix("USB") {
+                    kind = .line
+                }
+            } else if scanner.take("SCOPE=") {
+                isPeripheral = scanner.rest().equals("Device")
+            } else if scanner.take("PRESENT=") {
+                isPresent = scanner.number() != 0
+            } else if scanner.take("ONLINE=") {
+                online = scanner.number()
+            } else if scanner.take("STATUS=") {
+                status = Self.status(scanner.rest())
+            } else if scanner.take("CAPACITY=") {
+                capacity = scanner.number()
+            } else if scanner.take("CYCLE_COUNT=") {
+                cycles = scanner.number()
+            } else if scanner.take("ENERGY_NOW=") {
+                energy.now = scanner.number()
+            } else if scanner.take("ENERGY_FULL=") {
+                energy.full = scanner.number()
+            } else if scanner.take("ENERGY_FULL_DESIGN=") {
+                energy.design = scanner.number()
+            } else if scanner.take("CHARGE_NOW=") {
+                charge.now = scanner.number()
+            } else if scanner.take("CHARGE_FULL=") {
+                charge.full = scanner.number()
+            } else if scanner.take("CHARGE_FULL_DESIGN=") {
+                charge.design = scanner.number()
+            }
+        }
+        (self.charge, chargeFull, chargeFullDesign) = energy.full != nil ? energy : charge
+    }
+
+    private static func status(_ value: UnsafeRawBufferPointer) -> PowerStatus? {
+        if value.equals("Charging") { return .charging }
+        if value.equals("Discharging") { return .discharging }
+        if value.equals("Not charging") { return .notCharging }
+        return value.equals("Full") ? .full : nil
+    }
+}
+
+/// What all power supplies of a machine say together.
+enum PowerSummary {
+    /// - Returns: `nil` for a machine that has neither batteries nor known line power.
+    static func power(of supplies: [PowerSupplyEvent]) -> WirePower? {
+        let own = supplies.filter { !$0.isPeripheral }
+        let lines = own.filter { $0.kind == .line }.compactMap(\.online)
+        let batteries = own.filter { $0.kind == .battery && $0.isPresent }
+        guard !lines.isEmpty || !batteries.isEmpty else { return nil }
+
+        var power = WirePower()
+        if !lines.isEmpty { power.externalPower = lines.contains { $0 != 0 } }
+        if let level = level(of: batteries) { power.batteryLevel = level }
+        if let health = ratio(batteries.map(\.chargeFull), to: batteries.map(\.chargeFullDesign)) {
+            power.health = health
+        }
+        power.state = state(of: batteries)
+        // 0 is what drivers say that cannot count.
+        if let cycles = batteries.compactMap(\.cycles).max(), cycles > 0 { power.cycleCount = UInt32(clamping: cycles) }
+        return power
+    }
+
+    /// What the driver calls the capacity of a single battery; of several, by what they hold together.
+    private static func level(of batteries: [PowerSupplyEvent]) -> UInt32? {
+        if batteries.count == 1, let capacity = batteries[0].capacity, capacity <= 100 { return UInt32(capacity * 100) }
+        return ratio(batteries.map(\.charge), to: batteries.map(\.chargeFull)).map { min($0, 10_000) }
+    }
+
+    /// Ten-thousandths; `nil` unless all parts are known and plausible.
+    private static func ratio(_ parts: [UInt64?], to wholes: [UInt64?]) -> UInt32? {
+        // A microwatt-hour figure over this is a thousand megawatt-hours.
+        let limit: UInt64 = 1_000_000_000_000
+        var part: UInt64 = 0
+        var whole: UInt64 = 0
+        for (first, second) in zip(parts, wholes) {
+            guard let first, let second, first <= limit, second <= limit else { return nil }
+            part += first
+            whole += second
+            guard part <= limit, whole <= limit else { return nil }
+        }
+        guard whole > 0 else { return nil }
+        let ratio = (part * 10_000 + whole / 2) / whole
+        // New batteries hold a little more than they were designed for; twice that is a driver's mistake.
+        return ratio <= 20_000 ? UInt32(ratio) : nil
+    }
+
+    private static func state(of batteries: [PowerSupplyEvent]) -> WirePowerState {
+        let states = batteries.compactMap(\.status)
+        guard !states.isEmpty else { return .unknown }
+        if states.contains(.discharging) { return .discharging }
+        if states.contains(.charging) { return .charging }
+        return states.allSatisfy { $0 == .full } ? .full : .notCharging
+    }
+}

@@ -23,7 +23,9 @@ struct SystemIdentityReader: Sendable {
         identity.vendor = fixed.vendor
         if let stat {
             identity.logicalCores = UInt32(stat.cores.count)
-            if let seconds = stat.bootTime, seconds <= UInt64(Int64.max) / 1_000_000 { identity.bootTime = Int64(seconds) * 1_000_000 }
+            if let seconds = stat.bootTime, seconds <= UInt64(Int64.max) / 1_000_000 {
+                identity.bootTime = Int64(seconds) * 1_000_000
+            }
         }
         var system = WireOperatingSystem()
         if let name = reader.host.systemName() {
@@ -43,7 +45,9 @@ struct SystemIdentityReader: Sendable {
     private static func release(_ reader: inout FileReader) -> OSRelease? {
         for (index, path) in OSRelease.paths.enumerated() {
             let isLast = index == OSRelease.paths.count - 1
-            if let release = reader.parse(path, maximumBytes: 16 * 1024, traced: isLast, { OSRelease($0) }) { return release }
+            if let release = reader.parse(path, maximumBytes: 16 * 1024, traced: isLast, { OSRelease($0) }) {
+                return release
+            }
         }
         return nil
     }
@@ -60,8 +64,8 @@ struct SystemIdentityReader: Sendable {
 }
 
 extension WireSystemIdentity {
-    /// Whether a person would call it another machine state. The boot time may waver by a second, as the kernel derives it
-    /// from a clock that is being corrected.
+    /// Whether a person would call it another machine state. The boot time may waver by a second, as the kernel derives
+    /// it from a clock that is being corrected.
     func differs(from other: WireSystemIdentity) -> Bool {
         var same = other
         if bootTime.distance(to: other.bootTime).magnitude <= 2_000_000 { same.bootTime = bootTime }
@@ -76,5 +80,72 @@ extension FileReader {
             let text = bytes.trimmed
             return bytes.last == 0 && !text.isEmpty ? text.text : nil
         }
+    }
+}
+
+/// The processor's name in `/proc/cpuinfo`. The first entry is enough, and all that is read: on large machines the
+/// whole file is megabytes, and each core is asked for its frequency.
+struct CPUInfo: Equatable {
+    static let path = "/proc/cpuinfo"
+    static let maximumBytes = 4 * 1024
+
+    var model: String?
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            // x86, some ARM and LoongArch; MIPS; POWER and SPARC.
+            guard
+                scanner.take("model name") || scanner.take("Model Name") || scanner.take("cpu model")
+                    || scanner.take("cpu\t")
+            else {
+                continue
+            }
+            scanner.skipBlanks()
+            guard scanner.take(":") else { continue }
+            let name = scanner.rest().trimmed
+            guard !name.isEmpty else { continue }
+            model = name.text
+            return
+        }
+    }
+}
+
+/// `os-release(5)`: which distribution this is.
+struct OSRelease: Equatable {
+    /// In the order the specification gives.
+    static let paths = ["/etc/os-release", "/usr/lib/os-release"]
+
+    var identifier: String?
+    var version: String?
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            if scanner.take("ID=") {
+                identifier = Self.value(scanner.rest())
+            } else if scanner.take("VERSION_ID=") {
+                version = Self.value(scanner.rest())
+            }
+        }
+    }
+
+    /// Shell quoting, as far as identifiers and versions use it.
+    private static func value(_ raw: UnsafeRawBufferPointer) -> String? {
+        var value = raw.trimmed
+        if value.count >= 2, let quote = value.first, quote == 0x22 || quote == 0x27, value.last == quote {
+            value = UnsafeRawBufferPointer(rebasing: value[1..<(value.count - 1)])
+        }
+        return value.isEmpty ? nil : value.text
+    }
+}
+
+/// `/proc/sys/kernel/random/boot_id`: the random identifier of this boot.
+enum BootIDFile {
+    static let path = "/proc/sys/kernel/random/boot_id"
+
+    /// A UUID and a line end; without the latter it was cut off.
+    static func parse(_ bytes: UnsafeRawBufferPointer) -> BootID? {
+        bytes.last == 0x0a ? BootID(bytes.trimmed.text) : nil
     }
 }

@@ -59,7 +59,7 @@ package struct SystemModule: SampleModule {
             let stat = ProcStat(bytes)
             return stat.all == nil ? nil : stat
         }
-        let discovers = isDue(&discovered, every: Self.discoverySeconds, now: now)
+        let discovers = Self.isDue(&discovered, every: Self.discoverySeconds, now: now)
         addIdentity(to: &sample, stat: stat, discovers: discovers, now: now)
         if let stat { addProcessors(to: &sample, stat: stat) }
         addLoad(to: &sample)
@@ -75,26 +75,23 @@ package struct SystemModule: SampleModule {
         return sample
     }
 
-    /// Whether something is to be done again, noting that it is. A clock that went back means another boot: done again.
-    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
-        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
-        last = now
-        return true
-    }
-
-    private mutating func addIdentity(to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64) {
+    private mutating func addIdentity(
+        to sample: inout WireSystemSample, stat: ProcStat?, discovers: Bool, now: UInt64
+    ) {
         let coresChanged = stat.map { UInt32($0.cores.count) != identity?.logicalCores } ?? false
         if discovers || coresChanged {
             let current = identityReader.read(&reader, stat: stat)
             if identity.map(current.differs(from:)) ?? true { identitySent = nil }
             identity = current
         }
-        if let identity, isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
+        if let identity, Self.isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
     }
 
     private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat) {
         let previous = previousStat
-        if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) { sample.cpu = shares }
+        if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) {
+            sample.cpu = shares
+        }
         if let before = previous?.cores {
             sample.cores.reserveCapacity(stat.cores.count)
             var shares: [WireCPUShares] = []
@@ -104,7 +101,9 @@ package struct SystemModule: SampleModule {
             for core in stat.cores {
                 while index < before.count, before[index].number < core.number { index += 1 }
                 guard index < before.count, before[index].number == core.number else { continue }
-                if let share = core.times.shares(since: before[index].times, number: core.number) { shares.append(share) }
+                if let share = core.times.shares(since: before[index].times, number: core.number) {
+                    shares.append(share)
+                }
             }
             sample.cores = shares
         }
@@ -112,7 +111,9 @@ package struct SystemModule: SampleModule {
         var activity = WireActivity()
         if let delta = Self.delta(stat.contextSwitches, previous?.contextSwitches) { activity.contextSwitches = delta }
         if let delta = Self.delta(stat.interrupts, previous?.interrupts) { activity.interrupts = delta }
-        if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) { activity.processesCreated = delta }
+        if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) {
+            activity.processesCreated = delta
+        }
         if let running = stat.running { activity.running = running }
         if let blocked = stat.blocked { activity.blocked = blocked }
         if activity != WireActivity() { sample.activity = activity }
@@ -125,7 +126,9 @@ package struct SystemModule: SampleModule {
     }
 
     private mutating func addLoad(to sample: inout WireSystemSample) {
-        let load = reader.parse(LoadAverageFile.path, maximumBytes: Self.smallFile, keepOpen: true) { LoadAverageFile($0) }
+        let load = reader.parse(LoadAverageFile.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            LoadAverageFile($0)
+        }
         guard let load else { return }
         var message = WireLoadAverage()
         message.oneMinute = load.oneMinute
@@ -136,18 +139,14 @@ package struct SystemModule: SampleModule {
 
     private mutating func addPressure(to sample: inout WireSystemSample) {
         var pressure = WirePressure()
-        if let cpu = pressureResource("/proc/pressure/cpu") { pressure.cpu = cpu }
-        if let memory = pressureResource("/proc/pressure/memory") { pressure.memory = memory }
-        if let io = pressureResource("/proc/pressure/io") { pressure.io = io }
+        if let cpu = pressureResource("cpu") { pressure.cpu = cpu }
+        if let memory = pressureResource("memory") { pressure.memory = memory }
+        if let io = pressureResource("io") { pressure.io = io }
         if pressure.hasCpu || pressure.hasMemory || pressure.hasIo { sample.pressure = pressure }
     }
 
-    private mutating func pressureResource(_ path: String) -> WirePressureResource? {
-        let file = reader.parse(path, maximumBytes: Self.smallFile, keepOpen: true) { bytes in
-            let file = PressureFile(bytes)
-            return file.some == nil && file.full == nil ? nil : file
-        }
-        guard let file else { return nil }
+    private mutating func pressureResource(_ name: String) -> WirePressureResource? {
+        guard let file = reader.pressure(of: name) else { return nil }
         var resource = WirePressureResource()
         if let some = file.some { resource.some = WirePressureLine(some) }
         if let full = file.full { resource.full = WirePressureLine(full) }
@@ -175,7 +174,7 @@ package struct SystemModule: SampleModule {
 
     private mutating func addSlow(to sample: inout WireSystemSample, discovers: Bool, now: UInt64) {
         if discovers { sensors.discover(&reader) }
-        if isDue(&slowRead, every: Self.slowSeconds, now: now) {
+        if Self.isDue(&slowRead, every: Self.slowSeconds, now: now) {
             temperatures = sensors.read(&reader)
             power = PowerSupplyReader.read(&reader)
         }
@@ -185,7 +184,9 @@ package struct SystemModule: SampleModule {
 
     private mutating func addSelf(to sample: inout WireSystemSample, now: UInt64) {
         let figures = reader.host.processFigures()
-        let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfMemory($0) }
+        let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            ProcSelfMemory($0)
+        }
         let io = reader.parse(ProcSelfIO.path, maximumBytes: Self.smallFile, keepOpen: true) { ProcSelfIO($0) }
         if processStart == nil, figures.ticksPerSecond > 0 {
             let stat = reader.parse(ProcSelfStat.path, maximumBytes: Self.smallFile) { ProcSelfStat($0) }
@@ -195,7 +196,9 @@ package struct SystemModule: SampleModule {
             }
         }
         // These three are not optional on the wire: without them the message would hold invented zeros.
-        guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else { return }
+        guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else {
+            return
+        }
         let (resident, overflow) = memory.residentPages.multipliedReportingOverflow(by: figures.pageSize)
         guard !overflow else { return }
         var cost = WireSelfCost()

@@ -22,9 +22,13 @@ struct TemperatureSensors: Sendable {
         for device in reader.list(Self.hardwareMonitors, maximumEntries: 256) {
             let directory = "\(Self.hardwareMonitors)/\(device)"
             guard let chip = reader.line("\(directory)/name") else { continue }
-            let inputs = reader.list(directory, maximumEntries: 1_024).filter { $0.hasPrefix("temp") && $0.hasSuffix("_input") }
+            let inputs = reader.list(directory, maximumEntries: 1_024).filter {
+                $0.hasPrefix("temp") && $0.hasSuffix("_input")
+            }
             // Several devices of one driver (disks, memory modules) are told apart by what they sit on.
-            let owner = names.contains(chip) ? reader.host.readLink("\(directory)/device")?.split(separator: "/").last ?? device[...] : nil
+            let owner =
+                names.contains(chip)
+                ? reader.host.readLink("\(directory)/device")?.split(separator: "/").last ?? device[...] : nil
             names.insert(chip)
             for input in inputs {
                 let base = "\(directory)/\(input.dropLast("_input".count))"
@@ -47,7 +51,9 @@ struct TemperatureSensors: Sendable {
     /// Reads each sensor that answers.
     func read(_ reader: inout FileReader) -> [WireTemperature] {
         sensors.compactMap { sensor in
-            guard let millidegrees = reader.signedNumber(sensor.path), Self.plausible.contains(millidegrees) else { return nil }
+            guard let millidegrees = reader.signedNumber(sensor.path), Self.plausible.contains(millidegrees) else {
+                return nil
+            }
             var temperature = WireTemperature()
             temperature.sensor = sensor.name
             temperature.millidegrees = Int32(millidegrees)

@@ -31,7 +31,8 @@ struct InformationElements {
             case Self.ssidElement: ssid = (1...32).contains(length) ? Array(body) : nil
             case Self.securityElement: offered = Self.keys(body, organization: [0x00, 0x0f, 0xac])
             case Self.vendorElement where body.starts(with: [0x00, 0x50, 0xf2, 0x01]):
-                offeredByWPA = Self.keys(UnsafeRawBufferPointer(rebasing: body[4...]), organization: [0x00, 0x50, 0xf2])
+                offeredByWPA = Self.keys(
+                    UnsafeRawBufferPointer(rebasing: body[4...]), organization: [0x00, 0x50, 0xf2])
             default: break
             }
             position += 2 + length

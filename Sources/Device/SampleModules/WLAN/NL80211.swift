@@ -3,10 +3,16 @@ enum NL80211 {
     static let name = "nl80211"
 
     static func interfaces(family: UInt16) -> NetlinkRequest { request(family, command: 5, interface: nil) }
-    static func stations(family: UInt16, interface: UInt32) -> NetlinkRequest { request(family, command: 17, interface: interface) }
+    static func stations(family: UInt16, interface: UInt32) -> NetlinkRequest {
+        request(family, command: 17, interface: interface)
+    }
     /// What the last scan found; starts none.
-    static func scanResults(family: UInt16, interface: UInt32) -> NetlinkRequest { request(family, command: 32, interface: interface) }
-    static func survey(family: UInt16, interface: UInt32) -> NetlinkRequest { request(family, command: 50, interface: interface) }
+    static func scanResults(family: UInt16, interface: UInt32) -> NetlinkRequest {
+        request(family, command: 32, interface: interface)
+    }
+    static func survey(family: UInt16, interface: UInt32) -> NetlinkRequest {
+        request(family, command: 50, interface: interface)
+    }
 
     private static func request(_ family: UInt16, command: UInt8, interface: UInt32?) -> NetlinkRequest {
         var payload = GenericNetlink.payload(command: command)
@@ -21,7 +27,9 @@ enum NL80211 {
     }
 
     /// What is inside the attribute `type` of an answer.
-    fileprivate static func nested(_ message: NetlinkMessages.Message, command: UInt8, _ type: UInt16) -> NetlinkAttributes? {
+    fileprivate static func nested(_ message: NetlinkMessages.Message, command: UInt8, _ type: UInt16)
+        -> NetlinkAttributes?
+    {
         attributes(message, command: command)?.first { $0.type == type }?.nested
     }
 

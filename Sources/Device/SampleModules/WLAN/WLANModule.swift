@@ -4,10 +4,11 @@ import WireModel
 
 /// The WLAN2 module: the machine's wireless interfaces and the links they have.
 ///
-/// Asks nl80211; where the kernel has no such family, `/proc/net/wireless` says less. The link is asked for in each sample,
-/// what else the driver or its firmware must answer for more rarely: the noise every ``surveySeconds`` seconds, the network's
-/// own description when the access point changes and every ``scanSeconds`` seconds. No scan is ever started.
-/// Retries, failures and lost beacons are deltas within one association; a machine without wireless gives no sample.
+/// Asks nl80211; where the kernel has no such family, `/proc/net/wireless` says less. The link is asked for in each
+/// sample, what else the driver or its firmware must answer for more rarely: the noise every ``surveySeconds`` seconds,
+/// the network's own description when the access point changes and every ``scanSeconds`` seconds. No scan is ever
+/// started. Retries, failures and lost beacons are deltas within one association; a machine without wireless gives no
+/// sample.
 package struct WLANModule: SampleModule {
     static let surveySeconds: UInt64 = 10
     static let scanSeconds: UInt64 = 60
@@ -43,7 +44,9 @@ package struct WLANModule: SampleModule {
             return .sample(Sample(kind: .sampleWlan, module: name.rawValue, body: sample.encoded))
         }
         let hasRadio = reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false
-        return .none(reason: hasRadio ? "there is a radio, but the kernel tells of no wireless interface on it" : Self.noInterface)
+        return .none(
+            reason: hasRadio
+                ? "there is a radio, but the kernel tells of no wireless interface on it" : Self.noInterface)
     }
 
     /// One reading as a message; without interfaces where there are none.
@@ -94,7 +97,9 @@ package struct WLANModule: SampleModule {
                 known = Known()
                 known.access = station.address
             }
-            if isDue(&known.scanned, every: Self.scanSeconds, now: now) { known.network = network(of: interface.index) }
+            if Self.isDue(&known.scanned, every: Self.scanSeconds, now: now) {
+                known.network = network(of: interface.index)
+            }
             frequency = frequency ?? known.network?.frequency
             ssid = ssid ?? known.network?.ssid
             // On networks of several links the two differ: the station is the device, the network one of its radios.
@@ -102,7 +107,9 @@ package struct WLANModule: SampleModule {
             if let security = known.network?.security { message.security = security }
             Self.add(station, since: isSame ? known.station : nil, to: &message)
             known.station = station
-            if isDue(&known.surveyed, every: Self.surveySeconds, now: now) { known.noise = noise(of: interface.index) }
+            if Self.isDue(&known.surveyed, every: Self.surveySeconds, now: now) {
+                known.noise = noise(of: interface.index)
+            }
             if let noise = known.noise { message.noiseDecibelMilliwatts = noise }
         } else {
             known = Known()
@@ -117,13 +124,9 @@ package struct WLANModule: SampleModule {
         return message
     }
 
-    private func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
-        if let last, now >= last, now - last < seconds * 1_000_000 { return false }
-        last = now
-        return true
-    }
-
-    private static func add(_ station: WLANStationMessage, since before: WLANStationMessage?, to message: inout WireWLANInterface) {
+    private static func add(
+        _ station: WLANStationMessage, since before: WLANStationMessage?, to message: inout WireWLANInterface
+    ) {
         if let signal = station.signal { message.signalDecibelMilliwatts = signal }
         if let rate = station.transmitRate { message.transmitRateKilobits = rate }
         if let rate = station.receiveRate { message.receiveRateKilobits = rate }
@@ -142,7 +145,9 @@ package struct WLANModule: SampleModule {
     /// The access point; `nil` while there is none.
     private mutating func station(of interface: UInt32, _ former: [UInt8]?) -> WLANStationMessage? {
         guard let family else { return nil }
-        let stations = reader.exchange(NL80211.stations(family: family, interface: interface), maximumBytes: Self.maximumAnswer) {
+        let stations = reader.exchange(
+            NL80211.stations(family: family, interface: interface), maximumBytes: Self.maximumAnswer
+        ) {
             $0.compactMap { WLANStationMessage($0) }
         }
         // Direct links to neighbours are stations too; the access point is there first.
@@ -151,7 +156,9 @@ package struct WLANModule: SampleModule {
 
     private mutating func network(of interface: UInt32) -> WLANNetworkMessage? {
         guard let family else { return nil }
-        return reader.exchange(NL80211.scanResults(family: family, interface: interface), maximumBytes: Self.maximumAnswer) { messages in
+        return reader.exchange(
+            NL80211.scanResults(family: family, interface: interface), maximumBytes: Self.maximumAnswer
+        ) { messages in
             .some(messages.lazy.compactMap { WLANNetworkMessage($0) }.first(where: \.isAssociated))
         }.flatMap { $0 }
     }
@@ -159,7 +166,9 @@ package struct WLANModule: SampleModule {
     private mutating func noise(of interface: UInt32) -> Int32? {
         guard let family else { return nil }
         // Many drivers have no survey: nothing odd.
-        return reader.exchange(NL80211.survey(family: family, interface: interface), maximumBytes: Self.maximumAnswer, traced: false) {
+        return reader.exchange(
+            NL80211.survey(family: family, interface: interface), maximumBytes: Self.maximumAnswer, traced: false
+        ) {
             messages in messages.lazy.compactMap { WLANSurveyMessage($0) }.first(where: \.isInUse)?.noise
         }
     }
@@ -177,10 +186,82 @@ package struct WLANModule: SampleModule {
             if let signal = interface.signal { message.signalDecibelMilliwatts = signal }
             if let noise = interface.noise { message.noiseDecibelMilliwatts = noise }
             if let before = previous[interface.name] {
-                if let failures = CounterDelta.since(before.retryDiscards, interface.retryDiscards) { message.transmitFailures = failures }
-                if let losses = CounterDelta.since(before.missedBeacons, interface.missedBeacons) { message.beaconLosses = losses }
+                if let failures = CounterDelta.since(before.retryDiscards, interface.retryDiscards) {
+                    message.transmitFailures = failures
+                }
+                if let losses = CounterDelta.since(before.missedBeacons, interface.missedBeacons) {
+                    message.beaconLosses = losses
+                }
             }
             return message
         }
+    }
+}
+
+/// `/proc/net/wireless`: link quality of drivers that know only the older wireless extensions.
+struct WirelessFile: Equatable {
+    static let path = "/proc/net/wireless"
+    static let maximumInterfaces = 32
+
+    struct Interface: Equatable {
+        var name: String
+        /// dBm; absent where the driver counts in units of its own.
+        var signal: Int32?
+        var noise: Int32?
+        /// Packets given up after all retries.
+        var retryDiscards: UInt64
+        var missedBeacons: UInt64
+    }
+
+    /// dBm; the file shows "no such figure" as -256 or as a positive number.
+    private static let levels: ClosedRange<Int64> = -200 ... -1
+
+    var interfaces: [Interface] = []
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) where interfaces.count < Self.maximumInterfaces {
+            guard let colon = line.firstIndex(of: 0x3a) else { continue }
+            let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
+            var scanner = ByteScanner(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+            // Status, link; a dot says that a figure is fresh.
+            guard !name.isEmpty, scanner.word() != nil, scanner.word() != nil, let level = Self.figure(&scanner),
+                let noise = Self.figure(&scanner), scanner.number() != nil, scanner.number() != nil,
+                scanner.number() != nil,
+                let retries = scanner.number(), scanner.number() != nil, let beacons = scanner.number()
+            else { continue }
+            interfaces.append(
+                Interface(
+                    name: name.text, signal: Self.levels.contains(level) ? Int32(level) : nil,
+                    noise: Self.levels.contains(noise) ? Int32(noise) : nil, retryDiscards: retries,
+                    missedBeacons: beacons))
+        }
+    }
+
+    private static func figure(_ scanner: inout ByteScanner) -> Int64? {
+        let figure = scanner.signedNumber()
+        _ = scanner.take(".")
+        return figure
+    }
+}
+
+/// The channel that a frequency is the centre of (IEEE 802.11, annex E).
+enum WLANChannel {
+    /// - Returns: `nil` for what is no channel of 2.4, 5, 6 or 60 GHz.
+    static func number(ofMegahertz frequency: UInt32) -> UInt32? {
+        switch frequency {
+        case 2_484: 14
+        case 2_412...2_472: step(frequency, from: 2_407, by: 5)
+        // Japan's public safety band.
+        case 4_910...4_980: step(frequency, from: 4_000, by: 5)
+        case 5_005...5_920: step(frequency, from: 5_000, by: 5)
+        case 5_935: 2
+        case 5_955...7_115: step(frequency, from: 5_950, by: 5)
+        case 58_320...70_200: step(frequency, from: 56_160, by: 2_160)
+        default: nil
+        }
+    }
+
+    private static func step(_ frequency: UInt32, from base: UInt32, by width: UInt32) -> UInt32? {
+        (frequency - base).isMultiple(of: width) ? (frequency - base) / width : nil
     }
 }

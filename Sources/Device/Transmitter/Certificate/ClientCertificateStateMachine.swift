@@ -1,8 +1,12 @@
-/// Decides whether the device shows its client certificate, and when it asks for another. Pure: wall times are microseconds since 1970 as the
-/// collector's clock has them, where that is known; boot times are microseconds since boot.
+import WireModel
+
+/// Decides whether the device shows its client certificate, and when it asks for another. Pure: wall times are
+/// microseconds since 1970 as the collector's clock has them, where that is known; boot times are microseconds since
+/// boot.
 ///
-/// A collector that does not take a certificate ends the connection in its handshake, and says nothing that could be acted on. So the request
-/// after one that failed there goes without: an answer to it tells that the certificate is to blame, another failure that it is not.
+/// A collector that does not take a certificate ends the connection in its handshake, and says nothing that could be
+/// acted on. So the request after one that failed there goes without: an answer to it tells that the certificate is to
+/// blame, another failure that it is not.
 package struct ClientCertificateStateMachine: Sendable {
     package enum Phase: Equatable, Sendable {
         /// There is none that could be shown. -> shown
@@ -75,5 +79,52 @@ package struct ClientCertificateStateMachine: Sendable {
     /// A certificate was asked for. The next time is an hour away at least, and a day where none is issued.
     package mutating func asked(_ outcome: Outcome, now: UInt64) {
         nextRequest = now &+ (outcome == .notIssued ? Self.day : Self.hour)
+    }
+}
+
+/// Decides when a device asks for a new credential by itself, so that a secret somebody read from a disk or a backup
+/// does not stay useful for ever. Pure.
+///
+/// Ages are counted by the collector's clock, so nothing is decided before it has answered. Where that clock jumps
+/// forward, a renewal comes too early; where it goes back, the count begins anew: both leave a device that can speak,
+/// since the former credential stays good until the new one was used.
+struct CredentialRenewal: Equatable, Sendable {
+    enum Step: Equatable, Sendable {
+        case wait
+        /// Nobody knows how old it is: from now on somebody does.
+        case beginCounting
+        case renew
+    }
+
+    /// After a failure the next attempt is so far away, in microseconds.
+    private static let pause: UInt64 = 3600 * 1_000_000
+    /// A fleet that was enrolled on one day does not renew on one day: each device comes earlier by a part of its own
+    /// of the last tenth.
+    private static let spread = 10
+
+    /// By the time since boot.
+    private var notBefore: UInt64 = 0
+
+    init() {}
+
+    /// - Parameters:
+    ///   - wallTime: microseconds since 1970, by the collector's clock.
+    ///   - now: microseconds since boot.
+    func step(_ enrollment: Enrollment, lifetime: Duration, at wallTime: Int64, now: UInt64) -> Step {
+        guard let since = enrollment.credentialSince, since <= wallTime else { return .beginCounting }
+        guard now >= notBefore, wallTime - since >= Self.age(of: enrollment.deviceID, lifetime: lifetime) else {
+            return .wait
+        }
+        return .renew
+    }
+
+    mutating func failed(now: UInt64) { notBefore = now &+ Self.pause }
+
+    /// At which this device's is renewed, microseconds.
+    static func age(of device: DeviceID, lifetime: Duration) -> Int64 {
+        let whole = Int64(clamping: lifetime.components.seconds).multipliedReportingOverflow(by: 1_000_000)
+        let microseconds = whole.overflow ? Int64.max : whole.partialValue
+        let part = Int64(device.low % 1000)
+        return microseconds - microseconds / Int64(Self.spread) / 1000 * part
     }
 }

@@ -12,7 +12,8 @@ extension Transmitter {
     /// As the collector's clock has it, where that is known.
     var collectorTime: Int64 { clock.now().wallTime &+ (published.withLock { $0.clockOffset } ?? 0) }
 
-    /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the collector's to judge.
+    /// Connections show from now on what the enrollment in force has. What cannot be shown is said, and its want is the
+    /// collector's to judge.
     /// - Parameter isRetry: whether it was found to be of no use before.
     func placeCertificate(isRetry: Bool = false) {
         let chain = enrollment?.certificate ?? ""
@@ -64,7 +65,9 @@ extension Transmitter {
     func renewCertificateIfDue() async -> Bool {
         // A key that was put back is found without a restart.
         if certificate.phase == .none, enrollment?.certificate.isEmpty == false { placeCertificate(isRetry: true) }
-        guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot), let request = signingRequest() else {
+        guard certificate.isRequestDue(at: collectorTime, now: clock.now().timeSinceBoot),
+            let request = signingRequest()
+        else {
             return false
         }
         switch await rotate(signing: request) {
@@ -80,7 +83,8 @@ extension Transmitter {
     /// - Returns: whether the collector was asked.
     func renewCredentialIfDue() async -> Bool {
         guard var current = enrollment, let lifetime = settings.credentialLifetime else { return false }
-        // A device without a clock of its own begins in 1970 at every start: only the collector's clock says how old something is.
+        // A device without a clock of its own begins in 1970 at every start: only the collector's clock says how old
+        // something is.
         guard published.withLock({ $0.clockOffset }) != nil else { return false }
         let (wallTime, now) = (collectorTime, clock.now().timeSinceBoot)
         switch credentialRenewal.step(current, lifetime: lifetime, at: wallTime, now: now) {
@@ -98,7 +102,9 @@ extension Transmitter {
         let answer = await rotate(signing: nil)
         guard case .success = answer else {
             credentialRenewal.failed(now: clock.now().timeSinceBoot)
-            logger.warning("a new credential was asked for in vain; the present one stays in use", metadata: ["reason": "\(answer)"])
+            logger.warning(
+                "a new credential was asked for in vain; the present one stays in use",
+                metadata: ["reason": "\(answer)"])
             return true
         }
         return true

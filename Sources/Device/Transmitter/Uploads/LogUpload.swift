@@ -3,8 +3,9 @@ import WireModel
 
 /// An upload of log chunks, from the moment somebody asked for it until the collector has all of it, or never will.
 ///
-/// What it consists of is fixed when it begins: the manifest is announced as it is, however often, so that beginning again changes nothing and
-/// a chunk is the same bytes each time it is made. Kept on disk so that a restart goes on; what the collector has already, it says itself.
+/// What it consists of is fixed when it begins: the manifest is announced as it is, however often, so that beginning
+/// again changes nothing and a chunk is the same bytes each time it is made. Kept on disk so that a restart goes on;
+/// what the collector has already, it says itself.
 package struct LogUpload: Codable, Equatable, Sendable {
     package enum Phase: String, Codable, Sendable {
         /// The collector does not know of it yet, or no longer: -> `sending`, `completing`, `done`, `failed`.
@@ -82,4 +83,19 @@ package struct LogUpload: Codable, Equatable, Sendable {
         case .completing, .done: 10_000
         }
     }
+}
+
+/// Makes the chunks of an upload, each time the same bytes.
+package protocol UploadSource: Sendable {
+    /// Content of one chunk of the manifest, or that it is no more.
+    ///
+    /// - Throws: what may be otherwise later.
+    func chunk(_ number: UInt32, of upload: LogUpload) async throws -> UploadContent
+}
+
+package enum UploadContent: Sendable {
+    /// Gzip members, whole.
+    case compressed(Data)
+    /// Its lines fell to a cap, or are not what they were.
+    case gone(DropReason)
 }

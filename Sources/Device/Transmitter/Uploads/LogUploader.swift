@@ -4,8 +4,8 @@ import WireModel
 
 /// Carries uploads of logs to the collector, chunk by chunk, under the transmitter's credential and gates.
 ///
-/// The shell around `UploadStateMachine`. An upload is on disk before anybody is told that it was taken; how far it has come is not: after a
-/// restart it is announced again, and the collector says what it lacks.
+/// The shell around `UploadStateMachine`. An upload is on disk before anybody is told that it was taken; how far it has
+/// come is not: after a restart it is announced again, and the collector says what it lacks.
 package actor LogUploader {
     /// Keeps all uploads; returns once they are on synced disk.
     package typealias Save = @Sendable ([LogUpload]) throws -> Void
@@ -33,7 +33,8 @@ package actor LogUploader {
     ///   - uploads: as `save` was last given them.
     ///   - roll: random numbers, 0 up to 1, for the jitter.
     package init(
-        transmitter: Transmitter, source: any UploadSource, uploads: [LogUpload], save: @escaping Save, changed: @escaping Changed,
+        transmitter: Transmitter, source: any UploadSource, uploads: [LogUpload], save: @escaping Save,
+        changed: @escaping Changed,
         now: @escaping @Sendable () -> Int64, sleeper: any Clock<Duration> = ContinuousClock(),
         roll: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }, logger: Logger
     ) {
@@ -154,7 +155,8 @@ package actor LogUploader {
         if upload.phase.isFinal || upload.gone != before.gone {
             do { try save(machine.uploads) } catch {
                 logger.warning(
-                    "how an upload ended could not be kept; it is announced again after a restart", metadata: ["error": "\(error)"])
+                    "how an upload ended could not be kept; it is announced again after a restart",
+                    metadata: ["error": "\(error)"])
             }
         }
         if upload.phase.isFinal {

@@ -1,12 +1,14 @@
 import FoundationEssentials
 import WireModel
 
-/// Decides which upload goes on and what an answer means for it. Pure: uploads, answers, times and rolls go in; what to ask next comes out.
+/// Decides which upload goes on and what an answer means for it. Pure: uploads, answers, times and rolls go in; what to
+/// ask next comes out.
 ///
-/// Crashes go before other logs, older before newer. One request at a time, so that records, which go between any two, never wait for more than
-/// one chunk. What the collector cannot do now holds all uploads back by one backoff. An upload that is refused waits
-/// by a backoff of its own, and the others go on. It ends after ten minutes of refusals in which the device's records
-/// pass: an answer alone does not say whose it is (`RefusalEvidence`). Times are microseconds of the queue clock.
+/// Crashes go before other logs, older before newer. One request at a time, so that records, which go between any two,
+/// never wait for more than one chunk. What the collector cannot do now holds all uploads back by one backoff. An
+/// upload that is refused waits by a backoff of its own, and the others go on. It ends after ten minutes of refusals in
+/// which the device's records pass: an answer alone does not say whose it is (`RefusalEvidence`). Times are
+/// microseconds of the queue clock.
 package struct UploadStateMachine: Sendable {
     package enum Request: Equatable, Sendable {
         case announce
@@ -52,7 +54,8 @@ package struct UploadStateMachine: Sendable {
         var notBefore: Int64 = 0
     }
 
-    /// - Parameter uploads: as kept by an earlier run; each is announced anew, since only the collector knows what it has.
+    /// - Parameter uploads: as kept by an earlier run; each is announced anew, since only the collector knows what it
+    ///   has.
     package init(_ uploads: [LogUpload] = [], policy: RetryPolicy = RetryPolicy()) {
         self.policy = policy
         self.uploads = uploads.map { upload in
@@ -144,7 +147,9 @@ package struct UploadStateMachine: Sendable {
         recordsAcknowledged = acknowledged
         switch answer {
         case .success(let body, _):
-            guard let status = try? WireUploadStatus.decode(body), status.uploadID.isEmpty || status.uploadID == step.upload else {
+            guard let status = try? WireUploadStatus.decode(body),
+                status.uploadID.isEmpty || status.uploadID == step.upload
+            else {
                 change(step.upload) { $0.detail = "the collector's answer cannot be read" }
                 return backOff(after: nil, now: now, roll: roll)
             }
@@ -160,12 +165,16 @@ package struct UploadStateMachine: Sendable {
                 upload.phase = .announcing
             }
             backOff(after: step.request == .announce ? policy.cap : nil, now: now, roll: roll)
-        case .retry(let after, let why), .failing(let after, let why): putOff(step.upload, why, after: after, now: now, roll: roll)
+        case .retry(let after, let why), .failing(let after, let why):
+            putOff(step.upload, why, after: after, now: now, roll: roll)
         case .unreachable(let why): putOff(step.upload, why, after: nil, now: now, roll: roll)
-        case .tooLarge(let why), .credentialRefused(let why), .forbidden(let why), .incompatible(let why), .notEnrolled(let why):
+        case .tooLarge(let why), .credentialRefused(let why), .forbidden(let why), .incompatible(let why),
+            .notEnrolled(let why):
             putOff(step.upload, why, after: policy.cap, now: now, roll: roll)
-        case .otherCollector(let other): putOff(step.upload, "another collector answers: \(other)", after: policy.cap, now: now, roll: roll)
-        case .notModified: putOff(step.upload, "an answer that means nothing here: 304", after: nil, now: now, roll: roll)
+        case .otherCollector(let other):
+            putOff(step.upload, "another collector answers: \(other)", after: policy.cap, now: now, roll: roll)
+        case .notModified:
+            putOff(step.upload, "an answer that means nothing here: 304", after: nil, now: now, roll: roll)
         }
     }
 
@@ -177,7 +186,9 @@ package struct UploadStateMachine: Sendable {
         }
         guard let upload = self[step.upload] else { return }
         let gone = Set(upload.gone.map(\.number))
-        let missing = status.map { status in status.missing.filter { !gone.contains($0) && $0 >= 1 && $0 <= upload.chunkCount }.sorted() }
+        let missing = status.map { status in
+            status.missing.filter { !gone.contains($0) && $0 >= 1 && $0 <= upload.chunkCount }.sorted()
+        }
         switch step.request {
         case .announce:
             if status?.complete == true { return end(step.upload, .done, "") }
@@ -194,7 +205,9 @@ package struct UploadStateMachine: Sendable {
             }
         case .complete:
             if status?.complete == true { return end(step.upload, .done, "") }
-            guard let missing, !missing.isEmpty else { return refused(step, "neither complete nor missing anything", now: now, roll: roll) }
+            guard let missing, !missing.isEmpty else {
+                return refused(step, "neither complete nor missing anything", now: now, roll: roll)
+            }
             // A collector that loses what it has just stored is not fed without end.
             let count = (incompletes[step.upload] ?? 0) + 1
             incompletes[step.upload] = count
@@ -215,7 +228,7 @@ package struct UploadStateMachine: Sendable {
         refused.evidence.refused(at: UInt64(clamping: now))
         guard !refused.evidence.isProven else { return end(step.upload, .failed, why) }
         let delay = policy.delay(
-            failures: refused.evidence.refusals, roll: 0.5 + min(max(roll, 0), 1) / 2, retryAfter: nil)
+            failures: refused.evidence.refusals, roll: RetryPolicy.upperHalf(roll), retryAfter: nil)
         refused.notBefore = now + Int64(clamping: delay.wholeMicroseconds)
         refusals[step.upload] = refused
         change(step.upload) { upload in
@@ -231,7 +244,8 @@ package struct UploadStateMachine: Sendable {
 
     private mutating func backOff(after: Duration?, now: Int64, roll: Double) {
         failures += 1
-        notBefore = now + Int64(clamping: policy.delay(failures: failures, roll: roll, retryAfter: after).wholeMicroseconds)
+        notBefore =
+            now + Int64(clamping: policy.delay(failures: failures, roll: roll, retryAfter: after).wholeMicroseconds)
     }
 
     private mutating func end(_ id: Data, _ phase: LogUpload.Phase, _ detail: String) {

@@ -16,7 +16,8 @@ package struct MetricSelection: Sendable {
 
     /// - Parameters:
     ///   - names: names of built-in samples' metrics, and any others: those are looked for in custom samples.
-    ///   - withCustom: whether custom samples are read for built-in names too: a program may have taken one for its own measurement.
+    ///   - withCustom: whether custom samples are read for built-in names too: a program may have taken one for its own
+    ///     measurement.
     package init(_ names: Set<String>, withCustom: Bool = false) {
         self.names = names
         func chosen<Sample: CatalogedSample>(_ type: Sample.Type) -> [CatalogEntry<Sample>] {
@@ -41,7 +42,9 @@ package struct MetricSelection: Sendable {
 
     /// The chosen metrics of a sample as it is stored, and the time since the sample before where the sample says it.
     /// - Throws: what decoding the body throws.
-    package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (points: [MetricPoint], intervalMicroseconds: UInt64?) {
+    package func read(kind: WireRecordKind, body: Data) throws(WireError) -> (
+        points: [MetricPoint], intervalMicroseconds: UInt64?
+    ) {
         switch kind {
         case .sampleSystem:
             let sample = try WireSystemSample.decode(body)
@@ -56,7 +59,11 @@ package struct MetricSelection: Sendable {
         case .sampleWlan: return (points(wlan, try WireWLANSample.decode(body)), nil)
         case .sampleGps: return (points(gps, try WireGPSSample.decode(body)), nil)
         case .sampleCustom:
-            return (try WireCustomSample.decode(body).metricPoints(metric: nil).filter { names.contains($0.definition.name) }, nil)
+            return (
+                try WireCustomSample.decode(body).metricPoints(metric: nil).filter {
+                    names.contains($0.definition.name)
+                }, nil
+            )
         case .unspecified, .beacon, .commandResult, .event, .UNRECOGNIZED: return ([], nil)
         }
     }

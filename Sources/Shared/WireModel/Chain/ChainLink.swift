@@ -1,7 +1,8 @@
 import Crypto
 import FoundationEssentials
 
-/// A link of a stream's chain: `link(n)` is the first 16 bytes of SHA-256(`link(n-1)` || bytes of record n), `link(0)` is zero.
+/// A link of a stream's chain: `link(n)` is the first 16 bytes of SHA-256(`link(n-1)` || bytes of record n), `link(0)`
+/// is zero.
 ///
 /// Two histories with the same link at the same number are the same history, byte for byte.
 package struct ChainLink: Hashable, Sendable {
@@ -45,5 +46,5 @@ package struct ChainLink: Hashable, Sendable {
 
 extension ChainLink: CustomStringConvertible {
     /// 32 hexadecimal digits.
-    package var description: String { Identifier<Never>(high: high, low: low).description.filter { $0 != "-" } }
+    package var description: String { data.hexadecimal }
 }

@@ -1,4 +1,5 @@
-/// Why a record left the device's queue without having been stored. Open: a reason this version does not know is carried on.
+/// Why a record left the device's queue without having been stored. Open: a reason this version does not know is
+/// carried on.
 ///
 /// The raw values are those of `DropReason` in telemetry.proto.
 package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
@@ -25,7 +26,8 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
     package static let malformed = Self(rawValue: 17)
     package static let disabled = Self(rawValue: 18)
 
-    /// Values a reason may have, known or of a later version: so few that a mark's counts by reason stay small whatever a device sends.
+    /// Values a reason may have, known or of a later version: so few that a mark's counts by reason stay small whatever
+    /// a device sends.
     package static let valid = 1...255
 
     private static let names = [
@@ -40,4 +42,32 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
 extension DropReason: CustomStringConvertible {
     /// The name people and JSON see; `reason-<n>` for one this version does not know.
     package var description: String { Self.names[rawValue] ?? "reason-\(rawValue)" }
+}
+
+/// Why a collector did not keep a record whose number it passed. Open: a reason this version does not know is carried
+/// on.
+///
+/// The raw values are those of `RejectReason` in telemetry.proto.
+package struct RejectReason: RawRepresentable, Hashable, Sendable, Comparable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let recordTooLarge = Self(rawValue: 1)
+    package static let malformedEnvelope = Self(rawValue: 2)
+    package static let policy = Self(rawValue: 3)
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension RejectReason: CustomStringConvertible {
+    /// The name people and JSON see; `reason-<n>` for one this version does not know.
+    package var description: String {
+        switch self {
+        case .recordTooLarge: "record-too-large"
+        case .malformedEnvelope: "malformed-envelope"
+        case .policy: "policy"
+        default: "reason-\(rawValue)"
+        }
+    }
 }

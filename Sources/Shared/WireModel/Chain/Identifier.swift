@@ -83,3 +83,17 @@ package typealias IncarnationID = Identifier<IncarnationSubject>
 package typealias UploadID = Identifier<UploadSubject>
 /// One life of a device's log store: the numbers of lines belong to it.
 package typealias LogEpochID = Identifier<LogEpochSubject>
+
+extension Data {
+    /// Two lower-case digits a byte.
+    package var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(count * 2)
+        for byte in self {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -27,7 +27,8 @@ package enum MarkDecision: Equatable, Sendable {
     ///   - answered: the mark from the collector, for this very epoch and stream.
     ///   - ownMark: the number of the mark the device has on disk.
     ///   - lastProduced: the stream's last number.
-    ///   - ownLink: the device's own link at a number: of a record it holds, or of the last number of a gap; `nil` inside a gap.
+    ///   - ownLink: the device's own link at a number: of a record it holds, or of the last number of a gap; `nil`
+    ///     inside a gap.
     package static func decide<Failure: Error>(
         answered: StreamMark, outcome: PartOutcome, ownMark: UInt64, lastProduced: UInt64,
         ownLink: (UInt64) throws(Failure) -> ChainLink?

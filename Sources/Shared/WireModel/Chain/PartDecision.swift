@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// What a collector does with a part, given the mark it has for that stream. A pure function of both: the whole rule of exactly-once on the
-/// collector's side (Documentation/wire-protocol.md).
+/// What a collector does with a part, given the mark it has for that stream. A pure function of both: the whole rule of
+/// exactly-once on the collector's side (Documentation/wire-protocol.md).
 package enum PartDecision: Equatable, Sendable {
     /// The part does not tile `first...last` or its chain does not end in `lastLink`. Nothing is stored.
     case damaged(String)
@@ -14,13 +14,16 @@ package enum PartDecision: Equatable, Sendable {
 
     /// Decides.
     ///
-    /// Numbers at or below the mark are skipped, those above it accepted. Where the part starts beyond mark + 1 the numbers between are
-    /// `lostAtCollector`. A record over `maximumRecordBytes`, or whose envelope is malformed or carries another number than its place,
-    /// is rejected: it keeps its number and its link, and the mark passes it.
-    package static func decide(part: BatchPart, mark: StreamMark, maximumRecordBytes: Int = WireLimits.recordBytes) -> PartDecision {
+    /// Numbers at or below the mark are skipped, those above it accepted. Where the part starts beyond mark + 1 the
+    /// numbers between are `lostAtCollector`. A record over `maximumRecordBytes`, or whose envelope is malformed or
+    /// carries another number than its place, is rejected: it keeps its number and its link, and the mark passes it.
+    package static func decide(part: BatchPart, mark: StreamMark, maximumRecordBytes: Int = WireLimits.recordBytes)
+        -> PartDecision
+    {
         if let fault = part.tilingFault { return .damaged(fault) }
 
-        var slice = AcceptedSlice(first: max(part.first, mark.number + 1), last: part.last, lastLink: part.lastLink, mark: mark)
+        var slice = AcceptedSlice(
+            first: max(part.first, mark.number + 1), last: part.last, lastLink: part.lastLink, mark: mark)
         slice.priorLink = part.first > mark.number ? part.priorLink : mark.link
         var running = part.priorLink
         var position = part.first - 1
@@ -34,7 +37,8 @@ package enum PartDecision: Equatable, Sendable {
                 running = gap.link
                 position = gap.last
                 if gap.last > mark.number {
-                    slice.gaps.append(Gap(first: max(gap.first, mark.number + 1), last: gap.last, reason: gap.reason, link: gap.link))
+                    slice.gaps.append(
+                        Gap(first: max(gap.first, mark.number + 1), last: gap.last, reason: gap.reason, link: gap.link))
                 }
             } else {
                 let record = part.records[next]
@@ -42,12 +46,15 @@ package enum PartDecision: Equatable, Sendable {
                 running = running.appending(record)
                 position += 1
                 if position > mark.number {
-                    slice.records.append(AcceptedRecord(number: position, bytes: record, maximumBytes: maximumRecordBytes))
+                    slice.records.append(
+                        AcceptedRecord(number: position, bytes: record, maximumBytes: maximumRecordBytes))
                 }
             }
             if position == mark.number { linkAtMark = running }
         }
-        guard running == part.lastLink else { return .damaged("the chain over \(part.first)...\(part.last) does not end in its last link") }
+        guard running == part.lastLink else {
+            return .damaged("the chain over \(part.first)...\(part.last) does not end in its last link")
+        }
         if let linkAtMark, linkAtMark != mark.link { return .identityConflict }
         guard part.last > mark.number else { return .already }
         slice.advanceMark(from: mark, partFirst: part.first)
@@ -62,13 +69,75 @@ extension BatchPart {
         var covered: UInt64 = 0
         var floor = first
         for gap in gaps {
-            guard gap.first >= floor, gap.first <= gap.last, gap.last <= last else { return "gap \(gap.first)...\(gap.last) out of place" }
-            guard DropReason.valid.contains(gap.reason.rawValue) else { return "gap \(gap.first)...\(gap.last) has no valid reason" }
+            guard gap.first >= floor, gap.first <= gap.last, gap.last <= last else {
+                return "gap \(gap.first)...\(gap.last) out of place"
+            }
+            guard DropReason.valid.contains(gap.reason.rawValue) else {
+                return "gap \(gap.first)...\(gap.last) has no valid reason"
+            }
             covered += gap.count
             floor = gap.last + 1
         }
         let wanted = last - first + 1 - covered
-        guard wanted == UInt64(records.count) else { return "\(records.count) records where \(wanted) numbers are not in gaps" }
+        guard wanted == UInt64(records.count) else {
+            return "\(records.count) records where \(wanted) numbers are not in gaps"
+        }
         return nil
+    }
+}
+
+/// The part of a batch part that lies above the mark: what one transaction stores, and the mark after it.
+package struct AcceptedSlice: Equatable, Sendable {
+    package let first: UInt64
+    package let last: UInt64
+    /// `link(first - 1)`: the mark's link where the slice continues the mark, the part's word where numbers are lost in
+    /// between.
+    package internal(set) var priorLink: ChainLink = .zero
+    /// `link(last)`.
+    package let lastLink: ChainLink
+    /// Cut at the mark, ascending.
+    package internal(set) var gaps: [Gap] = []
+    /// All records of the slice, rejected ones included, ascending.
+    package internal(set) var records: [AcceptedRecord] = []
+    /// The mark once the slice is stored.
+    package internal(set) var mark: StreamMark
+
+    init(first: UInt64, last: UInt64, lastLink: ChainLink, mark: StreamMark) {
+        self.first = first
+        self.last = last
+        self.lastLink = lastLink
+        self.mark = mark
+    }
+
+    mutating func advanceMark(from former: StreamMark, partFirst: UInt64) {
+        if partFirst > former.number + 1 { mark.lostAtCollector += partFirst - 1 - former.number }
+        for record in records {
+            if let reason = record.rejection { mark.rejected[reason, default: 0] += 1 } else { mark.stored += 1 }
+        }
+        for gap in gaps { mark.dropped[gap.reason, default: 0] += gap.count }
+        mark.number = last
+        mark.link = lastLink
+    }
+}
+
+/// A record above the mark with the collector's verdict on its form.
+package struct AcceptedRecord: Equatable, Sendable {
+    package let number: UInt64
+    package let bytes: Data
+    /// `nil` where the record is stored.
+    package let rejection: RejectReason?
+    /// As its envelope says; 0 where that is malformed, and so is the time.
+    package let kind: Int
+    /// The device's, microseconds.
+    package let wallTime: Int64
+
+    init(number: UInt64, bytes: Data, maximumBytes: Int) {
+        self.number = number
+        self.bytes = bytes
+        let envelope = bytes.withUnsafeBytes { RecordEnvelope(scanning: $0) }
+        kind = envelope?.kind ?? 0
+        wallTime = envelope?.wallTime ?? 0
+        rejection =
+            bytes.count > maximumBytes ? .recordTooLarge : envelope?.number != number ? .malformedEnvelope : nil
     }
 }

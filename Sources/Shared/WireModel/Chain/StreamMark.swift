@@ -24,7 +24,7 @@ package struct StreamMark: Equatable, Sendable {
         self.lostAtCollector = lostAtCollector
     }
 
-    /// Nothing is known of the stream.
+    /// The mark of a stream that nothing is known of yet.
     package static let none = StreamMark()
 
     package var rejectedCount: UInt64 { rejected.values.saturatingSum }
@@ -39,5 +39,94 @@ package struct StreamMark: Equatable, Sendable {
             sum = next
         }
         return sum == number
+    }
+}
+
+/// A device's running totals of one stream of one epoch, sent with each part and with its close.
+package struct StreamTotals: Equatable, Sendable {
+    /// Last number, plus what is kept apart, plus what was dropped before it had a number.
+    package var produced: UInt64
+    /// Rows counted on the device's disk, those kept apart included.
+    package var waiting: UInt64
+    package var apart: UInt64
+    /// Above the device's mark: the gaps it still holds.
+    package var dropped: [DropReason: UInt64]
+    package var droppedUnnumbered: [DropReason: UInt64]
+
+    package init(
+        produced: UInt64 = 0, waiting: UInt64 = 0, apart: UInt64 = 0, dropped: [DropReason: UInt64] = [:],
+        droppedUnnumbered: [DropReason: UInt64] = [:]
+    ) {
+        self.produced = produced
+        self.waiting = waiting
+        self.apart = apart
+        self.dropped = dropped
+        self.droppedUnnumbered = droppedUnnumbered
+    }
+
+    /// Merges totals that were reported twice for a closed epoch: for each reason, the greater count of records that
+    /// were dropped before they had a number.
+    ///
+    /// These counts only grow, so the greater is the newer. A device restored from an older image reports less than
+    /// before. What it reported first stays counted: those records were lost.
+    package func told(also other: StreamTotals) -> StreamTotals {
+        var totals = self
+        totals.droppedUnnumbered.merge(other.droppedUnnumbered, uniquingKeysWith: max)
+        totals.produced = max(produced, other.produced)
+        return totals
+    }
+}
+
+/// One stream's balance: every record produced is stored, rejected, dropped, lost at the collector, or waiting.
+///
+/// Both sides print it; `Codable` is its JSON form.
+package struct StreamBalance: Equatable, Sendable, Codable {
+    package var produced: UInt64
+    package var stored: UInt64
+    package var rejected: [String: UInt64]
+    package var dropped: [String: UInt64]
+    package var lostAtCollector: UInt64
+    package var waiting: UInt64
+    /// Whether produced = stored + rejected + dropped + lostAtCollector + waiting.
+    package let closes: Bool
+
+    package init(
+        produced: UInt64, stored: UInt64, rejected: [RejectReason: UInt64], dropped: [DropReason: UInt64],
+        lostAtCollector: UInt64, waiting: UInt64
+    ) {
+        self.produced = produced
+        self.stored = stored
+        self.rejected = Self.named(rejected)
+        self.dropped = Self.named(dropped)
+        self.lostAtCollector = lostAtCollector
+        self.waiting = waiting
+        let (covered, overflow) = produced.subtractingReportingOverflow(waiting)
+        let accounted = StreamMark(
+            number: covered, stored: stored, rejected: rejected, dropped: dropped, lostAtCollector: lostAtCollector)
+        closes = !overflow && accounted.addsUp
+    }
+
+    private static func named<Reason: CustomStringConvertible>(_ counts: [Reason: UInt64]) -> [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: counts.filter { $0.value > 0 }.map { ($0.key.description, $0.value) })
+    }
+}
+
+/// Arithmetic on counts that a peer reports: it saturates instead of trapping.
+extension UInt64 {
+    package mutating func addSaturating(_ other: UInt64) {
+        let (sum, overflow) = addingReportingOverflow(other)
+        self = overflow ? .max : sum
+    }
+
+    package mutating func subtractSaturating(_ other: UInt64) { self = subtractingSaturating(other) }
+
+    package func subtractingSaturating(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
+}
+
+extension Sequence<UInt64> {
+    package var saturatingSum: UInt64 {
+        var sum: UInt64 = 0
+        for count in self { sum.addSaturating(count) }
+        return sum
     }
 }

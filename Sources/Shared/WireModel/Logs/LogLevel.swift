@@ -1,5 +1,5 @@
-/// How severe a line is, most severe first. Cumulative: a level shows itself and all that is more severe. The same everywhere: where a line is
-/// written, where the device filters a request, at the collector, and in a viewer.
+/// How severe a line is, most severe first. Cumulative: a level shows itself and all that is more severe. The same
+/// everywhere: where a line is written, where the device filters a request, at the collector, and in a viewer.
 ///
 /// Names and meaning are those of the Workspace ONE SDK's `AWLogLevel`.
 public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
@@ -12,7 +12,8 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
     /// Each step.
     case verbose = 4
 
-    /// Reads a level by its name, in any case; `info` and `debug` are taken for `information` and `verbose`. `nil` for any other text.
+    /// Reads a level by its name, in any case; `info` and `debug` are taken for `information` and `verbose`. `nil` for
+    /// any other text.
     public init?(name: String) {
         switch name.lowercased() {
         case "error": self = .error
@@ -61,4 +62,28 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
     package init?(_ wire: WireLogLevel) { self.init(rawValue: wire.rawValue) }
 
     package var wire: WireLogLevel { WireLogLevel(rawValue: rawValue) ?? .unspecified }
+}
+
+/// What kind of log a line belongs to.
+public enum LogType: String, CaseIterable, Codable, Sendable {
+    /// What programs say while they run.
+    case application
+    /// What is known of a session that ended by a crash.
+    case crash
+
+    /// `nil` for unspecified (all types) or unknown.
+    package init?(_ wire: WireLogType) {
+        switch wire {
+        case .application: self = .application
+        case .crash: self = .crash
+        default: return nil
+        }
+    }
+
+    package var wire: WireLogType {
+        switch self {
+        case .application: .application
+        case .crash: .crash
+        }
+    }
 }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Where the fields of one line of a log lie: nothing is copied, nothing unescaped. Schemas/logs/FORMAT.md has the form.
+/// Where the fields of one line of a log lie: nothing is copied, nothing unescaped. Schemas/logs/FORMAT.md has the
+/// form.
 ///
 /// Reading is strict: what is not of the form is `nil`, for a viewer to show as it is and for `verify` to report.
 package struct LogLine: Equatable, Sendable {
@@ -36,7 +37,8 @@ package struct LogLine: Equatable, Sendable {
         }
         guard position > Self.numberOffset, position < count else { return nil }
         let categoryStart = position + 1
-        guard let categoryEnd = Self.first(space, in: line, from: categoryStart, to: count), categoryEnd > categoryStart else { return nil }
+        guard let categoryEnd = Self.first(space, in: line, from: categoryStart, to: count), categoryEnd > categoryStart
+        else { return nil }
         let messageEnd = Self.first(UInt8(ascii: "\t"), in: line, from: categoryEnd + 1, to: count) ?? count
         self.time = time
         self.level = level
@@ -50,4 +52,35 @@ package struct LogLine: Equatable, Sendable {
         guard let base = line.baseAddress, start < end else { return nil }
         return memchr(base + start, Int32(byte), end - start).map { UnsafeRawPointer($0) - base }
     }
+}
+
+/// The number of a line in its store: `segment × 1,000,000 + position`, both from 1. Schemas/logs/FORMAT.md says why.
+package struct LogNumber: Hashable, Comparable, Sendable {
+    package static let linesPerSegment: UInt64 = 1_000_000
+
+    package let value: UInt64
+
+    package init(value: UInt64) { self.value = value }
+
+    /// - Parameters:
+    ///   - segment: the segment's ordinal, from 1.
+    ///   - position: of the line in it, 1 to 999,999.
+    package init(segment: UInt64, position: UInt64) { value = segment * Self.linesPerSegment + position }
+
+    package var segment: UInt64 { value / Self.linesPerSegment }
+    package var position: UInt64 { value % Self.linesPerSegment }
+
+    package static func < (left: LogNumber, right: LogNumber) -> Bool { left.value < right.value }
+}
+
+/// Sizes of logs that both ends and every tool keep to, in bytes.
+package enum LogLimits {
+    /// Text of a segment and of a chunk, at most (the Workspace ONE SDK's 5 MB, decimal).
+    package static let chunkBytes = 5_000_000
+    /// A line with its end, at most.
+    package static let lineBytes = 65_536
+    /// A category, at most.
+    package static let categoryBytes = 128
+    /// Text between two restart points, about; a block is whole lines.
+    package static let blockBytes = 65_536
 }

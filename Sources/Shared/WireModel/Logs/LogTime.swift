@@ -6,11 +6,15 @@ package enum LogTime {
 
     /// Reads the first 27 bytes. `nil` for what is no such time; a second 60 is none.
     package static func microseconds(_ text: UnsafeRawBufferPointer) -> Int64? {
-        guard text.count >= LogLine.timeBytes, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"), text[10] == UInt8(ascii: "T"),
-            text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"), text[19] == UInt8(ascii: "."), text[26] == UInt8(ascii: "Z"),
-            let year = digits(text, 0, 4), let month = digits(text, 5, 2), let day = digits(text, 8, 2), let hour = digits(text, 11, 2),
+        guard text.count >= LogLine.timeBytes, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"),
+            text[10] == UInt8(ascii: "T"),
+            text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"), text[19] == UInt8(ascii: "."),
+            text[26] == UInt8(ascii: "Z"),
+            let year = digits(text, 0, 4), let month = digits(text, 5, 2), let day = digits(text, 8, 2),
+            let hour = digits(text, 11, 2),
             let minute = digits(text, 14, 2), let second = digits(text, 17, 2), let fraction = digits(text, 20, 6),
-            year >= 1970, (1...12).contains(month), (1...lastDay(of: month, year)).contains(day), hour < 24, minute < 60, second < 60
+            year >= 1970, (1...12).contains(month), (1...lastDay(of: month, year)).contains(day), hour < 24,
+            minute < 60, second < 60
         else { return nil }
         let days = days(year, month, day)
         return (((days * 24 + hour) * 60 + minute) * 60 + second) * microsecondsPerSecond + fraction
@@ -50,7 +54,9 @@ package enum LogTime {
         }
     }
 
-    package static func write(_ value: Int64, digits count: Int, to target: UnsafeMutableRawBufferPointer, at offset: Int) {
+    package static func write(
+        _ value: Int64, digits count: Int, to target: UnsafeMutableRawBufferPointer, at offset: Int
+    ) {
         var value = value
         for position in stride(from: offset + count - 1, through: offset, by: -1) {
             target[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10)
@@ -76,7 +82,8 @@ package enum LogTime {
         }
     }
 
-    // Days since 1970 and back, by years that begin in March (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    // Days since 1970 and back, by years that begin in March (Howard Hinnant, "chrono-Compatible Low-Level Date
+    // Algorithms").
 
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
@@ -94,7 +101,8 @@ package enum LogTime {
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
         let month = (5 * dayOfYear + 2) / 153
         return (
-            yearOfEra + era * 400 + (month >= 10 ? 1 : 0), month < 10 ? month + 3 : month - 9, dayOfYear - (153 * month + 2) / 5 + 1
+            yearOfEra + era * 400 + (month >= 10 ? 1 : 0), month < 10 ? month + 3 : month - 9,
+            dayOfYear - (153 * month + 2) / 5 + 1
         )
     }
 }

@@ -7,7 +7,8 @@ extension BatchPart {
         self.init(
             epoch: try Identifier.required(wire.epoch, "part.epoch"), stream: try StreamName(wire.stream, in: "part"),
             first: wire.first, last: wire.last, priorLink: try ChainLink.required(wire.priorLink, "part.prior_link"),
-            lastLink: try ChainLink.required(wire.lastLink, "part.last_link"), gaps: [], totals: StreamTotals(wire.totals),
+            lastLink: try ChainLink.required(wire.lastLink, "part.last_link"), gaps: [],
+            totals: StreamTotals(wire.totals),
             records: wire.records)
         gaps.reserveCapacity(wire.gaps.count)
         for gap in wire.gaps { gaps.append(try Gap(gap)) }
@@ -48,7 +49,8 @@ extension Gap {
 extension StreamTotals {
     package init(_ wire: WireStreamTotals) {
         self.init(
-            produced: wire.produced, waiting: wire.waiting, apart: wire.apart, dropped: [DropReason: UInt64](wire.dropped),
+            produced: wire.produced, waiting: wire.waiting, apart: wire.apart,
+            dropped: [DropReason: UInt64](wire.dropped),
             droppedUnnumbered: [DropReason: UInt64](wire.droppedUnnumbered))
     }
 
@@ -66,7 +68,8 @@ extension StreamTotals {
 extension StreamName {
     package init(_ wire: WireStream, in place: String) throws(WireError) {
         guard let stream = StreamName(rawValue: wire.rawValue) else {
-            throw WireError(.invalidField, "\(place).stream is \(wire.rawValue); expected 1 (status), 2 (event) or 3 (sample)")
+            throw WireError(
+                .invalidField, "\(place).stream is \(wire.rawValue); expected 1 (status), 2 (event) or 3 (sample)")
         }
         self = stream
     }
@@ -76,14 +79,18 @@ extension StreamName {
 
 extension Identifier {
     package static func required(_ bytes: Data, _ field: String) throws(WireError) -> Self {
-        guard let identifier = Self(bytes) else { throw WireError(.invalidField, "\(field) has \(bytes.count) bytes; expected 16") }
+        guard let identifier = Self(bytes) else {
+            throw WireError(.invalidField, "\(field) has \(bytes.count) bytes; expected 16")
+        }
         return identifier
     }
 }
 
 extension ChainLink {
     package static func required(_ bytes: Data, _ field: String) throws(WireError) -> Self {
-        guard let link = Self(bytes) else { throw WireError(.invalidField, "\(field) has \(bytes.count) bytes; expected 16") }
+        guard let link = Self(bytes) else {
+            throw WireError(.invalidField, "\(field) has \(bytes.count) bytes; expected 16")
+        }
         return link
     }
 }
@@ -119,5 +126,53 @@ extension [RejectReason: UInt64] {
             entry.count = count
             return entry
         }
+    }
+}
+
+/// A collector's answer, to and from the generated messages.
+extension PartAnswer {
+    package init(_ wire: WirePartAnswer) throws(WireError) {
+        self.init(
+            epoch: try Identifier.required(wire.epoch, "answer.epoch"),
+            stream: try StreamName(wire.stream, in: "answer"),
+            outcome: PartOutcome(rawValue: wire.outcome.rawValue) ?? .unknown, mark: try StreamMark(wire.mark),
+            detail: wire.detail)
+    }
+
+    package var wire: WirePartAnswer {
+        var wire = WirePartAnswer()
+        wire.epoch = epoch.data
+        wire.stream = stream.wire
+        wire.outcome = WirePartOutcome(rawValue: outcome.rawValue) ?? .unspecified
+        wire.mark = mark.wire
+        wire.detail = detail
+        return wire
+    }
+}
+
+extension StreamMark {
+    /// An empty link is that of number 0. A mark whose counts do not add up to its number is refused: taking it over
+    /// would open the balance.
+    package init(_ wire: WireMark) throws(WireError) {
+        self.init(
+            number: wire.number,
+            link: wire.link.isEmpty && wire.number == 0 ? .zero : try ChainLink.required(wire.link, "mark.link"),
+            stored: wire.stored, rejected: [RejectReason: UInt64](wire.rejected),
+            dropped: [DropReason: UInt64](wire.dropped),
+            lostAtCollector: wire.lostAtCollector)
+        guard addsUp else {
+            throw WireError(.invalidField, "the counts of the mark do not add up to its number \(number)")
+        }
+    }
+
+    package var wire: WireMark {
+        var wire = WireMark()
+        wire.number = number
+        wire.link = link.data
+        wire.stored = stored
+        wire.rejected = rejected.wire
+        wire.dropped = dropped.wire
+        wire.lostAtCollector = lostAtCollector
+        return wire
     }
 }

@@ -27,7 +27,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     }
 
     package init(
-        status: Int, code: String, title: String, detail: String? = nil, retryable: Bool = false, scope: Scope = .collector,
+        status: Int, code: String, title: String, detail: String? = nil, retryable: Bool = false,
+        scope: Scope = .collector,
         retryAfterMs: Int? = nil, limit: Int? = nil
     ) {
         type = "about:blank"
@@ -48,7 +49,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         package static let revoked = "revoked"
         /// The device id is another enrollment's, and the credential does not prove it: enroll as a new device.
         package static let deviceConflict = "device-conflict"
-        /// The collector wants a client certificate, or another one than it was shown: enroll again with a request for one.
+        /// The collector wants a client certificate, or another one than it was shown: enroll again with a request for
+        /// one.
         package static let certificateRequired = "certificate-required"
         package static let certificateUnknown = "certificate-unknown"
         package static let certificateExpired = "certificate-expired"

@@ -1,18 +1,21 @@
+import Crypto
 import FoundationEssentials
 
-/// Applies a privacy policy to what a record says, once, when the record is made: the bytes that are queued, chained and sent never held more.
+/// Applies a privacy policy to what a record says, once, when the record is made: the bytes that are queued, chained
+/// and sent never held more.
 ///
-/// It walks the serialized message by the tables of ``FieldClasses``. Nothing that they do not name gets through: unknown fields are left
-/// out, a field of another wire type than its own too, and of a body of a kind this version does not make, or that is no protobuf, nothing
-/// is left. What nothing is to be done about is returned as it came, without a copy.
+/// It walks the serialized message by the tables of ``FieldClasses``. Nothing that they do not name gets through:
+/// unknown fields are left out, a field of another wire type than its own too, and of a body of a kind this version
+/// does not make, or that is no protobuf, nothing is left. What nothing is to be done about is returned as it came,
+/// without a copy.
 ///
 /// A value; safe from any thread. Costs one walk over the bytes, and one HMAC per hashed field.
 package struct PrivacyFilter: Sendable {
     package let policy: PrivacyPolicy
     private let hasher: PrivacyHasher?
 
-    /// - Parameter key: the organization's (`Profile.privacy_key`), so that equal values hash alike on all its devices and nowhere else.
-    ///   Empty: there is none, and what would be hashed is dropped.
+    /// - Parameter key: the organization's (`Profile.privacy_key`), so that equal values hash alike on all its devices
+    ///   and nowhere else. Empty: there is none, and what would be hashed is dropped.
     package init(policy: PrivacyPolicy, key: Data) {
         self.policy = policy
         hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
@@ -116,7 +119,8 @@ package struct PrivacyFilter: Sendable {
     // MARK: Values
 
     private func apply(
-        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int, _ value: ProtobufScanner.Value,
+        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int,
+        _ value: ProtobufScanner.Value,
         raw: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer
     ) -> FieldOutcome {
         switch value {
@@ -124,7 +128,9 @@ package struct PrivacyFilter: Sendable {
             guard form.isText else { return .drop }
             return apply(action, fieldClass, form, number, text: UnsafeRawBufferPointer(rebasing: bytes[range]))
         case .varint(let integer):
-            guard let coarse = form.coarse(varint: integer) else { return form.isText || action != .send ? .drop : .keep }
+            guard let coarse = form.coarse(varint: integer) else {
+                return form.isText || action != .send ? .drop : .keep
+            }
             switch action {
             case .send: return .keep
             case .hash, .drop: return .drop
@@ -151,7 +157,8 @@ package struct PrivacyFilter: Sendable {
     }
 
     private func apply(
-        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int, text bytes: UnsafeRawBufferPointer
+        _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int,
+        text bytes: UnsafeRawBufferPointer
     ) -> FieldOutcome {
         // An address can hold another one's secret: the interface's hardware address in its last eight bytes.
         if action == .send, form != .ipAddress || policy[.mac] == .send { return .keep }
@@ -170,5 +177,34 @@ package struct PrivacyFilter: Sendable {
         var writer = ProtobufWriter(reserving: remaining.utf8.count + 8)
         writer.present(field: number, bytes: remaining.utf8)
         return .replace(writer.written)
+    }
+}
+
+/// Keyed hashes of personal values: the same value of the same class under the same key gives the same text, and
+/// nothing else is told.
+///
+/// HMAC-SHA256 with the organization's key over `ws1-privacy-1`, the class and the value, each of the first two ended
+/// by a zero byte (neither holds one), so that a value hashed as one class says nothing about the same value in
+/// another. The first 12 bytes are kept, in hexadecimal behind `hash:`: among a million values two collide with a
+/// probability of 10 to the -17.
+struct PrivacyHasher: Sendable {
+    static let prefix = "hash:"
+    private static let domain = "ws1-privacy-1"
+    private static let keptBytes = 12
+
+    private let key: SymmetricKey
+
+    init(key: Data) {
+        self.key = SymmetricKey(data: key)
+    }
+
+    func hash(_ value: some Sequence<UInt8>, of fieldClass: FieldClass) -> String {
+        var input = Data(Self.domain.utf8)
+        input.append(0)
+        input.append(contentsOf: fieldClass.rawValue.utf8)
+        input.append(0)
+        input.append(contentsOf: value)
+        let code = HMAC<SHA256>.authenticationCode(for: input, using: key)
+        return Self.prefix + Data(code.prefix(Self.keptBytes)).hexadecimal
     }
 }

@@ -12,18 +12,107 @@ package struct PrivacyPolicy: Equatable, Sendable {
         actions[fieldClass] ?? .drop
     }
 
-    /// The policy in force: the profile's word where it says one, else the default, and never less strict than what is set locally.
+    /// The policy in force: the profile's word where it says one, else the default, and never less strict than what is
+    /// set locally.
     ///
     /// - Parameters:
-    ///   - local: from configuration in code, file, flags and environment; can only tighten, also where the profile says nothing yet.
-    ///   - profile: class names and actions as they came; names this version does not know have no fields here, and `unspecified`
-    ///     decides nothing.
-    package static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction]) -> PrivacyPolicy {
+    ///   - local: from configuration in code, file, flags and environment; can only tighten, also where the profile
+    ///     says nothing yet.
+    ///   - profile: class names and actions as they came; names this version does not know have no fields here, and
+    ///     `unspecified` decides nothing.
+    package static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction])
+        -> PrivacyPolicy
+    {
         var policy = PrivacyPolicy()
         for fieldClass in FieldClass.decidable {
             let decided = profile[fieldClass.rawValue].flatMap { PrivacyAction($0) } ?? fieldClass.defaultAction
             policy.actions[fieldClass] = max(decided, local[fieldClass] ?? .send)
         }
         return policy
+    }
+}
+
+/// What becomes of a field of a privacy class before a record is made, in ascending strictness.
+///
+/// The order is that of what is left: a hash keeps "the same as then" for all values, a coarse value keeps a part of
+/// the value that many share and nothing to tell two of them apart by, and what is dropped is gone. It is also the
+/// order of the numbers in telemetry.proto.
+package enum PrivacyAction: String, CaseIterable, Comparable, Sendable {
+    case send
+    case hash
+    case coarsen
+    case drop
+
+    /// `nil` for "not decided here". What a later version may add is taken for the strictest: unknown is never
+    /// permission.
+    package init?(_ wire: WirePrivacyAction) {
+        switch wire {
+        case .unspecified: return nil
+        case .send: self = .send
+        case .hash: self = .hash
+        case .coarsen: self = .coarsen
+        case .drop, .UNRECOGNIZED: self = .drop
+        }
+    }
+
+    private var strictness: Int {
+        switch self {
+        case .send: 0
+        case .hash: 1
+        case .coarsen: 2
+        case .drop: 3
+        }
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.strictness < right.strictness }
+}
+
+/// What a field tells about a person, as far as a profile decides on it. The raw values are the names in profiles and
+/// configuration files and never change.
+///
+/// What the actions mean for each class, and what holds where neither the profile nor a local setting decides:
+///
+/// | class         | fields                                           | default | hash                   | coarsen                                   |
+/// |---------------|--------------------------------------------------|---------|------------------------|-------------------------------------------|
+/// | `technical`   | all that says nothing of a person; always sent   | send    | -                      | -                                         |
+/// | `device-name` | device name, host name                           | send    | keyed hash             | the domain of a full name, else dropped   |
+/// | `user`        | e-mail, full and display name                    | send    | keyed hash             | e-mail: its domain; names: initials       |
+/// | `ssid`        | network name                                     | drop    | keyed hash             | dropped                                   |
+/// | `bssid`       | access point                                     | drop    | keyed hash             | its maker (first three bytes)             |
+/// | `mac`         | hardware addresses, also those inside interface names (`enx...`) and IPv6 addresses | send | keyed hash | its maker (first three bytes) |
+/// | `ip-address`  | own addresses, gateways, name servers            | send    | keyed hash             | IPv4 to its /24, IPv6 to its /48          |
+/// | `position`    | latitude, longitude, altitude, speed, course     | drop    | dropped                | a grid of 0.01 degrees (1.1 km); no height, speed, course |
+/// | `event`       | values and attributes of events                  | send    | text: keyed hash; others dropped | text dropped, numbers to two digits, dates to the UTC day |
+/// | `custom`      | attributes of custom measurements, values as text | send   | keyed hash             | dropped                                   |
+/// | `path`        | mount points and their devices                   | send    | keyed hash             | the first component                       |
+/// | `detail`      | evidence, results and information in words       | send    | keyed hash             | dropped                                   |
+///
+/// A hash needs the organization's key; without one it is a drop. Numbers and positions have too few values to be
+/// hidden by a hash: for them it is a drop, too. Names of events and measurements, and keys of attributes, are chosen
+/// by the program's author: technical. Values of measurements are, unless they are text, figures of the program:
+/// technical.
+package enum FieldClass: String, CaseIterable, Hashable, Sendable {
+    case technical
+    case deviceName = "device-name"
+    case user
+    case ssid
+    case bssid
+    case mac
+    case ipAddress = "ip-address"
+    case position
+    case event
+    case custom
+    case path
+    case detail
+
+    /// Those that a profile or a configuration file may name.
+    package static let decidable = allCases.filter { $0 != .technical }
+
+    /// What holds where nothing else is said.
+    package var defaultAction: PrivacyAction {
+        switch self {
+        case .ssid, .bssid, .position: .drop
+        case .technical, .deviceName, .user, .mac, .ipAddress, .event, .custom, .path, .detail: .send
+        }
     }
 }

@@ -1,8 +1,8 @@
 /// Whether a profile can be applied as it stands: every range of it, in one place for both ends.
 ///
-/// The collector refuses to keep a profile that fails here, a device refuses to apply one and keeps its last good one. Unlike in records,
-/// an enum value that this version does not know is refused too: a setting that cannot be honoured must not seem to be in force.
-/// Pure; safe from any thread.
+/// The collector refuses to keep a profile that fails here, a device refuses to apply one and keeps its last good one.
+/// Unlike in records, an enum value that this version does not know is refused too: a setting that cannot be honoured
+/// must not seem to be in force. Pure; safe from any thread.
 extension WireProfile {
     /// - Throws: `.invalidField`; its message names the field as the JSON form has it, the value and what is expected.
     package func validate() throws(WireError) {
@@ -20,7 +20,8 @@ extension WireProfile {
         try validateCompliance()
         try validateGeofences()
         if hasOfflineTimeAllowedSeconds {
-            try Self.check(offlineTimeAllowedSeconds, "offlineTimeAllowedSeconds", ProfileLimits.offlineSeconds, "seconds")
+            try Self.check(
+                offlineTimeAllowedSeconds, "offlineTimeAllowedSeconds", ProfileLimits.offlineSeconds, "seconds")
         }
         try Self.checkCount(certificatePins.count, "certificatePins", ProfileLimits.pins)
         for (place, pin) in certificatePins.enumerated() where pin.count != ProfileLimits.digestBytes {
@@ -41,7 +42,9 @@ extension WireProfile {
         for (place, rule) in compliance.enumerated() {
             let field = "compliance[\(place)]"
             try Self.checkText(rule.id, "\(field).id", 1...ProfileLimits.idBytes)
-            guard ids.insert(rule.id).inserted else { throw .field("\(field).id", "is a second \"\(rule.id)\"", "one rule per id") }
+            guard ids.insert(rule.id).inserted else {
+                throw .field("\(field).id", "is a second \"\(rule.id)\"", "one rule per id")
+            }
             try Self.checkName(rule.subject, "\(field).subject", ProfileLimits.complianceSubjects)
             try Self.checkName(rule.`operator`, "\(field).operator", ProfileLimits.complianceOperators)
             try Self.checkVersion(rule.version, "\(field).version")
@@ -55,7 +58,9 @@ extension WireProfile {
         for (place, fence) in geofences.enumerated() {
             let field = "geofences[\(place)]"
             try Self.checkText(fence.id, "\(field).id", 1...ProfileLimits.idBytes)
-            guard ids.insert(fence.id).inserted else { throw .field("\(field).id", "is a second \"\(fence.id)\"", "one geofence per id") }
+            guard ids.insert(fence.id).inserted else {
+                throw .field("\(field).id", "is a second \"\(fence.id)\"", "one geofence per id")
+            }
             try Self.check(fence.latitude, "\(field).latitude", -90...90, "degrees")
             try Self.check(fence.longitude, "\(field).longitude", -180...180, "degrees")
             try Self.check(fence.radiusMeters, "\(field).radiusMeters", ProfileLimits.radiusMeters, "meters")
@@ -65,11 +70,13 @@ extension WireProfile {
     private static func checkPrivacy(_ name: String, _ action: WirePrivacyAction) throws(WireError) {
         guard ProfileLimits.privacyClasses.contains(name) else {
             throw .field(
-                "privacy", "names the class \"\(name)\"", "one of \(ProfileLimits.privacyClasses.sorted().joined(separator: ", "))")
+                "privacy", "names the class \"\(name)\"",
+                "one of \(ProfileLimits.privacyClasses.sorted().joined(separator: ", "))")
         }
         switch action {
         case .send, .hash, .coarsen, .drop: return
-        case .unspecified, .UNRECOGNIZED: throw .field("privacy.\(name)", "is action \(action.rawValue)", "send, hash, coarsen or drop")
+        case .unspecified, .UNRECOGNIZED:
+            throw .field("privacy.\(name)", "is action \(action.rawValue)", "send, hash, coarsen or drop")
         }
     }
 
@@ -80,11 +87,15 @@ extension WireProfile {
             && version.utf8.allSatisfy { byte in
                 switch byte {
                 case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "~"), UInt8(ascii: "_")].contains(byte)
+                default:
+                    [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "~"), UInt8(ascii: "_")]
+                        .contains(byte)
                 }
             }
         guard isVersion else {
-            throw .field(field, "is \"\(version)\"", "a version such as 26.3 or 6.1.0-18, at most \(ProfileLimits.idBytes) characters")
+            throw .field(
+                field, "is \"\(version)\"",
+                "a version such as 26.3 or 6.1.0-18, at most \(ProfileLimits.idBytes) characters")
         }
     }
 }
@@ -92,7 +103,8 @@ extension WireProfile {
 extension WireSamplingProfile {
     fileprivate func validate() throws(WireError) {
         guard modulesGiven || modules.isEmpty else {
-            throw .field("sampling.modules", "has \(modules.count) names without modulesGiven", "modulesGiven with them")
+            throw .field(
+                "sampling.modules", "has \(modules.count) names without modulesGiven", "modulesGiven with them")
         }
         var named: Set<String> = []
         for (place, module) in modules.enumerated() {
@@ -101,7 +113,9 @@ extension WireSamplingProfile {
                 throw .field("sampling.modules[\(place)]", "is a second \"\(module)\"", "each module once")
             }
         }
-        if hasSampleSeconds { try WireProfile.check(sampleSeconds, "sampling.sampleSeconds", ProfileLimits.intervalSeconds, "seconds") }
+        if hasSampleSeconds {
+            try WireProfile.check(sampleSeconds, "sampling.sampleSeconds", ProfileLimits.intervalSeconds, "seconds")
+        }
         if hasTransmitSeconds {
             try WireProfile.check(transmitSeconds, "sampling.transmitSeconds", ProfileLimits.intervalSeconds, "seconds")
         }
@@ -113,17 +127,20 @@ extension WireSamplingProfile {
                 throw .field("\(field).module", "is a second \"\(override.module)\"", "one override per module")
             }
             if override.hasSampleSeconds {
-                try WireProfile.check(override.sampleSeconds, "\(field).sampleSeconds", ProfileLimits.intervalSeconds, "seconds")
+                try WireProfile.check(
+                    override.sampleSeconds, "\(field).sampleSeconds", ProfileLimits.intervalSeconds, "seconds")
             }
             if override.hasTransmitSeconds {
-                try WireProfile.check(override.transmitSeconds, "\(field).transmitSeconds", ProfileLimits.intervalSeconds, "seconds")
+                try WireProfile.check(
+                    override.transmitSeconds, "\(field).transmitSeconds", ProfileLimits.intervalSeconds, "seconds")
             }
         }
     }
 
     private static func checkModule(_ name: String, _ field: String) throws(WireError) {
         guard name != "callLog" else {
-            throw .field(field, "is \"callLog\"", "another module: callLog is reserved and not offered by this platform")
+            throw .field(
+                field, "is \"callLog\"", "another module: callLog is reserved and not offered by this platform")
         }
         try WireProfile.checkName(name, field, ProfileLimits.modules)
     }
@@ -138,7 +155,9 @@ extension WireLoggingProfile {
         for (place, value) in scrubValues.enumerated() {
             // The value is a secret: it is not shown.
             guard (1...ProfileLimits.scrubBytes).contains(value.utf8.count) else {
-                throw .field("logging.scrubValues[\(place)]", "has \(value.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)")
+                throw .field(
+                    "logging.scrubValues[\(place)]", "has \(value.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)"
+                )
             }
         }
         try WireProfile.checkCount(scrubPatterns.count, "logging.scrubPatterns", ProfileLimits.scrubs)
@@ -148,7 +167,9 @@ extension WireLoggingProfile {
                 throw .field(field, "has \(pattern.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)")
             }
             if let fault = ScrubPatternSyntax.fault(in: pattern) {
-                throw .field(field, "\(fault.message) at character \(fault.position + 1)", "a pattern as ScrubPatternSyntax describes")
+                throw .field(
+                    field, "\(fault.message) at character \(fault.position + 1)",
+                    "a pattern as ScrubPatternSyntax describes")
             }
         }
     }
@@ -164,7 +185,8 @@ extension WireTransmissionRule {
                 "unknown, offline, ethernet, wifi, cellular, loopback, tunnel or other")
         }
         if hasMinimumBattery {
-            try WireProfile.check(minimumBattery, "\(field).minimumBattery", ProfileLimits.batteryShare, "ten-thousandths")
+            try WireProfile.check(
+                minimumBattery, "\(field).minimumBattery", ProfileLimits.batteryShare, "ten-thousandths")
         }
     }
 }
@@ -201,4 +223,42 @@ extension WireError {
     fileprivate static func field(_ name: String, _ found: String, _ expected: String) -> WireError {
         WireError(.invalidField, "\(name) \(found); expected \(expected).")
     }
+}
+
+/// What a profile may hold. Ranges of numbers, and bounds on everything that has a size.
+package enum ProfileLimits {
+    /// Seconds between samples, and between transmissions: 1 s to 1 d.
+    package static let intervalSeconds: ClosedRange<Double> = 1...86_400
+    /// Seconds between beacons: 60 s to 1 d.
+    package static let beaconSeconds: ClosedRange<UInt32> = 60...86_400
+    /// Seconds an event is held: 0 to 3 d.
+    package static let holdSeconds: ClosedRange<UInt32> = 0...259_200
+    /// Seconds a device may be offline before the library says so: 0 (never says so) to 366 d.
+    package static let offlineSeconds: ClosedRange<UInt32> = 0...31_622_400
+    /// Ten-thousandths of a full battery.
+    package static let batteryShare: ClosedRange<UInt32> = 0...10_000
+    /// Ten-thousandths of one core; more than one core is possible, 0 is no budget.
+    package static let cpuShare: ClosedRange<UInt32> = 0...10_000_000
+    package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
+
+    /// Modules a profile may name, whether or not a device offers them; `callLog` is reserved and refused.
+    package static let modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
+    package static let transmissionData = ["status", "event", "sample", "log"]
+    package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
+    package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)
+    /// Classes of fields whose handling a profile decides.
+    package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
+
+    static let transmissionRules = 64
+    static let complianceRules = 256
+    static let geofences = 256
+    static let pins = 32
+    package static let scrubs = 256
+    package static let scrubBytes = 1024
+    /// Of an organization's, application's or action's name.
+    static let nameBytes = 255
+    static let idBytes = 64
+    static let payloadBytes = 256 * 1024
+    /// SHA-256.
+    static let digestBytes = 32
 }

@@ -1,13 +1,14 @@
 /// A version as products number them, and which of two is later.
 ///
-/// Numbers between dots, then whatever follows: `1.4.2`, `v12`, `22.04.4`, `2.1.0-rc.1`, `1.0.2k`, `6.1.0-18-amd64`, `3.0+build7`.
+/// Numbers between dots, then whatever follows: `1.4.2`, `v12`, `22.04.4`, `2.1.0-rc.1`, `1.0.2k`, `6.1.0-18-amd64`,
+/// `3.0+build7`.
 /// - Numbers are compared from the left as numbers; those that are missing are 0: `1.2` is `1.2.0`.
 /// - What follows `+` is the build and says nothing of order.
-/// - What follows `-` or `~`, and the words alpha, beta, pre, preview, rc, dev and snapshot wherever they follow, make it *earlier* than
-///   the same numbers alone: `2.0-rc.1` < `2.0`. Anything else attached makes it later: `1.0.2k` > `1.0.2`. A `-` before a digit is
-///   a packaging revision, and later too: `6.1.0-18` > `6.1.0`.
-/// - Two such tails are compared in runs of digits (as numbers) and of letters (as text, case aside); a number is before a word, and the
-///   shorter of two otherwise equal ones is the earlier.
+/// - What follows `-` or `~`, and the words alpha, beta, pre, preview, rc, dev and snapshot wherever they follow, make
+///   it *earlier* than the same numbers alone: `2.0-rc.1` < `2.0`. Anything else attached makes it later: `1.0.2k` >
+///   `1.0.2`. A `-` before a digit is a packaging revision, and later too: `6.1.0-18` > `6.1.0`.
+/// - Two such tails are compared in runs of digits (as numbers) and of letters (as text, case aside); a number is
+///   before a word, and the shorter of two otherwise equal ones is the earlier.
 package struct VersionNumber: Sendable {
     /// More is no version anybody gives.
     package static let maximumBytes = 128
@@ -29,11 +30,13 @@ package struct VersionNumber: Sendable {
     private let phase: Phase
     private let tail: [Run]
 
-    /// `nil` for what is not a version: it must begin with a digit (or `v` and one), hold printable ASCII without blanks, at most 128
-    /// bytes of it, and no number over 64 bits.
+    /// `nil` for what is not a version: it must begin with a digit (or `v` and one), hold printable ASCII without
+    /// blanks, at most 128 bytes of it, and no number over 64 bits.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
-        guard (1...Self.maximumBytes).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
+        guard (1...Self.maximumBytes).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            return nil
+        }
         var rest = bytes[...]
         if rest.first == UInt8(ascii: "v") || rest.first == UInt8(ascii: "V") { rest = rest.dropFirst() }
         var numbers: [UInt64] = []
@@ -117,4 +120,34 @@ extension VersionNumber: Comparable {
         }
         return left.tail.count < right.tail.count
     }
+}
+
+/// How a compliance rule compares what a device has with what it should have.
+package enum ComplianceOperator: String, CaseIterable, Sendable {
+    case less = "<"
+    case atMost = "<="
+    case equal = "="
+    case notEqual = "!="
+    case atLeast = ">="
+    case greater = ">"
+
+    /// Whether `actual` stands so to `expected`.
+    package func holds(_ actual: VersionNumber, _ expected: VersionNumber) -> Bool {
+        switch self {
+        case .less: actual < expected
+        case .atMost: !(expected < actual)
+        case .equal: actual == expected
+        case .notEqual: actual != expected
+        case .atLeast: !(actual < expected)
+        case .greater: expected < actual
+        }
+    }
+}
+
+/// What a compliance rule looks at.
+package enum ComplianceSubject: String, CaseIterable, Sendable {
+    /// The version of the program that embeds the library: its result counts for the application.
+    case applicationVersion = "application-version"
+    /// The version of the distribution, as its os-release file says: its result counts for the device.
+    case operatingSystemVersion = "operating-system-version"
 }

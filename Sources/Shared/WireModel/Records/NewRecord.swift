@@ -14,7 +14,8 @@ package struct NewRecord: Equatable, Sendable {
     ///   - module: the sample module's name; empty for other kinds.
     ///   - application: the bundle id of the program that made it, where it is not the agent itself.
     package init(
-        stream: StreamName, kind: WireRecordKind, module: String = "", stamp: RecordStamp, application: String = "", test: Bool = false,
+        stream: StreamName, kind: WireRecordKind, module: String = "", stamp: RecordStamp, application: String = "",
+        test: Bool = false,
         body: Data
     ) {
         self.stream = stream
@@ -39,7 +40,9 @@ package struct NewRecord: Equatable, Sendable {
     package init?(requeueing record: Data, stream: StreamName, number: UInt64) {
         // The number is the first field (`serialized`).
         var position = record.startIndex
-        guard let header = RecordHeader(scanning: record), header.number == number, record.first == UInt8(RecordField.number << 3) else {
+        guard let header = RecordHeader(scanning: record), header.number == number,
+            record.first == UInt8(RecordField.number << 3)
+        else {
             return nil
         }
         repeat { position += 1 } while position < record.endIndex && record[position] >= 0x80
@@ -50,7 +53,9 @@ package struct NewRecord: Equatable, Sendable {
     /// A record that waited without a number.
     /// - Returns: `nil` unless the bytes are an envelope.
     package init?(envelope: Data, stream: StreamName) {
-        guard let header = RecordHeader(scanning: Data([UInt8(RecordField.number << 3), 1]) + envelope) else { return nil }
+        guard let header = RecordHeader(scanning: Data([UInt8(RecordField.number << 3), 1]) + envelope) else {
+            return nil
+        }
         self.init(header: header, stream: stream, envelope: envelope)
     }
 
@@ -89,4 +94,20 @@ enum RecordField {
     static let test = 7
     static let application = 8
     static let body = 15
+}
+
+/// When a record was made, by the device's clocks.
+package struct RecordStamp: Equatable, Sendable {
+    /// The wall clock, microseconds since 1970-01-01T00:00:00Z; as wrong as the device's clock.
+    package var wallTime: Int64
+    /// `nil` where the system has none.
+    package var bootID: BootID?
+    /// Microseconds since boot, counting suspend.
+    package var timeSinceBoot: UInt64
+
+    package init(wallTime: Int64, bootID: BootID?, timeSinceBoot: UInt64) {
+        self.wallTime = wallTime
+        self.bootID = bootID
+        self.timeSinceBoot = timeSinceBoot
+    }
 }

@@ -1,13 +1,11 @@
-#if os(Linux)
-#if canImport(Glibc)
+import FoundationEssentials
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import WireModel
 
 /// A short talk with a message bus over its socket: authenticate as the user that runs, say hello, call, hang up.
 ///
-/// All of it ends by one deadline, whatever the other side does; nothing is started for it, and nothing outlives it. For one thread.
+/// All of it ends by one deadline, whatever the other side does; nothing is started for it, and nothing outlives it.
+/// For one thread.
 final class DBusConnection {
     enum Failure: Error, Equatable {
         /// Nobody listens there.
@@ -28,13 +26,15 @@ final class DBusConnection {
     /// - Parameter timeoutMilliseconds: for everything until the connection is given up.
     init(_ address: DBusAddress, timeoutMilliseconds: UInt64) throws(Failure) {
         deadline = Self.now() + timeoutMilliseconds * 1_000_000
-        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+        descriptor = socket(
+            AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw .io(errno: errno) }
         // From here on the descriptor is closed by deinit, whatever fails.
         try Self.reach(address, with: descriptor)
         try authenticate()
         let hello = DBusMessage.Call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "Hello")
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: "Hello")
         _ = try call(hello)
     }
 
@@ -46,7 +46,9 @@ final class DBusConnection {
         try transmit(DBusMessage.encode(call, serial: serial))
         while true {
             try receive(atLeast: DBusMessage.prefixBytes)
-            guard let length = DBusMessage.length(Array(buffer.prefix(DBusMessage.prefixBytes))) else { throw .malformed }
+            guard let length = DBusMessage.length(Array(buffer.prefix(DBusMessage.prefixBytes))) else {
+                throw .malformed
+            }
             try receive(atLeast: length)
             guard let reply = DBusMessage.decode(Array(buffer.prefix(length))) else { throw .malformed }
             buffer.removeFirst(length)
@@ -59,7 +61,9 @@ final class DBusConnection {
     }
 
     /// `org.freedesktop.DBus.Properties.Get`.
-    func property(_ name: String, of interface: String, at path: String, destination: String) throws(Failure) -> DBusValue {
+    func property(_ name: String, of interface: String, at path: String, destination: String) throws(Failure)
+        -> DBusValue
+    {
         let values = try call(
             DBusMessage.Call(
                 destination: destination, path: path, interface: "org.freedesktop.DBus.Properties", member: "Get",
@@ -70,10 +74,10 @@ final class DBusConnection {
 
     // MARK: Authentication
 
-    /// SASL EXTERNAL: the kernel tells the bus who we are, we say only whom we mean (D-Bus specification, "Authentication Protocol").
+    /// SASL EXTERNAL: the kernel tells the bus who we are, we say only whom we mean (D-Bus specification,
+    /// "Authentication Protocol").
     private func authenticate() throws(Failure) {
-        let digits = Array("0123456789abcdef".utf8)
-        let user = "\(geteuid())".utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        let user = Data("\(geteuid())".utf8).hexadecimal.utf8
         try transmit([0] + Array("AUTH EXTERNAL ".utf8) + user + Array("\r\n".utf8))
         let answer = try line()
         guard answer.starts(with: "OK ".utf8) else {
@@ -171,4 +175,52 @@ final class DBusConnection {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }
-#endif
+
+/// Where a message bus listens (D-Bus specification, "Server Addresses"): only sockets of this machine are taken.
+enum DBusAddress: Equatable, Sendable {
+    case path(String)
+    /// In Linux's abstract name space.
+    case abstract(String)
+
+    /// Where the system's bus listens when nothing else is said.
+    static let system = DBusAddress.path("/run/dbus/system_bus_socket")
+
+    /// The first address of a list that is a socket of this machine.
+    ///
+    /// - Parameter list: as in `DBUS_SYSTEM_BUS_ADDRESS`: `unix:path=/run/dbus/system_bus_socket;tcp:...`.
+    init?(_ list: String) {
+        for address in list.split(separator: ";") where address.hasPrefix("unix:") {
+            for pair in address.dropFirst(5).split(separator: ",") {
+                let parts = pair.split(separator: "=", maxSplits: 1)
+                guard parts.count == 2, let value = Self.unescaped(parts[1]) else { continue }
+                switch parts[0] {
+                case "path":
+                    self = .path(value)
+                    return
+                case "abstract":
+                    self = .abstract(value)
+                    return
+                default: continue
+                }
+            }
+        }
+        return nil
+    }
+
+    private static func unescaped(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

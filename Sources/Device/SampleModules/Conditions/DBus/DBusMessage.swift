@@ -1,4 +1,5 @@
-/// Messages of the D-Bus wire protocol: calls that are sent, replies that are read (D-Bus specification, "Message Format").
+/// Messages of the D-Bus wire protocol: calls that are sent, replies that are read (D-Bus specification, "Message
+/// Format").
 enum DBusMessage {
     /// What another program may make us hold; the answers asked for have a few kilobytes.
     static let maximumBytes = 1 << 20
@@ -63,9 +64,12 @@ enum DBusMessage {
 
     /// How long the message is that begins with these 16 bytes; `nil` where it is none, or over the bound.
     static func length(_ prefix: [UInt8]) -> Int? {
-        guard prefix.count >= prefixBytes, let isLittleEndian = isLittleEndian(prefix), prefix[3] == 1 else { return nil }
+        guard prefix.count >= prefixBytes, let isLittleEndian = isLittleEndian(prefix), prefix[3] == 1 else {
+            return nil
+        }
         var reader = DBusReader(prefix[4...], isLittleEndian: isLittleEndian)
-        guard let body = reader.uint32(), reader.uint32() != nil, let fields = reader.uint32(), body <= maximumBytes, fields <= maximumBytes
+        guard let body = reader.uint32(), reader.uint32() != nil, let fields = reader.uint32(), body <= maximumBytes,
+            fields <= maximumBytes
         else { return nil }
         let length = prefixBytes + (Int(fields) + 7) / 8 * 8 + Int(body)
         return length <= maximumBytes ? length : nil
@@ -75,14 +79,17 @@ enum DBusMessage {
     static func decode(_ message: [UInt8]) -> Reply? {
         guard length(message) == message.count, let isLittleEndian = isLittleEndian(message) else { return nil }
         var reader = DBusReader(message[...], isLittleEndian: isLittleEndian)
-        guard let fixed = reader.values("yyyyuu"), case .unsigned(let type) = fixed[1], case .unsigned(let bodyLength) = fixed[4],
+        guard let fixed = reader.values("yyyyuu"), case .unsigned(let type) = fixed[1],
+            case .unsigned(let bodyLength) = fixed[4],
             let fields = reader.values("a(yv)"), case .array(let list)? = fields.first, reader.align(8)
         else { return nil }
         var serial: UInt32 = 0
         var errorName: String?
         var signature = ""
         for field in list {
-            guard case .structure(let members) = field, members.count == 2, case .unsigned(let code) = members[0] else { return nil }
+            guard case .structure(let members) = field, members.count == 2, case .unsigned(let code) = members[0] else {
+                return nil
+            }
             switch (UInt8(truncatingIfNeeded: code), members[1]) {
             case (Field.replySerial, .unsigned(let value)): serial = UInt32(truncatingIfNeeded: value)
             case (Field.errorName, .text(let name)): errorName = name

@@ -1,5 +1,5 @@
-/// Reads marshalled values. Total: whatever the bytes, it ends with a value or `nil`, reads nothing twice and nests at most
-/// ``maximumDepth`` deep.
+/// Reads marshalled values. Total: whatever the bytes, it ends with a value or `nil`, reads nothing twice and nests at
+/// most ``maximumDepth`` deep.
 struct DBusReader {
     /// The specification allows 32 arrays and 32 structures; nothing asked here nests more than 5.
     static let maximumDepth = 16
@@ -104,14 +104,17 @@ struct DBusReader {
         var types = types
         var members: [DBusValue] = []
         while !types.isEmpty {
-            guard let type = Self.takeType(&types, depth: depth), let member = value(type, depth: depth + 1) else { return nil }
+            guard let type = Self.takeType(&types, depth: depth), let member = value(type, depth: depth + 1) else {
+                return nil
+            }
             members.append(member)
         }
         return .structure(members)
     }
 
     private mutating func array(of element: ArraySlice<UInt8>, depth: Int) -> DBusValue? {
-        guard let first = element.first, let length = uint32(), align(Self.alignment(first)), length <= UInt32(bytes.endIndex - position)
+        guard let first = element.first, let length = uint32(), align(Self.alignment(first)),
+            length <= UInt32(bytes.endIndex - position)
         else { return nil }
         let end = position + Int(length)
         let isDictionary = first == UInt8(ascii: "{")
@@ -121,8 +124,10 @@ struct DBusReader {
             let before = position
             if isDictionary {
                 var types = element.dropFirst().dropLast()
-                guard align(8), let keyType = Self.takeType(&types, depth: depth), let valueType = Self.takeType(&types, depth: depth),
-                    types.isEmpty, let key = value(keyType, depth: depth + 1), let entry = value(valueType, depth: depth + 1)
+                guard align(8), let keyType = Self.takeType(&types, depth: depth),
+                    let valueType = Self.takeType(&types, depth: depth),
+                    types.isEmpty, let key = value(keyType, depth: depth + 1),
+                    let entry = value(valueType, depth: depth + 1)
                 else { return nil }
                 if let name = key.textValue { entries[name] = entry }
             } else {
@@ -166,5 +171,31 @@ struct DBusReader {
         default: break
         }
         return whole[start..<types.startIndex]
+    }
+}
+
+/// A value as D-Bus marshals it (D-Bus specification, "Marshaling"), reduced to what is asked here.
+indirect enum DBusValue: Equatable, Sendable {
+    case boolean(Bool)
+    case unsigned(UInt64)
+    case signed(Int64)
+    case double(Double)
+    /// Strings, object paths and signatures.
+    case text(String)
+    case array([DBusValue])
+    case structure([DBusValue])
+    /// Keys that are not text are left out.
+    case dictionary([String: DBusValue])
+
+    subscript(_ key: String) -> DBusValue? {
+        if case .dictionary(let entries) = self { entries[key] } else { nil }
+    }
+
+    var unsignedValue: UInt64? {
+        if case .unsigned(let value) = self { value } else { nil }
+    }
+
+    var textValue: String? {
+        if case .text(let text) = self { text } else { nil }
     }
 }

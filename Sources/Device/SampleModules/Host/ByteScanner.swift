@@ -1,0 +1,123 @@
+import Glibc
+
+/// Reads numbers and words from a line of a kernel file without making strings.
+///
+/// Lives no longer than the bytes it looks at. Nothing moves past the end; whatever is not there is `nil`.
+struct ByteScanner {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { position >= bytes.count }
+
+    mutating func skipBlanks() {
+        while position < bytes.count, Self.isBlank(bytes[position]) { position += 1 }
+    }
+
+    /// Takes `text` if it is next.
+    mutating func take(_ text: StaticString) -> Bool {
+        let count = text.utf8CodeUnitCount
+        guard bytes.count - position >= count else { return false }
+        for index in 0..<count where bytes[position + index] != text.utf8Start[index] { return false }
+        position += count
+        return true
+    }
+
+    /// The next decimal number after blanks, up to a character that is no digit; `nil` if there is none or it is over
+    /// 64 bits.
+    mutating func number() -> UInt64? {
+        skipBlanks()
+        return digits()
+    }
+
+    /// A number with a sign.
+    mutating func signedNumber() -> Int64? {
+        skipBlanks()
+        let negative = take("-")
+        guard let magnitude = digits(), let value = Int64(exactly: magnitude) else { return nil }
+        return negative ? -value : value
+    }
+
+    /// A number with exactly two decimals, in hundredths ("1.05" is 105).
+    mutating func hundredths() -> UInt32? {
+        guard let whole = number(), take("."), position + 2 <= bytes.count else { return nil }
+        let start = position
+        guard let part = digits(), position - start == 2, whole < 40_000_000 else { return nil }
+        return UInt32(whole * 100 + part)
+    }
+
+    private mutating func digits() -> UInt64? {
+        var value: UInt64 = 0
+        let start = position
+        while position < bytes.count {
+            let digit = bytes[position] &- 0x30
+            guard digit <= 9 else { break }
+            let (tens, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, carry) = tens.addingReportingOverflow(UInt64(digit))
+            if overflow || carry { return nil }
+            value = sum
+            position += 1
+        }
+        return position > start ? value : nil
+    }
+
+    /// The next characters up to a blank, or `nil` at the end.
+    mutating func word() -> UnsafeRawBufferPointer? {
+        skipBlanks()
+        let start = position
+        while position < bytes.count, !Self.isBlank(bytes[position]) { position += 1 }
+        return position > start ? UnsafeRawBufferPointer(rebasing: bytes[start..<position]) : nil
+    }
+
+    /// All that is left.
+    mutating func rest() -> UnsafeRawBufferPointer {
+        let start = position
+        position = bytes.count
+        return UnsafeRawBufferPointer(rebasing: bytes[start...])
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+}
+
+/// The complete lines of a file. A last line without its line end was cut off and is not given: half a number is none.
+struct CompleteLines: Sequence, IteratorProtocol {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    mutating func next() -> UnsafeRawBufferPointer? {
+        // memchr: the interrupt line of /proc/stat is tens of kilobytes on a large server.
+        guard position < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + position, 0x0a, bytes.count - position)
+        else { return nil }
+        let end = UnsafeRawPointer(found) - base
+        defer { position = end + 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The bytes as text; what is not UTF-8 becomes the replacement character, as protobuf strings must be valid.
+    var text: String { String(decoding: self, as: UTF8.self) }
+
+    func equals(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Without blanks, line ends and NULs at both ends.
+    var trimmed: UnsafeRawBufferPointer {
+        var start = 0
+        var end = count
+        while start < end, self[start] <= 0x20 { start += 1 }
+        while end > start, self[end - 1] <= 0x20 { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
+}

@@ -1,0 +1,164 @@
+/// `/proc/meminfo`, in bytes.
+struct MemInfo: Equatable {
+    static let path = "/proc/meminfo"
+
+    var total: UInt64?
+    var available: UInt64?
+    var free: UInt64?
+    var buffers: UInt64?
+    var cached: UInt64?
+    var dirty: UInt64?
+    var slab: UInt64?
+    var swapTotal: UInt64?
+    var swapFree: UInt64?
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            if scanner.take("MemTotal:") {
+                total = Self.bytes(&scanner)
+            } else if scanner.take("MemAvailable:") {
+                available = Self.bytes(&scanner)
+            } else if scanner.take("MemFree:") {
+                free = Self.bytes(&scanner)
+            } else if scanner.take("Buffers:") {
+                buffers = Self.bytes(&scanner)
+            } else if scanner.take("Cached:") {
+                cached = Self.bytes(&scanner)
+            } else if scanner.take("Dirty:") {
+                dirty = Self.bytes(&scanner)
+            } else if scanner.take("Slab:") {
+                slab = Self.bytes(&scanner)
+            } else if scanner.take("SwapTotal:") {
+                swapTotal = Self.bytes(&scanner)
+            } else if scanner.take("SwapFree:") {
+                swapFree = Self.bytes(&scanner)
+            }
+        }
+    }
+
+    /// The kernel's "kB" are 1024 bytes. Another unit would be another meaning, and is not taken.
+    private static func bytes(_ scanner: inout ByteScanner) -> UInt64? {
+        guard let count = scanner.number(), scanner.take(" kB"), scanner.isAtEnd else { return nil }
+        let (bytes, overflow) = count.multipliedReportingOverflow(by: 1_024)
+        return overflow ? nil : bytes
+    }
+}
+
+/// `/proc/loadavg`, in hundredths.
+struct LoadAverageFile: Equatable {
+    static let path = "/proc/loadavg"
+
+    var oneMinute: UInt32
+    var fiveMinutes: UInt32
+    var fifteenMinutes: UInt32
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var lines = CompleteLines(bytes)
+        guard let line = lines.next() else { return nil }
+        var scanner = ByteScanner(line)
+        guard let one = scanner.hundredths(), let five = scanner.hundredths(), let fifteen = scanner.hundredths() else {
+            return nil
+        }
+        oneMinute = one
+        fiveMinutes = five
+        fifteenMinutes = fifteen
+    }
+}
+
+/// One of `/proc/pressure/*`: the share of time in which some, or all, tasks waited for a resource.
+struct PressureFile: Equatable {
+    /// Averages in hundredths of a per cent, the total in microseconds since boot.
+    struct Line: Equatable {
+        var average10: UInt32
+        var average60: UInt32
+        var average300: UInt32
+        var total: UInt64
+    }
+
+    var some: Line?
+    /// Absent for the processor before Linux 5.13.
+    var full: Line?
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            if scanner.take("some ") {
+                some = Self.line(&scanner)
+            } else if scanner.take("full ") {
+                full = Self.line(&scanner)
+            }
+        }
+    }
+
+    private static func line(_ scanner: inout ByteScanner) -> Line? {
+        guard scanner.take("avg10="), let ten = scanner.hundredths(),
+            scanner.take(" avg60="), let sixty = scanner.hundredths(),
+            scanner.take(" avg300="), let threeHundred = scanner.hundredths(),
+            scanner.take(" total="), let total = scanner.number()
+        else { return nil }
+        return Line(average10: ten, average60: sixty, average300: threeHundred, total: total)
+    }
+}
+
+extension FileReader {
+    /// - Parameter resource: `cpu`, `memory` or `io`.
+    mutating func pressure(of resource: String) -> PressureFile? {
+        parse("/proc/pressure/\(resource)", maximumBytes: 4_096, keepOpen: true) { bytes in
+            let file = PressureFile(bytes)
+            return file.some == nil && file.full == nil ? nil : file
+        }
+    }
+}
+
+/// When this process started, from `/proc/self/stat`: ticks since boot.
+struct ProcSelfStat: Equatable {
+    static let path = "/proc/self/stat"
+
+    var startTicks: UInt64
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        // The name in parentheses may hold blanks and parentheses itself: count from the last one.
+        guard bytes.last == 0x0a, let end = bytes.lastIndex(of: 0x29) else { return nil }
+        var scanner = ByteScanner(UnsafeRawBufferPointer(rebasing: bytes[(end + 1)..<(bytes.count - 1)]))
+        // State is field 3, the start time field 22.
+        for _ in 3..<22 {
+            guard scanner.word() != nil else { return nil }
+        }
+        guard let ticks = scanner.number() else { return nil }
+        startTicks = ticks
+    }
+}
+
+/// Resident pages of this process, from `/proc/self/statm`.
+struct ProcSelfMemory: Equatable {
+    static let path = "/proc/self/statm"
+
+    var residentPages: UInt64
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var lines = CompleteLines(bytes)
+        guard let line = lines.next() else { return nil }
+        var scanner = ByteScanner(line)
+        guard scanner.number() != nil, let resident = scanner.number() else { return nil }
+        residentPages = resident
+    }
+}
+
+/// Bytes this process caused to be written to storage, from `/proc/self/io`.
+struct ProcSelfIO: Equatable {
+    static let path = "/proc/self/io"
+
+    var writtenBytes: UInt64
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            if scanner.take("write_bytes:"), let written = scanner.number() {
+                writtenBytes = written
+                return
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,119 @@
+import WireModel
+
+/// `/proc/stat`: processor times in ticks, and kernel activity since boot.
+struct ProcStat: Equatable {
+    static let path = "/proc/stat"
+    /// More cores than this are left out; the sample must stay far below the size of a record.
+    static let maximumCores = 4_096
+
+    struct Core: Equatable {
+        var number: UInt32
+        var times: CPUTimes
+    }
+
+    var all: CPUTimes?
+    /// On line now, in the file's order.
+    var cores: [Core] = []
+    var contextSwitches: UInt64?
+    var interrupts: UInt64?
+    /// Seconds since 1970.
+    var bootTime: UInt64?
+    var processesCreated: UInt64?
+    var running: UInt32?
+    var blocked: UInt32?
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        for line in CompleteLines(bytes) {
+            var scanner = ByteScanner(line)
+            if scanner.take("cpu") {
+                addTimes(scanner)
+            } else if scanner.take("intr ") {
+                interrupts = scanner.number()
+            } else if scanner.take("ctxt ") {
+                contextSwitches = scanner.number()
+            } else if scanner.take("btime ") {
+                bootTime = scanner.number()
+            } else if scanner.take("processes ") {
+                processesCreated = scanner.number()
+            } else if scanner.take("procs_running ") {
+                running = scanner.number().flatMap { UInt32(exactly: $0) }
+            } else if scanner.take("procs_blocked ") {
+                blocked = scanner.number().flatMap { UInt32(exactly: $0) }
+            }
+        }
+    }
+
+    private mutating func addTimes(_ afterName: ByteScanner) {
+        var scanner = afterName
+        if scanner.take(" ") {
+            all = CPUTimes(&scanner)
+        } else if cores.count < Self.maximumCores, let number = scanner.number().flatMap({ UInt32(exactly: $0) }),
+            let times = CPUTimes(&scanner)
+        {
+            cores.append(Core(number: number, times: times))
+        }
+    }
+}
+
+/// Ticks a core, or all of them, spent in each state since boot. Guest time is inside user and nice.
+struct CPUTimes: Equatable {
+    var user: UInt64
+    var nice: UInt64
+    var system: UInt64
+    var idle: UInt64
+    var ioWait: UInt64
+    var irq: UInt64
+    var softIrq: UInt64
+    var steal: UInt64
+}
+
+extension CPUTimes {
+    init?(_ scanner: inout ByteScanner) {
+        guard let user = scanner.number(), let nice = scanner.number(), let system = scanner.number(),
+            let idle = scanner.number(), let ioWait = scanner.number(), let irq = scanner.number(),
+            let softIrq = scanner.number(), let steal = scanner.number()
+        else { return nil }
+        self.init(
+            user: user, nice: nice, system: system, idle: idle, ioWait: ioWait, irq: irq, softIrq: softIrq,
+            steal: steal)
+    }
+
+    /// How the time since `earlier` was spent, in ten-thousandths that add up to exactly 10000.
+    ///
+    /// `nil` where no tick has passed or any counter went back (a core came back on line, the machine's idle accounting
+    /// was corrected): such a difference says nothing.
+    func shares(since earlier: CPUTimes, number: UInt32) -> WireCPUShares? {
+        guard user >= earlier.user, nice >= earlier.nice, system >= earlier.system, idle >= earlier.idle,
+            ioWait >= earlier.ioWait, irq >= earlier.irq, softIrq >= earlier.softIrq, steal >= earlier.steal
+        else { return nil }
+        let (total, overflow) = sum.subtractingReportingOverflow(earlier.sum)
+        // Beyond this the scaling below would overflow; no machine counts that many ticks between two samples.
+        guard !overflow, total > 0, total <= UInt64.max / 20_000 else { return nil }
+
+        // Rounding the running sum instead of each share keeps the sum exact.
+        var passed: UInt64 = 0
+        var given: UInt64 = 0
+        func share(_ delta: UInt64) -> UInt32 {
+            passed += delta
+            let upTo = (passed * 10_000 + total / 2) / total
+            defer { given = upTo }
+            return UInt32(upTo - given)
+        }
+        var shares = WireCPUShares()
+        shares.user = share(user - earlier.user)
+        shares.nice = share(nice - earlier.nice)
+        shares.system = share(system - earlier.system)
+        shares.idle = share(idle - earlier.idle)
+        shares.ioWait = share(ioWait - earlier.ioWait)
+        shares.irq = share(irq - earlier.irq)
+        shares.softIrq = share(softIrq - earlier.softIrq)
+        shares.steal = share(steal - earlier.steal)
+        shares.number = number
+        return shares
+    }
+
+    /// Wraps rather than traps on garbage; ``shares(since:number:)`` refuses what that would give.
+    private var sum: UInt64 {
+        user &+ nice &+ system &+ idle &+ ioWait &+ irq &+ softIrq &+ steal
+    }
+}

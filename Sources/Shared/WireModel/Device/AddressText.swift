@@ -1,0 +1,130 @@
+import Glibc
+
+/// An IPv4 or IPv6 address as text, with or without a zone (`fe80::1%eth0`).
+struct IPAddressText {
+    private let bytes: [UInt8]
+    private let zone: Substring
+
+    /// `nil` where it is neither.
+    init?(_ text: String) {
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        let address = String(parts[0])
+        zone = parts.count > 1 ? parts[1] : ""
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if inet_pton(family, address, &bytes) == 1 {
+                self.bytes = bytes
+                return
+            }
+        }
+        return nil
+    }
+
+    /// One spelling per address, without its zone: that is a matter of the machine.
+    var canonical: String { Self.text(bytes) }
+
+    /// The network it is in: /24, or /48. An IPv4 address in IPv6 clothes (`::ffff:192.0.2.1`) is one of IPv4.
+    var network: String {
+        var network = bytes
+        let kept = bytes.count == 4 ? 3 : isMappedIPv4 ? 15 : 6
+        for index in kept..<bytes.count { network[index] = 0 }
+        return Self.text(network)
+    }
+
+    /// The address with its last eight bytes cleared, where they are made of the hardware address (EUI-64: `ff:fe` in
+    /// its middle); else `nil`.
+    var withoutInterfaceID: String? {
+        guard bytes.count == 16, bytes[11] == 0xFF, bytes[12] == 0xFE else { return nil }
+        let text = Self.text(bytes[..<8] + [UInt8](repeating: 0, count: 8))
+        return zone.isEmpty ? text : "\(text)%\(zone)"
+    }
+
+    private var isMappedIPv4: Bool {
+        bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+    }
+
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
+        let bytes = Array(bytes)
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        // Cannot fail: the family is known and the buffer as long as the longest address.
+        inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// A hardware address of six bytes, however it is written: `00:1b:21:AA:bb:cc`, with dashes, or without anything in
+/// between.
+struct MACAddressText {
+    /// Six pairs of lower-case hexadecimal digits with colons.
+    let canonical: String
+
+    init?(_ text: String) {
+        let digits = text.utf8.filter { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "-") }
+        guard digits.count == 12, let pairs = Self.pairs(digits[...]) else { return nil }
+        canonical = pairs.joined(separator: ":")
+    }
+
+    /// The first three bytes name the maker (OUI).
+    var maker: String { String(canonical.prefix(8)) }
+
+    private static func pairs(_ digits: ArraySlice<UInt8>) -> [String]? {
+        let text = String(decoding: digits, as: UTF8.self).lowercased()
+        guard text.allSatisfy(\.isHexDigit) else { return nil }
+        return stride(from: 0, to: 12, by: 2).map { offset in
+            let start = text.index(text.startIndex, offsetBy: offset)
+            return String(text[start..<text.index(start, offsetBy: 2)])
+        }
+    }
+}
+
+/// The hardware address inside a name such as `enx001b21aabbcc`, as udev gives them to USB adapters
+/// (systemd.net-naming-scheme(7)).
+enum InterfaceNameAddress {
+    private static let digits = 12
+
+    static func isInside(_ name: UnsafeRawBufferPointer) -> Bool {
+        guard name.count == 3 + digits, name[2] == UInt8(ascii: "x") else { return false }
+        return name[3...].allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                true
+            default: false
+            }
+        }
+    }
+
+    /// `enx`: what is left when the address may not be told.
+    static func prefix(of name: String) -> String { String(name.prefix(3)) }
+
+    /// `enx001b21`.
+    static func coarse(_ name: String) -> String { String(name.prefix(9)) }
+
+    /// The hash is that of the address where it stands alone, so that name and address stay the same adapter's.
+    static func hashed(_ name: String, by hasher: PrivacyHasher) -> String {
+        let address = MACAddressText(String(name.dropFirst(3)))?.canonical ?? name
+        return prefix(of: name) + hasher.hash(address.utf8, of: .mac)
+    }
+}
+
+/// Which hosts are this machine: the one rule for every program that lets plaintext pass without being asked for it.
+package enum LoopbackHost {
+    /// Whether only programs on this machine answer at, or reach, this host: the name `localhost`, 127.0.0.0/8 and ::1.
+    ///
+    /// Other names count as other machines, whatever they resolve to now: the next look-up may say something else. So
+    /// do the short forms of addresses (`127.1`), which programs read in different ways.
+    /// - Parameter host: a name or an address; an IPv6 address without its brackets.
+    package static func contains(_ host: String) -> Bool {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        if name.lowercased() == "localhost" { return true }
+        var four = in_addr()
+        if inet_pton(AF_INET, host, &four) == 1 { return withUnsafeBytes(of: four) { $0[0] == 127 } }
+        var six = in6_addr()
+        guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
+        return withUnsafeBytes(of: six) { bytes in
+            if bytes.elementsEqual([UInt8](repeating: 0, count: 15) + [1]) { return true }
+            // An IPv4 address in IPv6 form, ::ffff:127.0.0.1.
+            return bytes.prefix(12).elementsEqual([UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]) && bytes[12] == 127
+        }
+    }
+}
