@@ -143,3 +143,143 @@ public struct DataSamplerProfile: Codable, Equatable, Sendable {
     /// What is sampled, by name, local settings taken in.
     public let modules: [String]
 }
+
+extension DataSampler {
+    /// Waits until a profile is at hand, for a bounded time. A device that has never reached its collector has none, and takes no events until then;
+    /// every other one has the profile of its last run, and this returns at once.
+    ///
+    /// The sampler runs on whatever the outcome is: it samples, keeps what it records, and asks the collector again by itself.
+    ///
+    /// - Parameter limit: how long at most.
+    /// - Returns: ``FirstProfile/atHand(revision:)``, or why there is none yet. What a person has to mend ends the wait before the limit.
+    /// - Throws: `notRunning`.
+    public func firstProfile(within limit: Duration = .seconds(30)) async throws(DataSamplerError) -> FirstProfile {
+        // Listened to before the look, so that nothing falls between the two.
+        let notices = notifier.listen()
+        if let profile = try await profile() { return .atHand(revision: profile.revision) }
+        // Said once, and perhaps before somebody listened.
+        if let refusal = await (try running()).parts.profiles.report.refusal { return .refused(refusal) }
+        let clock = environment.sleeper
+        let ended = await withTaskGroup(of: FirstProfile?.self) { group in
+            group.addTask {
+                for await notice in notices {
+                    switch notice.kind {
+                    case .profileApplied: return .atHand(revision: notice.details["revision"].flatMap { UInt64($0) } ?? 0)
+                    case .profileRefused: return .refused(notice.message)
+                    case .forbidden: return .forbidden(notice.message)
+                    default: continue
+                    }
+                }
+                return nil
+            }
+            group.addTask {
+                try? await clock.sleep(for: limit)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        if let ended { return ended }
+        if let profile = try await profile() { return .atHand(revision: profile.revision) }
+        let status = try await status()
+        return .notReached(
+            status.profile.failure ?? status.collector.lastFailureReason
+                ?? "the collector \(configuration.collectorURL) has not answered within \(limit)")
+    }
+}
+
+/// How a wait for a device's first profile ended, see ``DataSampler/firstProfile(within:)``.
+public enum FirstProfile: Equatable, Sendable {
+    /// A profile is applied, fetched now or by an earlier run: events are taken where it allows analytics.
+    case atHand(revision: UInt64)
+    /// What the collector sent is no profile to run. The text says why; somebody has to mend it at the collector.
+    case refused(String)
+    /// The collector refuses this device. The text says why; somebody has to act at the collector.
+    case forbidden(String)
+    /// The time is over, or the task was cancelled. The text says what the last attempt met.
+    case notReached(String)
+}
+
+extension DataSampler {
+    /// Says the device's push token. A change goes to the collector at once and stays in every beacon until one that holds it is
+    /// acknowledged, also after a restart; an unchanged token is not sent (ws1). `nil` clears the one the collector has.
+    ///
+    /// On synced disk when this returns; while the beacon cannot be sent it waits like every other.
+    ///
+    /// - Parameter token: 1 to 4,096 bytes, or `nil`.
+    /// - Throws: `invalidConfiguration` for a token out of bounds, `storage`, `notRunning`, and what ``sendBeacon()`` throws; the token is then
+    ///   kept and told by the next beacon.
+    public func setPushToken(_ token: String?) async throws(DataSamplerError) {
+        let running = try running()
+        guard try running.core.beacons.pushTokens.set(token) else { return }
+        try await running.parts.loop.sendChange()
+    }
+
+    /// Says who uses the device, for beacons; `nil`: nobody is told. Kept in memory only: say it after each start. A change goes at once.
+    ///
+    /// What is sent of each field the privacy class `user` says.
+    /// - Throws: `notRunning`, and what ``sendBeacon()`` throws.
+    public func setUser(_ user: DeviceUser?) async throws(DataSamplerError) {
+        let running = try running()
+        guard running.core.beacons.setUser(user) else { return }
+        try await running.parts.loop.sendChange()
+    }
+
+    /// Looks now for signs of compromise, instead of within ten minutes; a beacon tells them at once where a verdict has changed.
+    ///
+    /// - Returns: the verdict of all detectors together, and what each has seen, by its name.
+    /// - Throws: `notRunning`.
+    public func refreshDeviceCompromisedStatus() async throws(DataSamplerError) -> DeviceCompromisedStatus {
+        let running = try running()
+        let former = await running.core.beacons.compromise.report()
+        let report = await running.core.beacons.compromise.refresh()
+        if report.differs(from: former) { await running.parts.loop.tellChange() }
+        return DeviceCompromisedStatus(report)
+    }
+}
+
+/// Whether the device is compromised, and why.
+public struct DeviceCompromisedStatus: Equatable, Sendable {
+    /// `yes` where one sign was seen; `no` only where all that there was to look at could be looked at.
+    public let verdict: CompromiseFinding.Verdict
+    /// What each detector has seen, by its name; one that had nothing to look at is not in it.
+    public let findings: [String: CompromiseFinding]
+
+    init(_ report: CompromiseReport) {
+        verdict = report.verdict
+        findings = Dictionary(report.findings.map { ($0.detector, $0.finding) }) { first, _ in first }
+    }
+}
+
+extension DataSampler {
+    /// Sends the device's status now. Returns once the beacon is on synced disk; it goes to the collector at once where that can be reached,
+    /// and as soon as it can be otherwise. A collector that has refused this device is asked again at once.
+    ///
+    /// One beacon is made at a time: a call that comes meanwhile shares its outcome, unless something the beacon tells has changed since.
+    ///
+    /// - Throws: `notRunning`, `telemetryDisabled`, `wipePending`, `unenrolled`, `queueFull`, `queue`.
+    public func sendBeacon() async throws(DataSamplerError) { _ = try await sendBeaconNumbered() }
+
+    /// Starts to send beacons on a schedule; the first goes at once. A second start replaces the schedule.
+    ///
+    /// - Parameter transmitFrequency: seconds between two; less than 60 or not finite is 60 (ws1), more than 86,400 is 86,400.
+    /// - Throws: `notRunning`.
+    public func startSendingDeviceStatusBeacon(transmitFrequency: Double = 60) async throws(DataSamplerError) {
+        await (try running()).controller.scheduleBeacons(every: transmitFrequency)
+    }
+
+    /// Ends the schedule. Idempotent, and harmless while nothing runs.
+    public func stopSendingDeviceStatusBeacon() async {
+        await (try? running())?.controller.scheduleBeacons(every: nil)
+    }
+
+    /// - Returns: the beacon's number in the status stream.
+    package func sendBeaconNumbered() async throws(DataSamplerError) -> UInt64 {
+        let parts = try running().parts
+        let number = try await parts.loop.sendBeacon(.demand)
+        // Somebody asks now, perhaps because what sending was on hold for is over.
+        parts.transmitter.tryNow()
+        return number
+    }
+}

@@ -1,3 +1,5 @@
+import RecordQueue
+
 /// Why a ``DataSampler`` could not do what was asked.
 public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is. Stable; new ones may be added.
@@ -74,4 +76,19 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
 
     /// Code and message in one line.
     public var description: String { "\(code): \(message)" }
+}
+
+extension DataSamplerError {
+    /// Passes a queue's error on: its message says what and where, its code says whether trying again can help.
+    init(_ error: QueueError) {
+        let code: Code =
+            switch error.code {
+            case .inUse: .queueInUse
+            case .diskFull, .capReached, .bufferFull: .queueFull
+            case .tooLarge: .invalidEvent
+            case .closed: .notRunning
+            case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue
+            }
+        self.init(code, error.message, cause: error)
+    }
 }

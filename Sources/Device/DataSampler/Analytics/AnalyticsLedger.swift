@@ -1,5 +1,6 @@
 import Logging
 import RecordQueue
+import SampleModules
 import Synchronization
 import WireModel
 
@@ -156,4 +157,30 @@ final class AnalyticsLedger: Sendable {
             logger.warning("the analytics ledger was not written", metadata: ["reason": "\(error.message)"])
         }
     }
+}
+
+/// The Analytics module: the application's own usage since the last sample, from the ledger.
+///
+/// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the moment.
+struct AnalyticsModule: SampleModule {
+    let name = SampleModuleName.analytics
+    private let ledger: AnalyticsLedger
+
+    init(ledger: AnalyticsLedger) { self.ledger = ledger }
+
+    mutating func sample(at time: SampleTime) -> SampleResult {
+        guard let sample = ledger.sample(at: time.sinceBootMicroseconds) else { return .none(reason: "analytics is not enabled") }
+        return .sample(Sample(kind: .sampleAnalytics, module: name.rawValue, body: sample.encoded))
+    }
+}
+
+/// A session of the application, or, outside of one, the run of the program: what an event's `session_id` names.
+typealias SessionID = Identifier<SessionSubject>
+
+/// What a ``SessionID`` identifies.
+enum SessionSubject {}
+
+extension SessionID {
+    /// How many bytes one has on the wire.
+    static var byteCount: Int { 16 }
 }

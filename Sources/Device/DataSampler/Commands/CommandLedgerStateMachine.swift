@@ -268,3 +268,32 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries[index].isUnreported = true
     }
 }
+
+/// `<data>/commands.json`: what became of each command, until it expires.
+///
+/// A damaged file is quarantined and counts as empty. That is safe for the one command that must not be replayed, the wipe, because its own note
+/// and the enrollment it belongs to are kept elsewhere; others run once more.
+struct CommandLedger: Codable, Equatable, Sendable {
+    static let fileName = "commands.json"
+
+    var machine = CommandLedgerStateMachine()
+
+    static func file(in directory: String) -> StateFile<CommandLedger> { StateFile(directory: directory, name: fileName) }
+}
+
+/// How a command does that goes on by itself.
+enum CommandCourse: Equatable, Sendable {
+    /// - Parameters:
+    ///   - progress: ten-thousandths.
+    ///   - waitsFor: what keeps it from going on, for people; empty: nothing.
+    case progressed(UInt32, waitsFor: String)
+    /// - Parameter detail: for people.
+    case ended(CommandLedgerStateMachine.State, String)
+
+    var isEnd: Bool {
+        switch self {
+        case .progressed: false
+        case .ended: true
+        }
+    }
+}

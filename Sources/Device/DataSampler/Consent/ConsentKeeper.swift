@@ -1,4 +1,6 @@
+import FoundationEssentials
 import Logging
+import RecordQueue
 import Synchronization
 import WireModel
 
@@ -187,5 +189,61 @@ final class ConsentKeeper: Sendable {
         do { try await settle() } catch {
             logger.warning("records kept apart could not be moved yet; it is tried again", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+/// What consent asks of the queue.
+protocol ConsentQueue: Sendable {
+    /// Keeps a record out of its stream, counted as waiting.
+    func keepApart(_ record: NewRecord) async throws(DataSamplerError)
+    /// Moves what is kept apart into its streams, in order. Interrupted, it goes on when called again.
+    /// - Returns: how many were moved.
+    func releaseKept() async throws(DataSamplerError) -> Int
+    /// Deletes what is kept apart, counted under `consent`.
+    func deleteKept() async throws(DataSamplerError)
+    /// Deletes the events and samples that wait to be sent, counted under `consent`.
+    func deleteWaiting() async throws(DataSamplerError)
+    /// Counts a record that was not made under `consent`.
+    func countRefused(_ stream: StreamName)
+    /// The copy of the file of the decision, as last kept; `nil`: there is none.
+    func consentCopy() throws(DataSamplerError) -> Data?
+    /// Replaces the copy; on synced disk when this returns.
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError)
+}
+
+/// The device's queue, as consent uses it.
+struct QueueForConsent: ConsentQueue {
+    let queue: RecordQueue
+
+    func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
+        do { try await queue.enqueueApart(record, account: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func releaseKept() async throws(DataSamplerError) -> Int {
+        do { return try await queue.releaseApart(.consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func deleteKept() async throws(DataSamplerError) {
+        do { _ = try await queue.dropApart(.consent, reason: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func deleteWaiting() async throws(DataSamplerError) {
+        do {
+            // What is still in the writer's memory waits, too.
+            try await queue.flush()
+            for stream in StreamName.allCases where stream != .status {
+                _ = try await queue.drop(oldest: .max, of: stream, reason: .consent, keepAside: false)
+            }
+        } catch { throw DataSamplerError(error) }
+    }
+
+    func countRefused(_ stream: StreamName) { queue.countDropped(.consent, of: stream) }
+
+    func consentCopy() throws(DataSamplerError) -> Data? {
+        do throws(QueueError) { return try queue.copy(of: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError) {
+        do throws(QueueError) { try queue.keepCopy(content, of: .consent) } catch { throw DataSamplerError(error) }
     }
 }

@@ -275,3 +275,114 @@ extension TraceLevel {
         }
     }
 }
+
+/// What the collector says, handed to whom it concerns.
+extension DeviceController: TransmitterDelegate {
+    func received(_ news: CollectorNews) async {
+        parts?.profiles.noticed(newest: news.newestProfileRevision)
+        parts?.commands.received(news.commands, enrollment: news.enrollmentID, serverTime: news.serverTime)
+    }
+
+    func stateChanged(_ change: TransmitterChange) async {
+        switch change {
+        case .enrolled(let enrollment):
+            core.notices.post(
+                DataSamplerNotice(
+                    .enrolled, "enrolled as device \(enrollment.deviceID) of organization \(enrollment.organization)",
+                    ["device": "\(enrollment.deviceID)"]))
+            core.changeGate { $0.isUnenrolled = false }
+            await gateChanged()
+            await parts?.profiles.lookAgain()
+        case .reached:
+            if offline.reached() { keepOffline() }
+            core.notices.post(DataSamplerNotice(.reachable, "the collector answers"))
+            await parts?.profiles.lookAgain()
+        case .unreachable(let since, let why):
+            let now = core.clock.now()
+            let ago = now.timeSinceBoot >= since.timeSinceBoot ? now.timeSinceBoot - since.timeSinceBoot : 0
+            if offline.unreachable(since: core.queueTime - Int64(clamping: ago)) { keepOffline() }
+            core.notices.post(DataSamplerNotice(.unreachable, "the collector does not answer: \(why)"))
+            wake.signal()
+        case .forbidden(let why): core.notices.post(DataSamplerNotice(.forbidden, "the collector refuses this device: \(why)"))
+        case .diverged(let divergence):
+            core.notices.post(DataSamplerNotice(.diverged, "the histories of device and collector have diverged: \(divergence.rawValue)"))
+        case .cloned(let former):
+            core.notices.post(
+                DataSamplerNotice(.newEpoch, "the directory is a copy of device \(former)'s: this machine is enrolled as a new device"))
+            await parts?.profiles.lookAgain()
+        case .newEpoch(let epoch): core.notices.post(DataSamplerNotice(.newEpoch, "records go into epoch \(epoch)"))
+        case .collectorRestored:
+            // What it was restored to may have another profile under a lower revision.
+            await parts?.profiles.demand()
+        case .blocked: await tellChange()
+        case .enrollmentAnswered(let succeeded, let duration):
+            await core.noteUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))
+        case .credentialRotated, .epochSettled, .unenrolled: break
+        }
+    }
+
+    func keepOffline() {
+        do { try offlineFile.save(offline) } catch {
+            core.logger.warning("the offline time cannot be kept over a restart", metadata: ["reason": "\(error.message)"])
+        }
+    }
+}
+
+/// What commands do.
+extension DeviceController: CommandActions {
+    func sendBeacon() async throws(DataSamplerError) { _ = try await parts?.loop.sendBeacon(.command) }
+
+    func deviceInformation() async -> WireDeviceInformation {
+        let settings = core.settings
+        var information = WireDeviceInformation()
+        if let identity = core.machineIdentity() { information.identity = identity }
+        information.modules = settings.modules.map(\.rawValue) + customModules.keys.sorted()
+        information.attributes = [
+            "library.version": DataSampler.version, "profile.revision": "\(settings.profileRevision)", "queue.epoch": "\(core.queue.epoch)",
+            "trace.level": traces.level.rawValue, "analytics.enabled": "\(settings.analyticsEnabled)",
+            "sample.interval": "\(settings.sampleIntervals.values.min() ?? 0)", "transmit.interval": "\(settings.transmitInterval)",
+            "event.hold": "\(settings.eventHold)", "application": core.configuration.applicationIdentifier,
+            "application.version": core.configuration.applicationVersion,
+        ]
+        for (name, reason) in settings.unavailable { information.attributes["module.\(name)"] = reason }
+        return information
+    }
+
+    func reloadProfile() async -> ProfileKeeper.Outcome {
+        await parts?.profiles.refresh() ?? .failed("the data sampler has not started yet")
+    }
+
+    func changeLogLevel(_ level: WireLogLevel?) async { await changeTraceLevel(level) }
+
+    func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {
+        guard let parts else { throw DeviceLoop.stopped }
+        try await parts.logRequests.begin(command: command, request)
+    }
+
+    /// Of logs, for whoever asked for them.
+    func uploadChanged(_ upload: LogUpload) async { await parts?.logRequests.changed(upload) }
+
+    func cancelLogs(command: Data) async { await parts?.logRequests.cancel(command: command) }
+
+    func wipe(command: Data, reason: String) async throws(DataSamplerError) { try await erase(command: command, reason: reason) }
+
+    /// - Parameter command: `nil`: asked for here.
+    func erase(command: Data?, reason: String) async throws(DataSamplerError) {
+        guard let parts else { throw DeviceLoop.stopped }
+        try await parts.wipes.begin(command: command, reason: reason)
+        await gateChanged()
+        try await parts.wipes.erase()
+    }
+
+    func wipeUnderWay() async -> Data? { await parts?.wipes.pending?.command }
+
+    func wipeWasReported() async throws(DataSamplerError) {
+        guard let parts else { return }
+        try await parts.wipes.finish()
+        guard await parts.wipes.pending == nil else { return }
+        await gateChanged()
+        await tellChange()
+    }
+
+    nonisolated func transmitNow() { transmitter.withLock { $0 }?.transmitNow() }
+}

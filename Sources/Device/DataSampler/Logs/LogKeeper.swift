@@ -1,5 +1,5 @@
-import Logging
 import LogStore
+import Logging
 import Synchronization
 import WireModel
 
@@ -67,4 +67,31 @@ final class LogKeeper: Sendable {
     }
 
     func close() async { if isOwn { await store.close() } else { store.flush() } }
+}
+
+/// Down to which level lines are written now. Pure.
+enum LogCapture {
+    /// - Parameters:
+    ///   - command: a change of the level by command, for a while.
+    ///   - capture: what requests that capture ask for: never less than is written anyway.
+    ///   - isStopped: telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
+    /// - Returns: `nil`: nothing is written.
+    static func level(_ settings: DeviceSettings.Logging, command: LogLevel?, capture: LogLevel?, isStopped: Bool) -> LogLevel? {
+        guard settings.enabled, !isStopped else { return nil }
+        let level = command ?? LogLevel(settings.level) ?? .information
+        return max(level, capture ?? .error)
+    }
+}
+
+extension LogStore.Configuration {
+    /// The store of a data sampler's directory.
+    package init(_ configuration: DataSamplerConfiguration, applicationName: String, applicationVersion: String) {
+        self.init(directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: applicationName)
+        self.applicationVersion = applicationVersion
+        flushInterval = .seconds(configuration.lossWindow)
+        level = configuration.loggingEnabled ? .information : nil
+        maximumBytes = configuration.logRetention.bytes
+        maximumAge = .seconds(configuration.logRetention.days * 86_400)
+        ringBytes = configuration.logRetention.verboseRingBytes
+    }
 }
