@@ -1,8 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
-
-#if canImport(Glibc)
 
 /// The exclusive hold on a queue's directory, for as long as this value lives; the kernel ends it with the process.
 final class DirectoryLock: Sendable {
@@ -51,9 +47,6 @@ final class DirectoryLock: Sendable {
     }
 
     private static func failure(_ operation: String, _ path: String, _ systemError: Int32) -> QueueError {
-        QueueError(
-            systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path): \(String(cString: strerror(systemError))). Check that the path exists and may be written by this user.")
+        .system(operation, path, systemError, "Check that the path exists and may be written by this user.")
     }
 }
-#endif

@@ -1,3 +1,4 @@
+import Glibc
 import SQLite
 
 /// What the queue could not do. `code` is what a program decides by; the message is for people and holds no data of a person.
@@ -57,6 +58,13 @@ extension QueueError {
         default:
             self.init(.io, "\(error)", cause: error)
         }
+    }
+
+    /// A failed system call. The message ends with `remedy`.
+    static func system(_ operation: String, _ path: String, _ number: Int32, _ remedy: String) -> QueueError {
+        QueueError(
+            number == ENOSPC || number == EDQUOT ? .diskFull : .io,
+            "\(operation) \(path): \(String(cString: strerror(number))). \(remedy)")
     }
 
     static func corrupt(_ file: String, _ finding: String) -> QueueError {

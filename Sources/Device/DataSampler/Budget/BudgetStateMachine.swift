@@ -1,8 +1,5 @@
-import WireModel
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import WireModel
 
 /// Keeps budgets by slowing down: usage over time goes in, a factor comes out. Pure.
 ///

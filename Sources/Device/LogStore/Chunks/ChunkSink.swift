@@ -82,13 +82,7 @@ package struct FileChunkSink: ChunkSink {
     }
 
     package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .system("writing", path) }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
+        try StoreFile.write(bytes, to: descriptor, path)
     }
 
     package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {

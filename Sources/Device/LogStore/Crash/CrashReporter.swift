@@ -180,8 +180,6 @@ enum LogTail {
     }
 }
 
-#if canImport(Glibc)
-
 /// What Swift's own backtracer leaves: with `SWIFT_BACKTRACE=enable=yes,output-to=PATH` a file `<program>-<process>-<time>.log` in a directory, or
 /// the file itself (docs/Backtracing.rst of the Swift project).
 enum Backtraces {
@@ -204,17 +202,9 @@ enum Backtraces {
     /// The newest backtrace of a process that was written since it started; `nil`: there is none.
     static func read(of session: SessionRecord) -> String? {
         guard let path = session.backtraces else { return nil }
-        var candidates = [path]
-        if let directory = opendir(path) {
-            defer { closedir(directory) }
-            candidates = []
-            while let entry = readdir(directory) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                    name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                }
-                if name.contains("-\(session.process)-"), name.hasSuffix(".log") { candidates.append("\(path)/\(name)") }
-            }
-        }
+        let names = try? StoreDirectory(path: path).names()
+        let candidates =
+            names?.filter { $0.contains("-\(session.process)-") && $0.hasSuffix(".log") }.map { "\(path)/\($0)" } ?? [path]
         let files = candidates.compactMap { file -> (time: Int64, path: String)? in
             var status = stat()
             guard stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -239,4 +229,3 @@ enum Backtraces {
         return filled == 0 ? nil : String(decoding: bytes[..<filled], as: UTF8.self)
     }
 }
-#endif

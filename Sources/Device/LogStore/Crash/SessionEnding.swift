@@ -52,8 +52,6 @@ package enum SessionEnding {
     }
 }
 
-#if canImport(Glibc)
-
 /// The kernel's log, `/dev/kmsg`, as far as it is kept and may be read.
 enum KernelLog {
     /// A record is `priority,sequence,microseconds,flags;message`, then lines that begin with a space.
@@ -86,7 +84,6 @@ enum KernelLog {
         }
     }
 }
-#endif
 
 /// Why a session ended without saying so, as far as it can be told. Pure.
 ///

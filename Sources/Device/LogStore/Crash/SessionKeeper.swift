@@ -151,7 +151,9 @@ struct SessionRecord: Equatable, Sendable {
     /// Ordinals of the segments it wrote, in order; the last ones of many.
     var segments: [UInt64] = []
     var exit: Exit?
+}
 
+extension SessionRecord {
     /// Everything up to the first segment.
     var text: String {
         var lines = [
@@ -197,15 +199,6 @@ struct SessionRecord: Equatable, Sendable {
         self.segments = segments
         let words = values["exit"]?.split(separator: " ").map { $0 == "-" ? "" : String($0) } ?? []
         if words.count == 3 { exit = Exit(code: words[0], status: words[1], result: words[2]) }
-    }
-
-    init(application: String, version: String, process: Int32, bootID: String?, started: Int64, backtraces: String?) {
-        self.application = application
-        self.version = version
-        self.process = process
-        self.bootID = bootID
-        self.started = started
-        self.backtraces = backtraces
     }
 
     private static func oneLine(_ text: String) -> String { String(text.map { $0.isNewline ? " " : $0 }) }

@@ -84,6 +84,10 @@ package struct StoreFile: ~Copyable {
 
     /// Writes all at the file's position.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
+        try Self.write(bytes, to: descriptor, path)
+    }
+
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws(LogStoreError) {
         var rest = bytes
         while !rest.isEmpty {
             let count = Glibc.write(descriptor, rest.baseAddress, rest.count)

@@ -1,10 +1,7 @@
+import Glibc
 import Logging
 import SQLite
 import WireModel
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// What is in a queue's directory, for people; `Codable` is its JSON form.
 package struct QueueInspection: Codable, Equatable, Sendable {

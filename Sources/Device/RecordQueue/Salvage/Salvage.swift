@@ -2,26 +2,26 @@ import Logging
 import SQLite
 import WireModel
 
-/// Going on after a queue's file turned out to be corrupt, or gone.
+/// Replaces a queue file that is corrupt or gone. Documentation/decisions/salvage-by-itself.md has the alternatives.
 ///
-/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is looked at, for rows of
-/// our shape: what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go into a new file, in which a new epoch
-/// begins at once and the old one is an ended epoch that waits to be closed with the collector: so what had arrived is found out by the chain
-/// and not sent again, and what had not is queued anew. Numbers without a readable row count as `salvage`. The new file takes its place, and the
-/// old one is kept aside as `queue.corrupt-<n>-<time>/`, `QueueFile.keptCorruptFiles` of them at most. `status` reports all of it.
+/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is searched
+/// for rows of our shape: first what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go
+/// into a new file, in which a new epoch begins at once. The old epoch is an ended one that waits to be closed with the
+/// collector, so records that had arrived are not sent again. Numbers without a readable row count as `salvage`. The new
+/// file takes the old one's place, and the old one is kept aside as `queue.corrupt-<n>-<time>/`. `status` reports it.
 ///
-/// **The steps, and a crash between them.** Whatever happens, the next opening finds one of: `queue.salvaging/` without a queue in it (move
-/// on), with one and none outside (begin anew: nothing was queued since), or with one and the new one outside (only rename it). Nothing of the old
-/// file is ever written to.
+/// **The steps, and a crash between them.** Nothing of the old file is ever written to. The next opening finds one of:
+/// 1. `queue.salvaging/` without a queue in it: the move goes on.
+/// 2. A queue in it and none outside: the salvage begins anew; nothing was queued since.
+/// 3. A queue in it and the new one outside: the folder only has to be renamed.
 ///
-/// **Which rows are believed.** One whose columns and envelope say the same, and whose link follows from the row before it where that is
-/// there. Its `chain` column says to which epoch it belongs, so that a stale copy on a page that is no longer in use is neither taken for
-/// another epoch's record nor, being at or below the front, queued anew.
+/// **Which rows are believed.** A row whose columns and envelope agree, and whose link follows from the row before it if
+/// that is there. The `chain` column says to which epoch a row belongs. So a stale copy on an unused page is not taken
+/// for another epoch's record; it is at or below the front, and is not queued anew.
 ///
-/// **When the epoch is not known any more** - its row in `epoch` lost, and `queue.epoch` too - nobody can be asked what has arrived. The
-/// records are then not queued anew, because that could double them unnoticed; they are counted as `unverifiable` and stay in the file
-/// kept aside. *Against:* it loses records that in all likelihood were never sent. But it loses them counted, and two places have to be
-/// damaged at once for it.
+/// **When the epoch is not known any more** (its row in `epoch` and `queue.epoch` are both lost), nobody can be asked
+/// what has arrived. Queueing the records anew could double them unnoticed. They count as `unverifiable` and stay in the
+/// file kept aside.
 enum Salvage {
     /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first, and that is said.
     static func open(

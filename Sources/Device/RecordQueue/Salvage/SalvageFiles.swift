@@ -1,7 +1,6 @@
 import SQLite
 import WireModel
 
-#if canImport(Glibc)
 import Glibc
 
 /// The files of a salvage: where they lie and how they move.
@@ -144,4 +143,3 @@ extension RawPages {
         self.init(database: database, wal: wal, pageBytes: QueueFile.pageBytes)
     }
 }
-#endif

@@ -24,11 +24,6 @@ struct QueueState: Equatable, Sendable {
     /// What settled epochs add up to.
     var past = StreamLedgers()
 
-    init(epoch: EpochID, clock: QueueClock) {
-        self.epoch = epoch
-        self.clock = clock
-    }
-
     /// The newest of several copies found in a damaged file is the one with the greatest sequence.
     struct FileCopy: Equatable, Sendable {
         var sequence: Int64

@@ -1,11 +1,8 @@
 import FoundationEssentials
+import Glibc
 import Logging
 import SQLite
 import WireModel
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Leaving at the front without acknowledgement.
 extension QueueStore {
@@ -238,7 +235,9 @@ struct FreeSpace: Equatable, Sendable {
         return totalInodes == 0 || inodes >= totalInodes / 100 * keepInodesPercent
     }
 
-    #if canImport(Glibc)
+}
+
+extension FreeSpace {
     /// `nil` where the system does not say.
     init?(path: String) {
         var figures = statvfs()
@@ -246,12 +245,5 @@ struct FreeSpace: Equatable, Sendable {
         self.init(
             bytes: UInt64(figures.f_bavail) * UInt64(figures.f_frsize), inodes: UInt64(figures.f_favail),
             totalInodes: UInt64(figures.f_files))
-    }
-    #endif
-
-    init(bytes: UInt64, inodes: UInt64, totalInodes: UInt64) {
-        self.bytes = bytes
-        self.inodes = inodes
-        self.totalInodes = totalInodes
     }
 }

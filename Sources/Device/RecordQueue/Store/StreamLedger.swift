@@ -164,11 +164,9 @@ struct ChainCode: Hashable, Sendable {
     /// On disk, for ever.
     var rawValue: Int64 { ordinal * 4 + Int64(stream.rawValue) }
 
-    init(ordinal: Int64, stream: StreamName) {
-        self.ordinal = ordinal
-        self.stream = stream
-    }
+}
 
+extension ChainCode {
     init?(rawValue: Int64) {
         guard rawValue >= Self.consent * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3)) else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)

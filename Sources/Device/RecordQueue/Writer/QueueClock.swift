@@ -1,8 +1,5 @@
-import WireModel
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import WireModel
 
 /// The clock on which age and hold are counted: microseconds since the queue's file was made, never going back.
 ///
@@ -67,8 +64,6 @@ package protocol RecordClock: Sendable {
     func now() -> RecordStamp
 }
 
-#if canImport(Glibc)
-
 /// The kernel's clocks: wall time, time since boot counting suspend, and the boot's id.
 package struct SystemRecordClock: RecordClock {
     /// Read once: it cannot change while this process lives.
@@ -99,4 +94,3 @@ package struct SystemRecordClock: RecordClock {
         return BootID(String(decoding: bytes.prefix(36), as: UTF8.self))
     }
 }
-#endif
