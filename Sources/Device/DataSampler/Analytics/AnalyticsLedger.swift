@@ -35,14 +35,11 @@ final class AnalyticsLedger: Sendable {
         file = StateFile(directory: directory, name: Self.fileName)
         self.clock = clock
         self.logger = logger
-        var snapshot: UsageTally.Snapshot?
-        do throws(DataSamplerError) {
-            snapshot = try file.loadOrKeepAsDamaged { error in
-                logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
-            }
-        } catch {
+        func warn(_ error: DataSamplerError) {
             logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
         }
+        var snapshot: UsageTally.Snapshot?
+        do throws(DataSamplerError) { snapshot = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
         let written = snapshot ?? UsageTally.Snapshot()
         state = Mutex(State(tally: UsageTally(written), written: written, isEnabled: isEnabled))
     }
@@ -164,9 +161,7 @@ final class AnalyticsLedger: Sendable {
 /// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the moment.
 struct AnalyticsModule: SampleModule {
     let name = SampleModuleName.analytics
-    private let ledger: AnalyticsLedger
-
-    init(ledger: AnalyticsLedger) { self.ledger = ledger }
+    let ledger: AnalyticsLedger
 
     mutating func sample(at time: SampleTime) -> SampleResult {
         guard let sample = ledger.sample(at: time.sinceBootMicroseconds) else { return .none(reason: "analytics is not enabled") }

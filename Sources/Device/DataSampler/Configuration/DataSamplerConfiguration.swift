@@ -41,16 +41,16 @@ public struct DataSamplerConfiguration: Sendable {
     /// Enrolls this device at its first contact; not needed afterwards. `nil`: an enrolled device goes on, another one holds.
     public var enrollmentToken: String?
     /// Bundle id of the program, in every record and beacon. Empty: the agent itself.
-    public var applicationIdentifier: String
+    public var applicationIdentifier: String = ""
     /// The program's version, in beacons.
-    public var applicationVersion: String
+    public var applicationVersion: String = ""
     /// Seconds an event is held before it is sent, 0 to 259,200 (3 days); `nil`: 7,200 (ws1).
     public var eventHold: Double?
     /// Seconds between two beacons that ``DataSampler/start()`` schedules, 60 to 86,400; `nil`: what the profile says, or none until
     /// ``DataSampler/startSendingDeviceStatusBeacon(transmitFrequency:)``.
     public var beaconInterval: Double?
     /// Seconds of ordinary records that a power cut may take, 0 (each is durable) to 60; default 1.
-    public var lossWindow: Double
+    public var lossWindow: Double = 1
     /// PEM file of the only certificate authorities to trust; `nil`: those of the system.
     public var certificateAuthorityFile: String?
     /// PEM file with the private key of this device's client certificate, without a passphrase; `nil`: it shows none. With
@@ -65,41 +65,41 @@ public struct DataSamplerConfiguration: Sendable {
     /// device's credential among it. `false`, the default: only to this one.
     public var allowsPlaintext = false
     /// `false`: no events are recorded, whatever the profile says. `true` leaves it to the profile.
-    public var analyticsEnabled: Bool
+    public var analyticsEnabled: Bool = true
     /// `false`: no logs are kept or sent, whatever the profile says. `true` leaves it to the profile.
-    public var loggingEnabled: Bool
+    public var loggingEnabled: Bool = true
     /// Logs are sent over Wi-Fi or wired networks only, whatever the profile says. `false` leaves it to the profile (ws1).
-    public var logsOverWiFiOnly: Bool
+    public var logsOverWiFiOnly: Bool = false
     /// The log store to use, opened by the program before everything else; the data sampler sets its level and adds to what it scrubs, as the
     /// profile says, and does not close it. `nil`: one is opened in `<directory>/logs` by ``DataSampler/start()`` and closed by ``DataSampler/stop()``.
     public var logStore: LogStore?
     /// What the log store keeps that is opened in `<directory>/logs`.
     public var logRetention = LogRetention()
     /// Nothing is sampled, recorded or sent, whatever the profile says. `false` leaves it to the profile (intune).
-    public var telemetryDisabled: Bool
+    public var telemetryDisabled: Bool = false
     /// Modules that stay off whatever the profile says, by name: built-in ones, or those of custom modules.
-    public var disabledModules: Set<String>
+    public var disabledModules: Set<String> = []
     /// Who counts network traffic (ws1).
-    public var telecomSource: TelecomSource
+    public var telecomSource: TelecomSource = .device
     /// What becomes of personal fields, by the name of their class (`ssid`, `mac`, `position` ...); the stricter of this and the profile's holds.
-    public var privacy: [String: PersonalFieldAction]
+    public var privacy: [String: PersonalFieldAction] = [:]
     /// What holds until the host says what the person has said, with ``DataSampler/setConsent(_:)``; once it was said, that holds.
-    public var initialConsent: DataSamplerConsent
+    public var initialConsent: DataSamplerConsent = .granted
     /// Marks all records as test data, kept out of views and quotas unless asked for; `false` leaves it to the profile.
-    public var isTest: Bool
+    public var isTest: Bool = false
     /// Other intervals for single modules, by module name, of built-in and custom ones.
-    public var moduleIntervals: [String: ModuleIntervals]
+    public var moduleIntervals: [String: ModuleIntervals] = [:]
     /// Seconds without the collector after which the host is told, 1 or more; `nil`: what the profile says, or never (ws1).
     public var offlineTimeAllowed: Double?
     /// Days after which the device asks for a new credential by itself, up to 3650; 0: never. 90 by default.
-    public var credentialDays: Double
+    public var credentialDays: Double = 90
     /// What the sampler may cost; `nil` leaves it to the profile.
     public var budgets: DataSamplerBudgets?
 
     /// Which of the library's own detectors look for signs of compromise; all of them by default.
-    public var builtInDetectors: Set<BuiltInDetector>
+    public var builtInDetectors: Set<BuiltInDetector> = Set(BuiltInDetector.allCases)
     /// The application's own detectors, beside those; the first 64 of all are asked.
-    public var detectors: [any CompromiseDetector]
+    public var detectors: [any CompromiseDetector] = []
     /// SHA-256 of the program's file, 64 hexadecimal digits, for ``BuiltInDetector/agentBinaryModified``; `nil`: what was recorded when this
     /// release first started here.
     public var expectedBinaryDigest: String?
@@ -134,22 +134,6 @@ public struct DataSamplerConfiguration: Sendable {
         self.directory = directory
         self.collectorURL = collectorURL
         self.enrollmentToken = enrollmentToken
-        applicationIdentifier = ""
-        applicationVersion = ""
-        lossWindow = 1
-        analyticsEnabled = true
-        loggingEnabled = true
-        logsOverWiFiOnly = false
-        telemetryDisabled = false
-        disabledModules = []
-        telecomSource = .device
-        privacy = [:]
-        initialConsent = .granted
-        isTest = false
-        credentialDays = 90
-        moduleIntervals = [:]
-        builtInDetectors = Set(BuiltInDetector.allCases)
-        detectors = []
     }
 }
 

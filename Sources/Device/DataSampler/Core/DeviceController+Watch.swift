@@ -141,8 +141,8 @@ extension DeviceController {
         return RunReport(
             transmitter: parts.transmitter.status, modules: modules,
             beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 }, profile: await parts.profiles.report,
-            commands: await parts.commands.report, wipe: await parts.wipes.pending, isDoNotDisturb: isDoNotDisturb, isSuspended: isPaused,
-            slowdown: slowdownFactor, slowdownReason: budgets.verdict.reason == nil ? nil : budgets.verdict.description)
+            commands: await parts.commands.report, wipe: await parts.wipes.pending, isDoNotDisturb: isDoNotDisturb, isSuspended: isSuspended,
+            slowdown: slowdown, slowdownReason: budgets.verdict.reason == nil ? nil : budgets.verdict.description)
     }
 }
 

@@ -33,11 +33,11 @@ actor DeviceController {
     private var calls = DeviceSettings.Calls()
     /// What requests that capture logs ask for.
     private var captureLevel: LogLevel?
-    private var custom: [String: any CustomSampleModule]
+    private(set) var custom: [String: any CustomSampleModule]
     private var doNotDisturb = false
-    private var isSuspended = false
+    private(set) var isSuspended = false
     /// The budgets': intervals are so many times longer.
-    private var slowdown = 1.0
+    private(set) var slowdown = 1.0
     let budgets: BudgetKeeper
     private var appliedBeacons: Double?
     private var isDisabled = false
@@ -164,9 +164,6 @@ actor DeviceController {
     func gateChanged() async { await apply(beacons: .change) }
 
     var isDoNotDisturb: Bool { doNotDisturb && core.settings.doNotDisturbAllowed }
-    var isPaused: Bool { isSuspended }
-    var customModules: [String: any CustomSampleModule] { custom }
-    var slowdownFactor: Double { slowdown }
 
     /// Tells the collector at once that something a beacon tells has changed; what stands in the way is logged there.
     func tellChange() async {
@@ -336,7 +333,7 @@ extension DeviceController: CommandActions {
         let settings = core.settings
         var information = WireDeviceInformation()
         if let identity = core.machineIdentity() { information.identity = identity }
-        information.modules = settings.modules.map(\.rawValue) + customModules.keys.sorted()
+        information.modules = settings.modules.map(\.rawValue) + custom.keys.sorted()
         information.attributes = [
             "library.version": DataSampler.version, "profile.revision": "\(settings.profileRevision)", "queue.epoch": "\(core.queue.epoch)",
             "trace.level": traces.level.rawValue, "analytics.enabled": "\(settings.analyticsEnabled)",

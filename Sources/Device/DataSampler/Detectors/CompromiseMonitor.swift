@@ -32,11 +32,6 @@ actor CompromiseMonitor {
         return await firstReport()
     }
 
-    /// Looks now, whatever is kept.
-    func refresh() -> CompromiseReport {
-        examine()
-    }
-
     /// Examines again and again until its task is cancelled.
     ///
     /// - Parameter changed: called when a verdict is another than before.
@@ -52,11 +47,11 @@ actor CompromiseMonitor {
     /// - Returns: the new report where a verdict has changed.
     func examineIfDue() -> CompromiseReport? {
         guard let former = kept.withLock({ $0 }) else {
-            _ = examine()
+            refresh()
             return nil
         }
         guard Self.isDue(lastExamined: former.examined, now: clock.now().timeSinceBoot) else { return nil }
-        let report = examine()
+        let report = refresh()
         return report.differs(from: former) ? report : nil
     }
 
@@ -65,9 +60,10 @@ actor CompromiseMonitor {
         now < lastExamined || now - lastExamined >= UInt64(interval.components.seconds) * 1_000_000
     }
 
-    private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? examine() }
+    private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? refresh() }
 
-    private func examine() -> CompromiseReport {
+    /// Looks now, whatever is kept.
+    @discardableResult func refresh() -> CompromiseReport {
         var report = CompromiseReport(examined: clock.now().timeSinceBoot)
         report.findings = detectors.compactMap { detector in
             detector.examine().map { CompromiseReport.Finding(detector: detector.name, finding: $0) }

@@ -16,9 +16,7 @@ struct SystemPathDetector: CompromiseDetector {
     private static let sticky: UInt32 = 0o1000
 
     let name = BuiltInDetector.systemPathWritable.rawValue
-    private let host: any HostSource
-
-    init(host: any HostSource) { self.host = host }
+    let host: any HostSource
 
     func examine() -> CompromiseFinding? {
         var signs: [String] = []
@@ -71,9 +69,7 @@ struct SecureBootDetector: CompromiseDetector {
     private static let globalVariable = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
     let name = BuiltInDetector.secureBootDisabled.rawValue
-    private let host: any HostSource
-
-    init(host: any HostSource) { self.host = host }
+    let host: any HostSource
 
     func examine() -> CompromiseFinding? {
         guard host.list(Self.firmwarePath, maximumEntries: 1) != nil else { return nil }
@@ -103,9 +99,7 @@ struct TracerDetector: CompromiseDetector {
     static let statusPath = "/proc/self/status"
 
     let name = BuiltInDetector.tracerAttached.rawValue
-    private let host: any HostSource
-
-    init(host: any HostSource) { self.host = host }
+    let host: any HostSource
 
     func examine() -> CompromiseFinding? {
         guard case .text(let text) = host.text(Self.statusPath, maximumBytes: 64 * 1024), let tracer = Self.tracer(text) else {

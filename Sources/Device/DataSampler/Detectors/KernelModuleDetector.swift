@@ -15,9 +15,7 @@ struct KernelModuleDetector: CompromiseDetector {
     private static let namedModules = 8
 
     let name = BuiltInDetector.kernelModuleUnsigned.rawValue
-    private let host: any HostSource
-
-    init(host: any HostSource) { self.host = host }
+    let host: any HostSource
 
     func examine() -> CompromiseFinding? {
         let modules = host.text(Self.modulesPath, maximumBytes: Self.maximumModulesBytes)

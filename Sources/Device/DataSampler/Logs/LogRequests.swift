@@ -135,17 +135,15 @@ actor LogRequests {
     private func upload(_ planned: [PlannedLogs], command: Data) async throws(DataSamplerError) -> [Data] {
         var ids: [Data] = []
         do throws(DataSamplerError) {
-            for logs in planned { ids.append(try await upload(logs, command: command)) }
+            for logs in planned {
+                ids.append(try await add(logs, id: .random(), command: command, created: clock().wallTime))
+            }
         } catch {
             // All of it or nothing.
             for id in ids { await uploader.cancel(id) }
             throw error
         }
         return ids
-    }
-
-    private func upload(_ logs: PlannedLogs, command: Data) async throws(DataSamplerError) -> Data {
-        try await add(logs, id: UploadID.random(), command: command, created: clock().wallTime)
     }
 
     private func add(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) async throws(DataSamplerError) -> Data {

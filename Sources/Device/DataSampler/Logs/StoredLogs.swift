@@ -163,11 +163,7 @@ package struct OfflineLogs {
     private static func profile(_ directory: String) throws(DataSamplerError) -> WireProfile? {
         let file = StoredProfile.file(in: directory)
         guard let stored = try file.load() else { return nil }
-        do {
-            let profile = try WireProfile.decode(stored.profile)
-            try profile.validate()
-            return profile
-        } catch {
+        do { return try stored.validProfile() } catch {
             throw DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: start the agent, which fetches another")
         }
     }

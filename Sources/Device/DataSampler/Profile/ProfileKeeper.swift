@@ -88,11 +88,7 @@ actor ProfileKeeper {
             notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": StoredProfile.fileName]))
         }
         guard let stored = try file.loadOrKeepAsDamaged(damaged: keepAsDamaged) else { return nil }
-        do {
-            let profile = try WireProfile.decode(stored.profile)
-            try profile.validate()
-            return (stored, profile)
-        } catch {
+        do { return (stored, try stored.validProfile()) } catch {
             try file.file.keepAsDamaged()
             keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
             return nil
@@ -238,6 +234,13 @@ struct StoredProfile: Codable, Equatable, Sendable {
     var fetched: Int64
     /// The serialized `Profile`.
     var profile: Data
+
+    /// The profile, checked once more: another version of this program may have stored it.
+    func validProfile() throws -> WireProfile {
+        let profile = try WireProfile.decode(profile)
+        try profile.validate()
+        return profile
+    }
 
     static func file(in directory: String) -> StateFile<StoredProfile> { StateFile(directory: directory, name: fileName) }
 }

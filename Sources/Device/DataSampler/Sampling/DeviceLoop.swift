@@ -38,7 +38,7 @@ actor DeviceLoop {
     var pendingBeacon: WireBeaconTrigger?
     var callers: [BeaconScheduleStateMachine.Caller: CheckedContinuation<Result<UInt64, DataSamplerError>, Never>] = [:]
     var lastCaller: BeaconScheduleStateMachine.Caller = 0
-    private var ended = false
+    private(set) var hasEnded = false
 
     /// - Parameters:
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
@@ -93,7 +93,7 @@ actor DeviceLoop {
             let pause = next.map { $0 > now.timeSinceBoot ? $0 - now.timeSinceBoot : 0 } ?? 86_400_000_000
             await wake.wait(for: .microseconds(Int64(clamping: pause)), clock: sleeper)
         }
-        ended = true
+        hasEnded = true
         for run in customRuns.values { run.task.cancel() }
         for caller in callers.values { caller.resume(returning: .failure(Self.stopped)) }
         callers = [:]
@@ -141,8 +141,6 @@ actor DeviceLoop {
     // MARK: Beacons
 
     static let stopped = DataSamplerError(.notRunning, "the data sampler has stopped")
-
-    var hasEnded: Bool { ended }
 
     func perform(_ action: BeaconScheduleStateMachine.Action) {
         guard case .make(let trigger) = action else { return }

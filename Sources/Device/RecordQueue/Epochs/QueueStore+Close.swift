@@ -161,14 +161,7 @@ extension QueueStore {
     }
 
     private func link(at number: UInt64, of epoch: EndedEpoch, _ stream: StreamName) throws -> ChainLink? {
-        let ledger = epoch.streams[stream]
-        if number == ledger.mark.number { return ledger.mark.link }
-        if number == ledger.last { return ledger.lastLink }
-        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
-        let row = try connection.cached("SELECT link FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number = ?")
-        try row.bind(number, at: 1)
-        defer { row.reset() }
-        return try row.step() ? ChainLink(row.data(0)) : nil
+        try link(at: number, of: .ended(epoch.ordinal, stream), epoch.streams[stream])
     }
 
     // MARK: - Settling
@@ -177,7 +170,10 @@ extension QueueStore {
     private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
         let comparisons = try StreamName.allCases.compactMap { stream in
             try answers[stream].map { answer in
-                try CloseComparison(epoch.streams[stream], mark: answer.mark) { try self.countRows(of: epoch, stream, above: $0) }
+                let (table, front) = (RecordTable.ended(epoch.ordinal, stream), epoch.streams[stream].frontOfRows)
+                return try CloseComparison(epoch.streams[stream], mark: answer.mark) {
+                    try self.countRows(of: table, above: max($0, front))
+                }
             }
         }
         let hasDiverged = CloseComparison.haveDiverged(comparisons, end: epoch.end)
@@ -203,13 +199,6 @@ extension QueueStore {
                 "queue.epoch": "\(epoch.id)", "queue.end": "\(epoch.end.rawValue)",
                 "queue.moved": "\(settlements.reduce(0) { $0 + $1.2 })",
             ])
-    }
-
-    private func countRows(of epoch: EndedEpoch, _ stream: StreamName, above number: UInt64) throws -> UInt64 {
-        let statement = try connection.cached("SELECT count(*) FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number > ?")
-        try statement.bind(max(number, epoch.streams[stream].frontOfRows), at: 1)
-        defer { statement.reset() }
-        return try statement.step() ? try statement.uint64(0) : 0
     }
 }
 

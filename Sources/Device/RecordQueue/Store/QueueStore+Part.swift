@@ -79,10 +79,10 @@ extension QueueStore {
         }
     }
 
-    /// Rows above the front, counted.
-    func countRows(of table: RecordTable) throws -> UInt64 {
+    /// Rows above a number, counted; `nil`: above the front.
+    func countRows(of table: RecordTable, above number: UInt64? = nil) throws -> UInt64 {
         let statement = try connection.cached("SELECT count(*) FROM \(table.name) WHERE number > ?")
-        try statement.bind(state[table].front, at: 1)
+        try statement.bind(number ?? state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
@@ -133,7 +133,7 @@ extension QueueStore {
         let ledger = state[stream]
         let decision = try MarkDecision.decide(
             answered: answer.mark, outcome: answer.outcome, ownMark: ledger.mark.number, lastProduced: ledger.last
-        ) { (number: UInt64) throws -> ChainLink? in try link(at: number, of: stream) }
+        ) { (number: UInt64) throws -> ChainLink? in try link(at: number, of: .current(stream), ledger) }
         switch decision {
         case .old, .insideGap: break
         case .remove:
@@ -154,15 +154,15 @@ extension QueueStore {
         return decision
     }
 
-    /// The device's own link at a number above its mark; `nil` inside a gap, and where the row is gone.
-    private func link(at number: UInt64, of stream: StreamName) throws -> ChainLink? {
-        let ledger = state[stream]
-        if number <= ledger.front { return ledger.gaps.first { $0.last == number }?.link }
+    /// The device's own link at a number; `nil` inside a gap, and where the row is gone.
+    func link(at number: UInt64, of table: RecordTable, _ ledger: StreamLedger) throws -> ChainLink? {
+        if number == ledger.mark.number { return ledger.mark.link }
         if number == ledger.last { return ledger.lastLink }
-        let statement = try connection.cached("SELECT link FROM \(RecordTable.current(stream).name) WHERE number = ?")
-        try statement.bind(number, at: 1)
-        defer { statement.reset() }
-        return try statement.step() ? ChainLink(statement.data(0)) : nil
+        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
+        let row = try connection.cached("SELECT link FROM \(table.name) WHERE number = ?")
+        try row.bind(number, at: 1)
+        defer { row.reset() }
+        return try row.step() ? ChainLink(row.data(0)) : nil
     }
 
     func bind(to binding: QueueBinding) throws -> BindingOutcome {
