@@ -33,7 +33,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
-        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector was reached.
+        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector
+        /// was reached.
         public static let profileNotChecked = Code(rawValue: "profile-not-checked")
         /// The profile, or the configuration, has switched telemetry off.
         public static let telemetryDisabled = Code(rawValue: "telemetry-disabled")

@@ -3,12 +3,13 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// What commands do in a directory that no agent holds: they take the lock themselves, record durably, and let go. Nothing is sent.
+/// What commands do in a directory that no agent holds: they take the lock themselves, record durably, and let go.
+/// Nothing is sent.
 package struct OfflineSampler: Sendable {
     let core: SamplerCore
 
-    /// Does not wait for the lock: whoever holds it may be asked instead, so the caller tries both in turn. The configuration's collector may be
-    /// unknown.
+    /// Does not wait for the lock: whoever holds it may be asked instead, so the caller tries both in turn. The
+    /// configuration's collector may be unknown.
     package static func open(
         _ configuration: DataSamplerConfiguration, logger: Logger
     ) async throws(DataSamplerError) -> OfflineSampler {
@@ -22,7 +23,8 @@ package struct OfflineSampler: Sendable {
 
     /// Returns the event's number, once it is on synced disk.
     ///
-    /// - Throws: `wipePending` or `unenrolled` where an agent has begun that or done it, and what an event can meet otherwise.
+    /// - Throws: `wipePending` or `unenrolled` where an agent has begun that or done it, and what an event can meet
+    ///   otherwise.
     package func record(_ event: AnalyticsEvent) async throws(DataSamplerError) -> UInt64 {
         // A durable record always has a number.
         try await core.record(event, durability: .durable) ?? 0
@@ -32,7 +34,8 @@ package struct OfflineSampler: Sendable {
     package func sendBeacon() async throws(DataSamplerError) -> UInt64 {
         // A running agent's beacon tells of the wipe in the new epoch; here it would be erased with the old one.
         guard !core.gate.isWiping else {
-            throw DataSamplerError(.wipePending, "a wipe has begun and is not finished: start the agent, which goes on with it")
+            throw DataSamplerError(
+                .wipePending, "a wipe has begun and is not finished: start the agent, which goes on with it")
         }
         return try await core.recordBeacon(.demand, nextBeaconSeconds: 0)
     }
@@ -44,7 +47,8 @@ package struct OfflineSampler: Sendable {
     package func close() async { await core.close() }
 }
 
-/// Looking into the queue, and saying whom it is for: for `ws1agent queue`, through a running agent or over a directory that none holds.
+/// Looking into the queue, and saying whom it is for: for `ws1agent queue`, through a running agent or over a directory
+/// that none holds.
 package struct QueueTools: Sendable {
     let queue: RecordQueue
 
@@ -109,7 +113,8 @@ extension OfflineSampler {
         _ configuration: DataSamplerConfiguration, logger: Logger
     ) throws(DataSamplerError) -> QueueRepair {
         do throws(QueueError) {
-            return try RecordQueue.repair(directory: configuration.directory, clock: SystemRecordClock(), logger: logger)
+            return try RecordQueue.repair(
+                directory: configuration.directory, clock: SystemRecordClock(), logger: logger)
         } catch {
             throw DataSamplerError(error)
         }

@@ -62,8 +62,8 @@ public struct LogLevelCounts: Equatable, Sendable {
     package var list: [UInt64] { LogLevel.allCases.map { self[$0] } }
 }
 
-/// Why lines are not, or no longer, in a log store. Every line that passed the level is in the store or counted under one of these, but for
-/// what a process that was killed had not handed to the kernel yet.
+/// Why lines are not, or no longer, in a log store. Every line that passed the level is in the store or counted under
+/// one of these, but for what a process that was killed had not handed to the kernel yet.
 public enum LogDropReason: String, CaseIterable, Comparable, Sendable {
     /// The store was over its limit in bytes, or the ring over its own: oldest segment first.
     case sizeCap = "size-cap"
@@ -86,7 +86,8 @@ public enum LogDropReason: String, CaseIterable, Comparable, Sendable {
     private var position: Int { Self.allCases.firstIndex(of: self)! }
 }
 
-/// Lines that could not be written by this process: what has to be counted in the store's state yet, and what has to be told in the log.
+/// Lines that could not be written by this process: what has to be counted in the store's state yet, and what has to be
+/// told in the log.
 struct LossLedger: Sendable {
     private(set) var unsaved: StoreState.Dropped = [:]
     private(set) var untold: StoreState.Dropped = [:]

@@ -25,7 +25,8 @@ final class DirectoryLock: Sendable {
     }
 
     deinit {
-        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it calls exec.
+        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it
+        // calls exec.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

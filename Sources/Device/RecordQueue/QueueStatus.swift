@@ -14,11 +14,13 @@ package struct QueueStatus: Equatable, Sendable {
         package var lastNumber: UInt64
         package var mark: StreamMark
         package var gaps: [Gap]
-        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device did.
+        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device
+        /// did.
         package var dropped: [DropReason: UInt64]
         /// Records that wait for consent.
         package var consentPending: UInt64
-        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into this one.
+        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into
+        /// this one.
         package var apart: UInt64
     }
 

@@ -4,12 +4,12 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// How the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from any thread.
+/// How the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from any
+/// thread.
 ///
-/// `<data>/analytics` keeps what a restart would otherwise lose. It is written when a launch, the begin or the end of a session is counted,
-/// when a sample has told such counts, and at an orderly stop - not at every sample, so that a device in steady use writes nothing.
-/// A crash may lose the events and the time in use since the last sample; a launch and a session are lost only together with the sample
-/// that told them.
+/// `<data>/analytics` keeps the counts over a restart. It is written when a launch or a session is counted, when a
+/// sample has told such counts, and at an orderly stop, but not at every sample. A crash may lose the events and the
+/// time in use since the last sample; a launch or session is lost only together with the sample that told it.
 final class AnalyticsLedger: Sendable {
     static let fileName = "analytics"
 
@@ -56,7 +56,8 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// When the launch was that no event has told yet; `nil` on every later call. Taken where the gate for events is open.
+    /// When the launch was that no event has told yet; `nil` on every later call. Taken where the gate for events is
+    /// open.
     func takeUntoldLaunch() -> RecordStamp? {
         state.withLock { state in
             defer { state.untoldLaunch = nil }
@@ -158,13 +159,16 @@ final class AnalyticsLedger: Sendable {
 
 /// The Analytics module: the application's own usage since the last sample, from the ledger.
 ///
-/// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the moment.
+/// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the
+/// moment.
 struct AnalyticsModule: SampleModule {
     let name = SampleModuleName.analytics
     let ledger: AnalyticsLedger
 
     mutating func sample(at time: SampleTime) -> SampleResult {
-        guard let sample = ledger.sample(at: time.sinceBootMicroseconds) else { return .none(reason: "analytics is not enabled") }
+        guard let sample = ledger.sample(at: time.sinceBootMicroseconds) else {
+            return .none(reason: "analytics is not enabled")
+        }
         return .sample(Sample(kind: .sampleAnalytics, module: name.rawValue, body: sample.encoded))
     }
 }

@@ -1,7 +1,8 @@
 import RecordQueue
 import WireModel
 
-/// Counts how the application is used, from one sample to the next. Pure: what happened and when go in, a sample comes out.
+/// Counts how the application is used, from one sample to the next. Pure: what happened and when go in, a sample comes
+/// out.
 ///
 /// Times are microseconds since boot, so that a wall clock that is set changes no duration; suspend counts.
 struct UsageTally: Equatable, Sendable {
@@ -13,7 +14,8 @@ struct UsageTally: Equatable, Sendable {
         var eventsRecorded: UInt64 = 0
         /// The open session's id; `nil`: none was open.
         var session: String?
-        /// The last figures a sample has told; only after an orderly stop, because nobody knows what came after them otherwise.
+        /// The last figures a sample has told; only after an orderly stop, because nobody knows what came after them
+        /// otherwise.
         var figures: EventFigures?
 
         /// Whether counts wait in it for the next sample.
@@ -38,8 +40,8 @@ struct UsageTally: Equatable, Sendable {
 
     init() {}
 
-    /// Goes on where the last run of the program ended. A session it left open is closed: how long it was still used after the last sample
-    /// nobody knows, so that time is not counted.
+    /// Goes on where the last run of the program ended. A session it left open is closed: how long it was still used
+    /// after the last sample nobody knows, so that time is not counted.
     init(_ snapshot: Snapshot) {
         launches = snapshot.launches
         sessions = snapshot.sessions
@@ -113,8 +115,12 @@ struct UsageTally: Equatable, Sendable {
     }
 
     /// In another epoch, or after a count went back (a restored queue), everything counted there is new.
-    private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>) -> UInt64 {
-        guard let before, before.epoch == now.epoch, before[keyPath: count] <= now[keyPath: count] else { return now[keyPath: count] }
+    private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>)
+        -> UInt64
+    {
+        guard let before, before.epoch == now.epoch, before[keyPath: count] <= now[keyPath: count] else {
+            return now[keyPath: count]
+        }
         return now[keyPath: count] - before[keyPath: count]
     }
 }

@@ -1,11 +1,13 @@
 import RecordQueue
 import WireModel
 
-/// Makes the body of a beacon from what is known. Pure. Nothing is invented: what no detector or rule has looked at is unknown.
+/// Makes the body of a beacon from what is known. Pure. Nothing is invented: what no detector or rule has looked at is
+/// unknown.
 enum BeaconComposer {
     static func beacon(_ inputs: BeaconInputs) -> WireBeacon {
         var beacon = device(inputs)
-        // Device, enrollment and do-not-disturb status only: the rest follows when it is over, a changed push token too.
+        // Device, enrollment and do-not-disturb status only: the rest follows when it is over, a changed push token
+        // too.
         if inputs.doNotDisturb == true { return beacon }
         addUser(inputs.user, to: &beacon)
         beacon.deviceCompliance = inputs.compliance.device
@@ -111,7 +113,8 @@ extension String {
     }
 }
 
-/// Everything a beacon is made from, at one moment. What is absent here is absent or unknown in the beacon, never made up.
+/// Everything a beacon is made from, at one moment. What is absent here is absent or unknown in the beacon, never made
+/// up.
 struct BeaconInputs: Sendable {
     var trigger: WireBeaconTrigger
     /// When the next is due; 0: no schedule.
@@ -130,7 +133,8 @@ struct BeaconInputs: Sendable {
     var user: DeviceUser?
     /// What no acknowledged beacon has told yet; `nil`: unchanged.
     var pushToken: PushTokenState.Token?
-    /// Whether do-not-disturb is in force; `nil`: nobody has said. While it is, a beacon tells device, enrollment and this only.
+    /// Whether do-not-disturb is in force; `nil`: nobody has said. While it is, a beacon tells device, enrollment and
+    /// this only.
     var doNotDisturb: Bool?
     /// Where position is allowed.
     var location: WireLocation?

@@ -2,8 +2,8 @@ import Logging
 import SampleModules
 import WireModel
 
-/// What a beacon and an enrollment say of the machine. Read by a System module of its own, so that a beacon and a sample never differ in
-/// what they call a thing. What cannot be read stays absent.
+/// What a beacon and an enrollment say of the machine. Read by a System module of its own, so that a beacon and a
+/// sample never differ in what they call a thing. What cannot be read stays absent.
 struct DeviceFacts: Sendable {
     struct Reading: Sendable {
         var identity: WireSystemIdentity?
@@ -31,8 +31,11 @@ struct DeviceFacts: Sendable {
 
     mutating func read(at stamp: RecordStamp) -> Reading {
         var reading = Reading(identity: identity)
-        let result = module.sample(at: SampleTime(wallMicroseconds: stamp.wallTime, sinceBootMicroseconds: stamp.timeSinceBoot))
-        guard case .sample(let sample) = result, let message = try? WireSystemSample.decode(sample.body) else { return reading }
+        let result = module.sample(
+            at: SampleTime(wallMicroseconds: stamp.wallTime, sinceBootMicroseconds: stamp.timeSinceBoot))
+        guard case .sample(let sample) = result, let message = try? WireSystemSample.decode(sample.body) else {
+            return reading
+        }
         if message.hasIdentity { identity = message.identity }
         reading.identity = identity
         reading.uptimeSeconds = message.uptimeSeconds
@@ -42,8 +45,8 @@ struct DeviceFacts: Sendable {
     }
 }
 
-/// Who uses the device, as the application knows it: in beacons only, and personal - what becomes of each field the privacy class `user`
-/// says.
+/// Who uses the device, as the application knows it: in beacons only, and personal - what becomes of each field the
+/// privacy class `user` says.
 public struct DeviceUser: Equatable, Sendable {
     /// A field is at most this long; what is longer is cut at a character.
     static let maximumBytes = 320
@@ -96,9 +99,9 @@ enum EnrollmentStanding: Equatable, Sendable {
         }
     }
 
-    /// Whether an organization manages the device: its profile and commands hold here. That is what enrolling means, so an enrolled device
-    /// is managed until the wipe it was ordered is done, one that left is not, and of one that never enrolled nothing is known - another
-    /// program may manage it.
+    /// Whether an organization manages the device: its profile and commands hold here. That is what enrolling means, so
+    /// an enrolled device is managed until the wipe it was ordered is done, one that left is not, and of one that never
+    /// enrolled nothing is known - another program may manage it.
     var managed: WireVerdict {
         switch self {
         case .unknown: .unknown

@@ -5,8 +5,8 @@ import WireModel
 
 /// The push token on disk: `<data>/push-token`, 0600. Safe from any thread.
 ///
-/// On disk is which change is pending and which beacons hold it, so that a restart neither forgets to tell it nor tells it for ever.
-/// It is written at a change, for each beacon that holds one, and when one is acknowledged; while nothing is pending it is not.
+/// The file says which change is pending and which beacons hold it, so that a restart neither forgets the change nor
+/// tells it for ever. Nothing is written while no change is pending.
 final class PushTokenStore: Sendable {
     static let fileName = "push-token"
     /// APNs tokens have 64 characters, FCM's under 300.
@@ -16,7 +16,8 @@ final class PushTokenStore: Sendable {
     private let logger: Logger
     private let state: Mutex<PushTokenState>
 
-    /// A damaged file is quarantined: the token is unknown until the application says it again, as it does at each of its starts.
+    /// A damaged file is quarantined: the token is unknown until the application says it again, as it does at each of
+    /// its starts.
     init(directory: String, logger: Logger) {
         file = StateFile(directory: directory, name: Self.fileName)
         self.logger = logger
@@ -30,12 +31,15 @@ final class PushTokenStore: Sendable {
 
     /// The application says its token; `nil` clears it at the collector.
     ///
-    /// - Returns: whether it is a change: tell the beacons' state machine (`changed`) and send one at once. On disk when this returns.
-    /// - Throws: `invalidConfiguration` for a token that is empty or over 4,096 bytes, `storage`; then nothing has changed.
+    /// - Returns: whether it is a change: tell the beacons' state machine (`changed`) and send one at once. On disk
+    ///   when this returns.
+    /// - Throws: `invalidConfiguration` for a token that is empty or over 4,096 bytes, `storage`; then nothing has
+    ///   changed.
     func set(_ token: String?) throws(DataSamplerError) -> Bool {
         if let token, !Self.tokenBytes.contains(token.utf8.count) {
             throw DataSamplerError(
-                .invalidConfiguration, "the push token has \(token.utf8.count) bytes: it must have 1 to 4096, or be nil to be cleared")
+                .invalidConfiguration,
+                "the push token has \(token.utf8.count) bytes: it must have 1 to 4096, or be nil to be cleared")
         }
         return try state.withLock { state throws(DataSamplerError) in
             var next = state
@@ -94,8 +98,8 @@ final class PushTokenStore: Sendable {
 
 /// What the collector knows of the push token, and what it must be told. Pure.
 ///
-/// A change is *pending* until a beacon that holds it is stored by the collector's word; until then every beacon holds it. Afterwards no
-/// beacon does (absent: unchanged). A token of `nil` is a change like another: the collector is told to forget the one it has.
+/// A change is *pending* until the collector has stored a beacon that holds it; until then every beacon holds it.
+/// Afterwards no beacon does, which means unchanged. `nil` is a change like another: the collector forgets the token.
 struct PushTokenState: Codable, Equatable, Sendable {
     enum Token: Codable, Equatable, Sendable {
         case token(String)
@@ -170,8 +174,8 @@ struct PushTokenState: Codable, Equatable, Sendable {
 
     /// The status stream's mark, as the queue has it on disk.
     ///
-    /// The mark passes dropped records too: only where everything it passed was stored is a beacon among it known to have arrived.
-    /// Where something was not, its beacons count for nothing and the next one tells again.
+    /// The mark passes dropped records too: only where everything it passed was stored is a beacon among it known to
+    /// have arrived. Where something was not, its beacons count for nothing and the next one tells again.
     /// - Returns: whether the pending change is acknowledged now.
     mutating func observed(_ now: Mark, epoch: String) -> Bool {
         begin(epoch)
@@ -180,7 +184,9 @@ struct PushTokenState: Codable, Equatable, Sendable {
         mark = now
         let decided = carriers.contains { $0 <= now.number }
         carriers.removeAll { $0 <= now.number }
-        guard decided, let pending, now.stored >= former.stored, now.stored - former.stored == now.number - former.number else {
+        guard decided, let pending, now.stored >= former.stored,
+            now.stored - former.stored == now.number - former.number
+        else {
             return false
         }
         known = pending.token
@@ -189,7 +195,8 @@ struct PushTokenState: Codable, Equatable, Sendable {
         return true
     }
 
-    /// Another collector, or another device id: what the former knew says nothing. What the application said last is told anew.
+    /// Another collector, or another device id: what the former knew says nothing. What the application said last is
+    /// told anew.
     mutating func forgotten() {
         guard pending == nil, let known else { return }
         changes += 1

@@ -2,10 +2,10 @@ import FoundationEssentials
 import SampleModules
 import WireModel
 
-/// The settings in force. A value, made by `resolve` alone, so that no part of the library can read a layer by itself.
+/// The settings in force: a value that only `resolve` makes, so that no part of the library reads a layer by itself.
 ///
-/// Precedence: compiled defaults < local (code, file, flags, environment) < profile < explicit call. *Disable*, *Wi-Fi only* and privacy are
-/// the tighter of local and profile, whichever says so.
+/// Precedence: compiled defaults < local (code, file, flags, environment) < profile < explicit call. For *disable*,
+/// *Wi-Fi only* and privacy the tighter of local and profile holds.
 struct DeviceSettings: Equatable, Sendable {
     /// The layer that said a setting.
     enum Source: String, Codable, Sendable {
@@ -96,7 +96,9 @@ extension DeviceSettings {
     /// The settings in force. Pure and total: the configuration and the profile were validated before.
     ///
     /// - Parameter profile: the one to run; `nil`: none is at hand.
-    static func resolve(local: DataSamplerConfiguration, profile: WireProfile?, calls: Calls = Calls()) -> DeviceSettings {
+    static func resolve(local: DataSamplerConfiguration, profile: WireProfile?, calls: Calls = Calls())
+        -> DeviceSettings
+    {
         var settings = DeviceSettings()
         let given = profile ?? WireProfile()
         settings.profileRevision = given.revision
@@ -113,7 +115,8 @@ extension DeviceSettings {
 
     /// Off where either layer says so.
     private mutating func takeSwitches(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
-        telemetryDisabled = tightened("telemetryDisabled", local: local.telemetryDisabled, profile: profile.telemetryDisabled)
+        telemetryDisabled = tightened(
+            "telemetryDisabled", local: local.telemetryDisabled, profile: profile.telemetryDisabled)
         test = tightened("test", local: local.isTest, profile: profile.test)
         doNotDisturbAllowed = profile.doNotDisturbAllowed
         sources["doNotDisturbAllowed"] = profile.hasDoNotDisturbAllowed ? .profile : .compiled
@@ -150,17 +153,21 @@ extension DeviceSettings {
 
     private mutating func takeIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
         let overrides = Dictionary(sampling.overrides.map { ($0.module, $0) }) { _, last in last }
-        /// By layer, not by how special it is: what the profile says of all modules beats what the configuration says of one.
+        /// By layer, not by how special it is: what the profile says of all modules beats what the configuration says
+        /// of one.
         func sampleSeconds(_ name: String) -> Double {
             if let own = overrides[name], own.hasSampleSeconds { return own.sampleSeconds }
             if sampling.hasSampleSeconds { return sampling.sampleSeconds }
             return local.moduleIntervals[name]?.sampleInterval ?? local.defaultSampleInterval ?? Compiled.sampleInterval
         }
         for module in modules { sampleIntervals[module] = sampleSeconds(module.rawValue) }
-        let named = Set(overrides.keys).union(local.moduleIntervals.keys).filter { SampleModuleName(rawValue: $0) == nil }
+        let named = Set(overrides.keys).union(local.moduleIntervals.keys).filter {
+            SampleModuleName(rawValue: $0) == nil
+        }
         if modules.contains(.custom) {
             for name in named where !disabledCustomModules.contains(name) {
-                let said = overrides[name]?.hasSampleSeconds == true || local.moduleIntervals[name]?.sampleInterval != nil
+                let said =
+                    overrides[name]?.hasSampleSeconds == true || local.moduleIntervals[name]?.sampleInterval != nil
                 if said { customIntervals[name] = sampleSeconds(name) }
             }
         }
@@ -192,14 +199,19 @@ extension DeviceSettings {
         }
     }
 
-    private mutating func takeAnalyticsAndBeacons(_ local: DataSamplerConfiguration, _ profile: WireProfile, _ calls: Calls) {
+    private mutating func takeAnalyticsAndBeacons(
+        _ local: DataSamplerConfiguration, _ profile: WireProfile, _ calls: Calls
+    ) {
         let enabled = profile.analytics.hasEnabled ? profile.analytics.enabled : true
         analyticsEnabled = local.analyticsEnabled && enabled
-        sources["analyticsEnabled"] = !local.analyticsEnabled ? .local : profile.analytics.hasEnabled ? .profile : .compiled
+        sources["analyticsEnabled"] =
+            !local.analyticsEnabled ? .local : profile.analytics.hasEnabled ? .profile : .compiled
         let hold = choose(
-            "eventHold", profile.analytics.hasHoldSeconds ? Double(profile.analytics.holdSeconds) : nil, local.eventHold)
+            "eventHold", profile.analytics.hasHoldSeconds ? Double(profile.analytics.holdSeconds) : nil, local.eventHold
+        )
         eventHold = .seconds(hold ?? Compiled.eventHold)
-        beaconInterval = choose("beaconInterval", profile.hasBeaconSeconds ? Double(profile.beaconSeconds) : nil, local.beaconInterval)
+        beaconInterval = choose(
+            "beaconInterval", profile.hasBeaconSeconds ? Double(profile.beaconSeconds) : nil, local.beaconInterval)
         switch calls.beacons {
         case .unsaid: break
         case .every(let seconds):
@@ -230,7 +242,9 @@ extension DeviceSettings {
 
     private mutating func takePrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
         // Validated: every name is a class.
-        let classes = local.privacy.compactMap { name, action in FieldClass(rawValue: name).map { ($0, action.privacyAction) } }
+        let classes = local.privacy.compactMap { name, action in
+            FieldClass(rawValue: name).map { ($0, action.privacyAction) }
+        }
         privacy = PrivacyPolicy.resolve(local: Dictionary(uniqueKeysWithValues: classes), profile: profile.privacy)
         sources["privacy"] = !profile.privacy.isEmpty ? .profile : local.privacy.isEmpty ? .compiled : .local
         privacyKey = profile.privacyKey
@@ -239,18 +253,25 @@ extension DeviceSettings {
         pins = profile.certificatePins
         customPayload = profile.hasCustomPayload ? profile.customPayload : nil
         offlineTimeAllowed = choose(
-            "offlineTimeAllowed", profile.hasOfflineTimeAllowedSeconds ? Double(profile.offlineTimeAllowedSeconds) : nil,
+            "offlineTimeAllowed",
+            profile.hasOfflineTimeAllowedSeconds ? Double(profile.offlineTimeAllowedSeconds) : nil,
             local.offlineTimeAllowed)
         credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
     }
 
-    /// The profile's 0 is "no budget", said: it takes a local one away, since a budget tightens nothing of the person's.
+    /// The profile's 0 is "no budget", said: it takes a local one away, since a budget tightens nothing of the
+    /// person's.
     private mutating func takeBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
-        func bytes(_ said: Bool, _ value: UInt64, _ local: UInt64?) -> UInt64? { said ? (value == 0 ? nil : value) : local }
-        budgets.sentBytesPerDay = bytes(profile.hasSentBytesPerDay, profile.sentBytesPerDay, local.budgets?.sentBytesPerDay)
-        budgets.writtenBytesPerDay = bytes(profile.hasWrittenBytesPerDay, profile.writtenBytesPerDay, local.budgets?.writtenBytesPerDay)
+        func bytes(_ said: Bool, _ value: UInt64, _ local: UInt64?) -> UInt64? {
+            said ? (value == 0 ? nil : value) : local
+        }
+        budgets.sentBytesPerDay = bytes(
+            profile.hasSentBytesPerDay, profile.sentBytesPerDay, local.budgets?.sentBytesPerDay)
+        budgets.writtenBytesPerDay = bytes(
+            profile.hasWrittenBytesPerDay, profile.writtenBytesPerDay, local.budgets?.writtenBytesPerDay)
         budgets.processorShare =
-            profile.hasCpuShare ? (profile.cpuShare == 0 ? nil : Double(profile.cpuShare) / 10_000) : local.budgets?.processorShare
+            profile.hasCpuShare
+            ? (profile.cpuShare == 0 ? nil : Double(profile.cpuShare) / 10_000) : local.budgets?.processorShare
         let isProfiles = profile.hasSentBytesPerDay || profile.hasWrittenBytesPerDay || profile.hasCpuShare
         sources["budgets"] = isProfiles ? .profile : local.budgets == nil ? .compiled : .local
     }
@@ -282,7 +303,9 @@ extension PersonalFieldAction {
 extension DeviceSettings {
     /// What is in force in words, and which layer said it, by the setting's name.
     var described: [String: DataSamplerStatus.Setting] {
-        func seconds(_ value: Double) -> String { value == value.rounded() && abs(value) < 1e15 ? "\(Int(value)) s" : "\(value) s" }
+        func seconds(_ value: Double) -> String {
+            value == value.rounded() && abs(value) < 1e15 ? "\(Int(value)) s" : "\(value) s"
+        }
         func said(_ value: Double?) -> String { value.map(seconds) ?? "none" }
         let intervals =
             sampleIntervals.sorted { $0.key < $1.key }.map { "\($0.key.rawValue) \(seconds($0.value))" }
@@ -291,17 +314,25 @@ extension DeviceSettings {
             [seconds(transmitInterval / .seconds(1))]
             + moduleTransmitIntervals.sorted { $0.key < $1.key }.map { "\($0.key) \(seconds($0.value / .seconds(1)))" }
         let limits = [
-            budgets.sentBytesPerDay.map { "\($0) bytes sent a day" }, budgets.writtenBytesPerDay.map { "\($0) bytes written a day" },
+            budgets.sentBytesPerDay.map { "\($0) bytes sent a day" },
+            budgets.writtenBytesPerDay.map { "\($0) bytes written a day" },
             budgets.processorShare.map { "\($0) of a core" },
         ].compactMap { $0 }
-        let personal = FieldClass.decidable.sorted { $0.rawValue < $1.rawValue }.map { "\($0.rawValue) \(privacy[$0].rawValue)" }
+        let personal = FieldClass.decidable.sorted { $0.rawValue < $1.rawValue }.map {
+            "\($0.rawValue) \(privacy[$0].rawValue)"
+        }
         let values: [String: String] = [
-            "telemetryDisabled": "\(telemetryDisabled)", "test": "\(test)", "doNotDisturbAllowed": "\(doNotDisturbAllowed)",
-            "modules": modules.map(\.rawValue).joined(separator: ", "), "sampleInterval": intervals.joined(separator: ", "),
+            "telemetryDisabled": "\(telemetryDisabled)", "test": "\(test)",
+            "doNotDisturbAllowed": "\(doNotDisturbAllowed)",
+            "modules": modules.map(\.rawValue).joined(separator: ", "),
+            "sampleInterval": intervals.joined(separator: ", "),
             "transmitInterval": transmit.joined(separator: ", "), "analyticsEnabled": "\(analyticsEnabled)",
-            "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval), "loggingEnabled": "\(logging.enabled)",
-            "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)", "privacy": personal.joined(separator: ", "),
-            "offlineTimeAllowed": said(offlineTimeAllowed), "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
+            "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval),
+            "loggingEnabled": "\(logging.enabled)",
+            "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
+            "privacy": personal.joined(separator: ", "),
+            "offlineTimeAllowed": said(offlineTimeAllowed),
+            "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
         ]
         return values.reduce(into: [:]) { result, setting in
             result[setting.key] = .init(value: setting.value, source: (sources[setting.key] ?? .compiled).rawValue)

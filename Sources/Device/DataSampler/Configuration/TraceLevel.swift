@@ -14,7 +14,8 @@ public enum TraceLevel: String, CaseIterable, Codable, Sendable {
     /// And each step.
     case verbose
 
-    /// Reads a level by its name; `info` and `debug` are taken for `information` and `verbose`. `nil` for any other text.
+    /// Reads a level by its name; `info` and `debug` are taken for `information` and `verbose`. `nil` for any other
+    /// text.
     public init?(name: String) {
         switch name.lowercased() {
         case "info": self = .information
@@ -95,7 +96,8 @@ private struct SwitchedLogHandler: LogHandler {
     func log(event: LogEvent) {
         guard `switch`.level != .off else { return }
         base.log(
-            level: event.level, event.message, metadata: metadata.merging(event.metadata ?? [:]) { _, own in own }, source: event.source,
+            level: event.level, event.message, metadata: metadata.merging(event.metadata ?? [:]) { _, own in own },
+            source: event.source,
             file: event.file, function: event.function, line: event.line)
     }
 }

@@ -23,10 +23,10 @@ extension DataSamplerConsent {
 
 /// What consent lets a record do. Pure.
 ///
-/// Events and samples tell what a person does: they wait for consent, or are not made without it. Status records go on, so that the collector
-/// can tell a device whose owner said no from one that is dead, and so that its balance closes and its commands end; but until consent is
-/// granted they hold only what the program tells of itself (see ``reduced(_:kind:)``). This is stricter than the analytics and logging
-/// switches, which do not touch beacons: those are the organization's, this is the person's.
+/// Events and samples tell what a person does: they wait for consent, or are not made without it. Status records go on,
+/// so that the collector can tell a refusal from a dead device, the balance closes and commands end. Until consent is
+/// granted they hold only what the program tells of itself (see ``reduced(_:kind:)``). The analytics and logging
+/// switches do not touch beacons: they are the organization's, consent is the person's.
 enum ConsentGate {
     enum Decision: Equatable, Sendable {
         /// Into its stream.
@@ -37,7 +37,8 @@ enum ConsentGate {
         case refuse
     }
 
-    /// - Parameter isSettling: consent was granted, and what was kept apart is still on its way into its streams: newer records wait behind it.
+    /// - Parameter isSettling: consent was granted, and what was kept apart is still on its way into its streams: newer
+    ///   records wait behind it.
     static func decide(_ consent: DataSamplerConsent, isSettling: Bool = false, stream: StreamName) -> Decision {
         guard stream != .status else { return .queue }
         return switch consent {
@@ -47,11 +48,12 @@ enum ConsentGate {
         }
     }
 
-    /// What of a status record may go while consent is not granted: whose it is, that it lives, its versions, schedule, accounts and cost, and
-    /// what was said to consent. Of a command's result, its state.
+    /// What of a status record may go while consent is not granted: whose it is, that it lives, its versions, schedule,
+    /// accounts and cost, and what was said to consent. Of a command's result, its state.
     ///
-    /// Fields are taken over one by one, so that a new one stays out until somebody decides to let it in. The push token is the program's
-    /// own address, set by a call of the host; without it a pending question could not even be put.
+    /// Fields are taken over one by one, so that a new one stays out until somebody decides to let it in. The push
+    /// token is the program's own address, set by a call of the host; without it a pending question could not even be
+    /// put.
     static func reduced(_ body: Data, kind: WireRecordKind) -> Data {
         switch kind {
         case .beacon: (try? WireBeacon.decode(body)).map { reduced($0).encoded } ?? Data()

@@ -38,13 +38,15 @@ extension DeviceController {
                 await lookAtFigures()
                 figuresAt = now + Self.figuresLook
             }
-            let due = [offline.dueAt(allowedSeconds: core.settings.offlineTimeAllowed), isLeaving ? leaveAt : nil].compactMap { $0 }.min()
+            let due = [offline.dueAt(allowedSeconds: core.settings.offlineTimeAllowed), isLeaving ? leaveAt : nil]
+                .compactMap { $0 }.min()
             let pause = max(1000, min(figuresAt, due ?? figuresAt) - core.queueTime)
             await wake.wait(for: .microseconds(pause), clock: sleeper)
         }
     }
 
-    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks for it.
+    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks
+    /// for it.
     private func lookAtFigures() async {
         guard let parts else { return }
         do { try await core.consent.settle() } catch {
@@ -60,7 +62,8 @@ extension DeviceController {
         core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
         let cost = core.cost()
         let usage = BudgetUsage(
-            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0, cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
+            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0,
+            cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
         let (verdict, changed) = budgets.advance(usage: usage, budgets: core.settings.budgets, now: core.clock.now())
         core.metrics.update(slowdown: verdict)
         guard changed else { return }
@@ -135,19 +138,22 @@ extension DeviceController {
             var isCustom = false
             if case .custom = module { isCustom = true }
             return DataSamplerStatus.Module(
-                name: module.name, isCustom: isCustom, sampleInterval: Double(interval.microseconds) / 1_000_000, samples: report.samples,
+                name: module.name, isCustom: isCustom, sampleInterval: Double(interval.microseconds) / 1_000_000,
+                samples: report.samples,
                 lastSample: report.lastSample, reason: report.reason)
         }
         return RunReport(
             transmitter: parts.transmitter.status, modules: modules,
-            beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 }, profile: await parts.profiles.report,
-            commands: await parts.commands.report, wipe: await parts.wipes.pending, isDoNotDisturb: isDoNotDisturb, isSuspended: isSuspended,
+            beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
+            profile: await parts.profiles.report,
+            commands: await parts.commands.report, wipe: await parts.wipes.pending, isDoNotDisturb: isDoNotDisturb,
+            isSuspended: isSuspended,
             slowdown: slowdown, slowdownReason: budgets.verdict.reason == nil ? nil : budgets.verdict.description)
     }
 }
 
-/// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the queue clock, so that
-/// neither a wall clock set by somebody nor a restart changes what is counted.
+/// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the
+/// queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
 struct OfflineWatch: Codable, Equatable, Sendable {
     static let fileName = "offline.json"
 
@@ -155,7 +161,9 @@ struct OfflineWatch: Codable, Equatable, Sendable {
     private(set) var since: Int64?
     private(set) var wasTold = false
 
-    static func file(in directory: String) -> StateFile<OfflineWatch> { StateFile(directory: directory, name: fileName) }
+    static func file(in directory: String) -> StateFile<OfflineWatch> {
+        StateFile(directory: directory, name: fileName)
+    }
 
     /// - Returns: whether something changed that is to be kept.
     mutating func reached() -> Bool {

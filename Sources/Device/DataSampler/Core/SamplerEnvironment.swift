@@ -27,7 +27,9 @@ struct SamplerEnvironment: Sendable {
     /// For jitter: 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// What looks for signs of compromise.
-    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = { $0.allDetectors(host: $1) }
+    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {
+        $0.allDetectors(host: $1)
+    }
     /// What the sampler's own figures are told to.
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
@@ -60,15 +62,16 @@ final class ProcessSlot: Sendable {
     func release() { taken.withLock { $0 = false } }
 }
 
-/// A keyed hash of the machine id: tells a cloned disk from a restored one without giving the id itself away, which identifies the machine to
-/// every program that reads it (machine-id(5) asks for just this).
+/// A keyed hash of the machine id: tells a cloned disk from a restored one without giving the id itself away, which
+/// identifies the machine to every program that reads it (machine-id(5) asks for just this).
 enum MachineHash {
     static let path = "/etc/machine-id"
     private static let key = SymmetricKey(data: Data("ws1-telemetry machine id 1".utf8))
 
     /// Hexadecimal; `nil` for an empty or missing id, which says nothing.
     static func hash(ofMachineID machineID: String?) -> String? {
-        guard let machineID, let first = machineID.split(whereSeparator: \.isWhitespace).first, first != "uninitialized" else { return nil }
+        guard let machineID, let first = machineID.split(whereSeparator: \.isWhitespace).first, first != "uninitialized"
+        else { return nil }
         return Data(HMAC<SHA256>.authenticationCode(for: Data(first.utf8), using: key)).hexadecimal
     }
 

@@ -5,12 +5,11 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// Whether the program's own file is the one it should be.
+/// Whether the program's own file is the expected one.
 ///
-/// It is compared with the digest the configuration expects. Where none is given, with what was recorded in `<data>/binary` when this
-/// release first started here: that finds a file changed since, not one that was changed before, nor a change by somebody who also rewrites
-/// the record. Another release (version of the application or of the library) is an update and recorded anew.
-/// The file is read once per start and again only when it is another one or has changed since.
+/// It is compared with the configured digest, or else with the one recorded in `<data>/binary` when this release first
+/// started here. The record shows later changes, but no change before it, and none by somebody who also rewrites it.
+/// Another release is recorded anew. The file is read once per start, and again only when it has changed.
 final class AgentBinaryDetector: CompromiseDetector {
     /// What was recorded, as kept in `<data>/binary`.
     struct Record: Codable, Equatable, Sendable {
@@ -58,14 +57,20 @@ final class AgentBinaryDetector: CompromiseDetector {
         do throws(DataSamplerError) {
             if let recorded = try record.load(), recorded.release == release {
                 return actual == recorded.digest
-                    ? CompromiseFinding(.no, evidence: "the program's file is as it was when release \(release) first started here")
+                    ? CompromiseFinding(
+                        .no, evidence: "the program's file is as it was when release \(release) first started here")
                     : CompromiseFinding(
-                        .yes, evidence: "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)")
+                        .yes,
+                        evidence:
+                            "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)"
+                    )
             }
             try record.save(Record(digest: actual, release: release))
-            return CompromiseFinding(.no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
+            return CompromiseFinding(
+                .no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
         } catch {
-            return CompromiseFinding(.unknown, evidence: "the record of the program's file cannot be used: \(error.message)")
+            return CompromiseFinding(
+                .unknown, evidence: "the record of the program's file cannot be used: \(error.message)")
         }
     }
 

@@ -3,13 +3,15 @@ import SampleModules
 /// Looks for one sign that the device or the program is compromised. An application adds its own with
 /// ``DataSamplerConfiguration/detectors``; those of the library are listed in ``BuiltInDetector``.
 ///
-/// ``examine()`` is called at the start, every ten minutes, and where a fresh answer is asked for, never for each beacon; one call at a time,
-/// on a thread of Swift's pool: it should take milliseconds, and must not wait for a network.
+/// ``examine()`` is called at the start, every ten minutes, and where a fresh answer is asked for, never for each
+/// beacon; one call at a time, on a thread of Swift's pool: it should take milliseconds, and must not wait for a
+/// network.
 public protocol CompromiseDetector: Sendable {
     /// Names the finding, stable and in kebab-case, 1 to 64 bytes: `system-path-writable`.
     var name: String { get }
 
-    /// Looks now. `nil`: there is nothing of the kind here to look at (no EFI firmware, no loadable modules), which says neither yes nor no.
+    /// Looks now. `nil`: there is nothing of the kind here to look at (no EFI firmware, no loadable modules), which
+    /// says neither yes nor no.
     func examine() -> CompromiseFinding?
 }
 
@@ -65,7 +67,8 @@ extension BuiltInDetector {
         case .agentBinaryModified:
             AgentBinaryDetector(
                 host: host, directory: configuration.directory,
-                release: "\(configuration.applicationVersion)/\(DataSampler.version)", expected: configuration.expectedBinaryDigest)
+                release: "\(configuration.applicationVersion)/\(DataSampler.version)",
+                expected: configuration.expectedBinaryDigest)
         }
     }
 }
@@ -73,6 +76,7 @@ extension BuiltInDetector {
 extension DataSamplerConfiguration {
     /// Those of the library that are asked for, by their names, and then the application's own.
     func allDetectors(host: any HostSource) -> [any CompromiseDetector] {
-        BuiltInDetector.allCases.filter(builtInDetectors.contains).map { $0.detector(host: host, configuration: self) } + detectors
+        BuiltInDetector.allCases.filter(builtInDetectors.contains).map { $0.detector(host: host, configuration: self) }
+            + detectors
     }
 }

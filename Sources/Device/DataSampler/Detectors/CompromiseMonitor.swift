@@ -5,9 +5,8 @@ import WireModel
 
 /// Keeps what the detectors have seen, so that a beacon does not wait for them.
 ///
-/// They are asked again when what is kept is older than ``interval``, or on demand. One examination runs at a time; a beacon takes what is
-/// kept while one does, and waits only for the very first. Wiring: `run` is a child of the task that runs the device's loop, `report` goes
-/// into ``BeaconInputs``, and what `run` says has changed calls for a beacon (`changed`, then one with the trigger *change*).
+/// The detectors are asked again on demand, or when the report is older than ``interval``. One examination runs at a
+/// time. A beacon takes the kept report meanwhile and waits only for the very first.
 actor CompromiseMonitor {
     /// How old a report may be.
     static let interval = Duration.seconds(600)
@@ -75,7 +74,8 @@ actor CompromiseMonitor {
         if former.map(report.differs(from:)) ?? (report.verdict == .yes) {
             for finding in report.findings where finding.finding.verdict == .yes {
                 logger.warning(
-                    "a sign of compromise", metadata: ["detector": "\(finding.detector)", "evidence": "\(finding.finding.evidence)"])
+                    "a sign of compromise",
+                    metadata: ["detector": "\(finding.detector)", "evidence": "\(finding.finding.evidence)"])
             }
         }
         return report

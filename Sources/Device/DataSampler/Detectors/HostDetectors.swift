@@ -5,8 +5,10 @@ import SampleModules
 /// `/usr/local` is left out: distributions give it to a group of administrators on purpose.
 struct SystemPathDetector: CompromiseDetector {
     static let paths = [
-        "/", "/bin", "/boot", "/etc", "/lib", "/lib64", "/root", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin",
-        "/etc/crontab", "/etc/group", "/etc/ld.so.conf", "/etc/ld.so.preload", "/etc/pam.d", "/etc/passwd", "/etc/profile", "/etc/shadow",
+        "/", "/bin", "/boot", "/etc", "/lib", "/lib64", "/root", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64",
+        "/usr/sbin",
+        "/etc/crontab", "/etc/group", "/etc/ld.so.conf", "/etc/ld.so.preload", "/etc/pam.d", "/etc/passwd",
+        "/etc/profile", "/etc/shadow",
         "/etc/ssh", "/etc/sudoers", "/etc/systemd/system", "/var/spool/cron",
     ]
     /// Whom the kernel shows for an owner outside of this user namespace: who that is cannot be told from in here.
@@ -35,7 +37,8 @@ struct SystemPathDetector: CompromiseDetector {
         if !signs.isEmpty { return CompromiseFinding(.yes, evidence: signs.joined(separator: "; ")) }
         guard unclear.isEmpty, seen > 0 else {
             let why =
-                unclear.isEmpty ? "no system path could be looked at" : "whose it is cannot be told: \(unclear.joined(separator: ", "))"
+                unclear.isEmpty
+                ? "no system path could be looked at" : "whose it is cannot be told: \(unclear.joined(separator: ", "))"
             return CompromiseFinding(.unknown, evidence: why)
         }
         return CompromiseFinding(.no, evidence: "\(seen) system paths belong to root and only root may write them")
@@ -44,9 +47,15 @@ struct SystemPathDetector: CompromiseDetector {
     private static func sign(_ path: String, _ status: FileStatus) -> String? {
         let mode = String(status.mode & 0o7777, radix: 8)
         // In a sticky directory others may add files, and touch nobody else's.
-        if status.mode & otherWrite != 0, status.mode & sticky == 0 { return "\(path) may be written by everybody (mode \(mode))" }
-        if status.owner != 0, status.owner != overflowIdentifier { return "\(path) belongs to user \(status.owner), not to root" }
-        if status.mode & groupWrite != 0, status.mode & sticky == 0, status.group != 0, status.group != overflowIdentifier {
+        if status.mode & otherWrite != 0, status.mode & sticky == 0 {
+            return "\(path) may be written by everybody (mode \(mode))"
+        }
+        if status.owner != 0, status.owner != overflowIdentifier {
+            return "\(path) belongs to user \(status.owner), not to root"
+        }
+        if status.mode & groupWrite != 0, status.mode & sticky == 0, status.group != 0,
+            status.group != overflowIdentifier
+        {
             return "\(path) may be written by group \(status.group) (mode \(mode))"
         }
         return nil
@@ -57,10 +66,11 @@ struct SystemPathDetector: CompromiseDetector {
     }
 }
 
-/// Whether EFI firmware lets only signed systems start. A machine without EFI (boards, containers, many virtual machines) has nothing to
-/// look at.
+/// Whether EFI firmware lets only signed systems start. A machine without EFI (boards, containers, many virtual
+/// machines) has nothing to look at.
 ///
-/// Source: the variables SecureBoot and SetupMode of the UEFI specification, in efivarfs: four bytes of attributes, then one of value.
+/// Source: the variables SecureBoot and SetupMode of the UEFI specification, in efivarfs: four bytes of attributes,
+/// then one of value.
 struct SecureBootDetector: CompromiseDetector {
     static let firmwarePath = "/sys/firmware/efi"
     static let secureBootPath = "\(variables)/SecureBoot-\(globalVariable)"
@@ -102,7 +112,8 @@ struct TracerDetector: CompromiseDetector {
     let host: any HostSource
 
     func examine() -> CompromiseFinding? {
-        guard case .text(let text) = host.text(Self.statusPath, maximumBytes: 64 * 1024), let tracer = Self.tracer(text) else {
+        guard case .text(let text) = host.text(Self.statusPath, maximumBytes: 64 * 1024), let tracer = Self.tracer(text)
+        else {
             return CompromiseFinding(.unknown, evidence: "TracerPid could not be read from \(Self.statusPath)")
         }
         guard tracer != 0 else { return CompromiseFinding(.no, evidence: "no tracer is attached (TracerPid 0)") }

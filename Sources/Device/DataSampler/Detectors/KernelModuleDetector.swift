@@ -1,10 +1,12 @@
 import SampleModules
 
-/// Kernel modules that nobody has signed, or that were forced in: the kernel marks them, and itself until the next boot.
+/// Kernel modules that nobody has signed, or that were forced in: the kernel marks them, and itself until the next
+/// boot.
 ///
-/// Sources: `/proc/modules` (taint letters at the end of a line: E unsigned, F forced; O out of tree and P proprietary say nothing of their
-/// origin and are ordinary with drivers), `/proc/sys/kernel/tainted` (the same of every module loaded since boot, hidden or
-/// removed ones too), `/sys/module/module/parameters/sig_enforce` (absent: this kernel checks no signatures, and its marks say nothing).
+/// Sources: `/proc/modules` (taint letters at the end of a line: E unsigned, F forced; O out of tree and P proprietary
+/// say nothing of their origin and are ordinary with drivers), `/proc/sys/kernel/tainted` (the same of every module
+/// loaded since boot, hidden or removed ones too), `/sys/module/module/parameters/sig_enforce` (absent: this kernel
+/// checks no signatures, and its marks say nothing).
 struct KernelModuleDetector: CompromiseDetector {
     static let modulesPath = "/proc/modules"
     static let taintedPath = "/proc/sys/kernel/tainted"
@@ -29,20 +31,27 @@ struct KernelModuleDetector: CompromiseDetector {
         }
         if let taint, taint & (Self.unsignedTaint | Self.forcedTaint) != 0 {
             let what = taint & Self.unsignedTaint != 0 ? "an unsigned" : "a forced"
-            return CompromiseFinding(.yes, evidence: "\(what) kernel module was loaded since boot and is not listed (tainted \(taint))")
+            return CompromiseFinding(
+                .yes, evidence: "\(what) kernel module was loaded since boot and is not listed (tainted \(taint))")
         }
         guard let listed, listed.isWhole, let taint else {
             return CompromiseFinding(.unknown, evidence: "the kernel's list of modules or its taint could not be read")
         }
-        if listed.count == 0 { return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))") }
+        if listed.count == 0 {
+            return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))")
+        }
         switch host.text(Self.enforcePath, maximumBytes: 16) {
         case .text(let text) where text.hasPrefix("Y"):
-            return CompromiseFinding(.no, evidence: "\(listed.count) kernel modules, all signed, as the kernel enforces (tainted \(taint))")
+            return CompromiseFinding(
+                .no, evidence: "\(listed.count) kernel modules, all signed, as the kernel enforces (tainted \(taint))")
         case .text(let text) where text.hasPrefix("N"):
             return CompromiseFinding(.no, evidence: "\(listed.count) kernel modules, all signed (tainted \(taint))")
-        case .absent: return CompromiseFinding(.unknown, evidence: "\(listed.count) kernel modules, and this kernel checks no signatures")
+        case .absent:
+            return CompromiseFinding(
+                .unknown, evidence: "\(listed.count) kernel modules, and this kernel checks no signatures")
         case .text, .unreadable:
-            return CompromiseFinding(.unknown, evidence: "\(listed.count) kernel modules; whether signatures are checked could not be read")
+            return CompromiseFinding(
+                .unknown, evidence: "\(listed.count) kernel modules; whether signatures are checked could not be read")
         }
     }
 

@@ -41,7 +41,9 @@ public enum EventValue: Equatable, Sendable {
             case .boolean: text == "true" ? .boolean(true) : text == "false" ? .boolean(false) : nil
             case .date: Date(eventText: text).map(EventValue.date)
             }
-        guard let value else { throw DataSamplerError(.invalidEvent, "the event's value is not \(Self.expectation(type))") }
+        guard let value else {
+            throw DataSamplerError(.invalidEvent, "the event's value is not \(Self.expectation(type))")
+        }
         self = value
     }
 
@@ -98,16 +100,21 @@ enum EventLimits {
 }
 
 extension Date {
-    /// Reads `YYYY-MM-DDTHH:MM:SS`, a fraction of up to nine digits if there is one, and `Z` or an offset, `+HH:MM` or `+HHMM`.
+    /// Reads `YYYY-MM-DDTHH:MM:SS`, a fraction of up to nine digits if there is one, and `Z` or an offset, `+HH:MM` or
+    /// `+HHMM`.
     ///
-    /// `nil` for every other form and for a day or time that there is not: Foundation's parser takes the 30th of February, 25:00 and what
-    /// follows the end, and makes another time of them.
+    /// `nil` for every other form and for a day or time that there is not: Foundation's parser takes the 30th of
+    /// February, 25:00 and what follows the end, and makes another time of them.
     init?(eventText text: String) {
         var reader = Reader(rest: text.utf8[...])
-        guard let year = reader.number(4), reader.takes("-"), let month = reader.number(2), reader.takes("-"), let day = reader.number(2),
-            reader.takes("T"), let hour = reader.number(2), reader.takes(":"), let minute = reader.number(2), reader.takes(":"),
-            let second = reader.number(2), let fraction = reader.fraction(), let offset = reader.offset(), reader.rest.isEmpty,
-            year > 0, (1...12).contains(month), (1...Self.days(of: month, year)).contains(day), hour < 24, minute < 60, second < 60
+        guard let year = reader.number(4), reader.takes("-"), let month = reader.number(2), reader.takes("-"),
+            let day = reader.number(2),
+            reader.takes("T"), let hour = reader.number(2), reader.takes(":"), let minute = reader.number(2),
+            reader.takes(":"),
+            let second = reader.number(2), let fraction = reader.fraction(), let offset = reader.offset(),
+            reader.rest.isEmpty,
+            year > 0, (1...12).contains(month), (1...Self.days(of: month, year)).contains(day), hour < 24, minute < 60,
+            second < 60
         else { return nil }
         let seconds = Self.daysSince1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset
         self.init(timeIntervalSince1970: Double(seconds) + fraction)
@@ -142,7 +149,9 @@ extension Date {
         /// Exactly so many digits.
         mutating func number(_ digits: Int) -> Int? {
             let text = rest.prefix(digits)
-            guard text.count == digits, text.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else { return nil }
+            guard text.count == digits, text.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
+                return nil
+            }
             rest.removeFirst(digits)
             return text.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         }

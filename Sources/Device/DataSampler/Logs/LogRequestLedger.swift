@@ -3,9 +3,9 @@ import WireModel
 
 /// Requests for logs that have begun and not ended, for restarts: `log-requests.json`. Pure.
 ///
-/// `capturing` until its time is over -> `planning` -> `uploading` -> gone from here: the command says what came of it. A snapshot begins with
-/// `planning`. Each step may be done twice: an upload is found again by its command.
-/// Times are microseconds: of the queue clock where they are waited for, since 1970 where lines are chosen by them.
+/// A request goes from `capturing` (a snapshot skips it) to `planning` to `uploading`, and is then removed; the command
+/// says what came of it. Each step may be repeated: an upload is found again by its command. Times are microseconds: of
+/// the queue clock for waiting, since 1970 for choosing lines.
 struct LogRequestLedger: Codable, Equatable, Sendable {
     enum Phase: Codable, Equatable, Sendable {
         case capturing(until: Int64, sinceWallTime: Int64)
@@ -22,7 +22,9 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
 
     static let fileName = "log-requests.json"
 
-    static func file(in directory: String) -> StateFile<LogRequestLedger> { StateFile(directory: directory, name: fileName) }
+    static func file(in directory: String) -> StateFile<LogRequestLedger> {
+        StateFile(directory: directory, name: fileName)
+    }
 
     private(set) var entries: [Entry] = []
     /// Ordinals of crashes whose uploads were begun, of those that are kept.
@@ -35,7 +37,8 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
         guard self[command] == nil else { return }
         let phase: Phase =
             wire.mode == .capture
-            ? .capturing(until: queueTime + Int64(wire.captureSeconds) * 1_000_000, sinceWallTime: wallTime) : .planning(sinceWallTime: nil)
+            ? .capturing(until: queueTime + Int64(wire.captureSeconds) * 1_000_000, sinceWallTime: wallTime)
+            : .planning(sinceWallTime: nil)
         entries.append(Entry(command: command, request: wire.encoded, phase: phase))
     }
 
@@ -68,7 +71,9 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     /// The least severe level that a capture under way asks for; `nil`: none is.
     var captureLevel: LogLevel? {
         entries.compactMap { entry in
-            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else { return nil }
+            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else {
+                return nil
+            }
             return LogLevel(wire.level) ?? .verbose
         }.max()
     }
@@ -108,7 +113,8 @@ struct LogRequest: Equatable, Sendable {
         mode = wire.mode == .capture ? .capture(seconds: wire.captureSeconds) : .snapshot
         type = LogType(wire.type)
         filter = LogFilter(
-            level: LogLevel(wire.level) ?? .verbose, since: wire.hasSince ? wire.since : nil, until: wire.hasUntil ? wire.until : nil,
+            level: LogLevel(wire.level) ?? .verbose, since: wire.hasSince ? wire.since : nil,
+            until: wire.hasUntil ? wire.until : nil,
             categories: wire.categories, text: wire.text)
         maximumBytes = wire.maximumBytes == 0 ? nil : wire.maximumBytes
         includesRing = wire.includeVerboseRing
@@ -130,12 +136,20 @@ struct LogRequest: Equatable, Sendable {
         if wire.mode == .capture, !captureSeconds.contains(wire.captureSeconds) {
             return "a capture takes 1 to 86400 seconds, not \(wire.captureSeconds)"
         }
-        if wire.mode == .capture, wire.type == .crash { return "crashes cannot be captured: ask for a snapshot of them" }
-        if wire.hasSince, wire.hasUntil, wire.since >= wire.until { return "the time range is empty: it ends before it begins" }
-        guard wire.categories.count <= maximumCategories, wire.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes }) else {
+        if wire.mode == .capture, wire.type == .crash {
+            return "crashes cannot be captured: ask for a snapshot of them"
+        }
+        if wire.hasSince, wire.hasUntil, wire.since >= wire.until {
+            return "the time range is empty: it ends before it begins"
+        }
+        guard wire.categories.count <= maximumCategories,
+            wire.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
+        else {
             return "at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
         }
-        guard wire.text.utf8.count <= maximumTextBytes else { return "the text has more than \(maximumTextBytes) bytes" }
+        guard wire.text.utf8.count <= maximumTextBytes else {
+            return "the text has more than \(maximumTextBytes) bytes"
+        }
         return nil
     }
 }

@@ -4,21 +4,24 @@ import WireModel
 
 /// A module of the application's own: a name, and measurements taken on the sampler's schedule.
 ///
-/// Register it with ``DataSampler/register(_:)``. It is sampled where the profile (or, without one, the configuration) names `custom` among the
-/// modules and nothing disables it by name.
+/// Register it with ``DataSampler/register(_:)``. It is sampled where the profile (or, without one, the configuration)
+/// names `custom` among the modules and nothing disables it by name.
 public protocol CustomSampleModule: Sendable {
     /// 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter; not the name of a built-in module. It never changes.
     var name: String { get }
 
-    /// Seconds between two samples, 1 to 86,400, where neither profile nor configuration says; `nil`: the default interval.
+    /// Seconds between two samples, 1 to 86,400, where neither profile nor configuration says; `nil`: the default
+    /// interval.
     var sampleInterval: Double? { get }
 
     /// Takes the measurements of one sample.
     ///
-    /// Called on the sampler's schedule, never twice at a time. What takes longer than 30 seconds is cancelled and counts as failed, and the
-    /// module is not called again before it has returned; neither delays other modules. An empty list yields no sample.
+    /// Called on the sampler's schedule, never twice at a time. What takes longer than 30 seconds is cancelled and
+    /// counts as failed, and the module is not called again before it has returned; neither delays other modules. An
+    /// empty list yields no sample.
     ///
-    /// - Throws: whatever it failed at; status and trace show the error's description, so it must hold no data of a person.
+    /// - Throws: whatever it failed at; status and trace show the error's description, so it must hold no data of a
+    ///   person.
     func sample() async throws -> [SampleMeasurement]
 }
 
@@ -66,13 +69,16 @@ struct CustomSample: Sendable {
     init(module: String, measurements: [SampleMeasurement]) throws(DataSamplerError) {
         if let objection = CustomModuleName.objection(to: module) { throw Self.error(objection) }
         guard (1...Self.maximumMeasurements).contains(measurements.count) else {
-            throw Self.error("\(measurements.count) measurements of '\(module)': a sample has 1 to \(Self.maximumMeasurements)")
+            throw Self.error(
+                "\(measurements.count) measurements of '\(module)': a sample has 1 to \(Self.maximumMeasurements)")
         }
         var sample = WireCustomSample()
         for measurement in measurements { sample.measurements.append(try Self.message(measurement)) }
         let body = sample.encoded
         guard body.count <= Self.sampleBytes else {
-            throw Self.error("a sample of '\(module)' has \(body.count) bytes: at most \(Self.sampleBytes) are taken; record it in parts")
+            throw Self.error(
+                "a sample of '\(module)' has \(body.count) bytes: at most \(Self.sampleBytes) are taken; record it in parts"
+            )
         }
         self.module = module
         self.body = body
@@ -80,27 +86,39 @@ struct CustomSample: Sendable {
 
     private static func message(_ measurement: SampleMeasurement) throws(DataSamplerError) -> WireMeasurement {
         var message = WireMeasurement()
-        guard nameBytes.contains(measurement.name.utf8.count), measurement.name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard nameBytes.contains(measurement.name.utf8.count),
+            measurement.name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
             throw error("a measurement's name must be 1 to 128 bytes of printable ASCII without spaces")
         }
         message.name = measurement.name
-        guard unitBytes.contains(measurement.unit.utf8.count), measurement.unit.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw error("the unit of '\(measurement.name)' must be up to 32 bytes of printable ASCII without spaces (UCUM)")
+        guard unitBytes.contains(measurement.unit.utf8.count),
+            measurement.unit.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            throw error(
+                "the unit of '\(measurement.name)' must be up to 32 bytes of printable ASCII without spaces (UCUM)")
         }
         message.unit = measurement.unit
         guard measurement.attributes.count <= maximumAttributes else {
-            throw error("'\(measurement.name)' has \(measurement.attributes.count) attributes: at most \(maximumAttributes) are taken")
+            throw error(
+                "'\(measurement.name)' has \(measurement.attributes.count) attributes: at most \(maximumAttributes) are taken"
+            )
         }
         for (name, value) in measurement.attributes {
             guard attributeNameBytes.contains(name.utf8.count), value.utf8.count <= attributeValueBytes else {
-                throw error("an attribute of '\(measurement.name)' is out of bounds: names have 1 to 64 bytes, values up to 256")
+                throw error(
+                    "an attribute of '\(measurement.name)' is out of bounds: names have 1 to 64 bytes, values up to 256"
+                )
             }
         }
         message.attributes = measurement.attributes
         if case .string(let text) = measurement.value, text.utf8.count > textBytes {
-            throw error("the text of '\(measurement.name)' has \(text.utf8.count) bytes: at most \(textBytes) are taken")
+            throw error(
+                "the text of '\(measurement.name)' has \(text.utf8.count) bytes: at most \(textBytes) are taken")
         }
-        guard let value = measurement.value.wire else { throw error("the value of '\(measurement.name)' must be finite") }
+        guard let value = measurement.value.wire else {
+            throw error("the value of '\(measurement.name)' must be finite")
+        }
         message.value = value
         return message
     }
@@ -108,7 +126,8 @@ struct CustomSample: Sendable {
     private static func error(_ text: String) -> DataSamplerError { DataSamplerError(.invalidModule, text) }
 }
 
-/// What a custom module may be called: 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter, and not the name of a built-in module.
+/// What a custom module may be called: 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter, and not the name of a
+/// built-in module.
 enum CustomModuleName {
     static let maximumBytes = 64
 
@@ -117,7 +136,8 @@ enum CustomModuleName {
         guard (1...maximumBytes).contains(name.utf8.count), let first = name.utf8.first, isLetter(first),
             name.utf8.allSatisfy({ isLetter($0) || (0x30...0x39).contains($0) || [0x2E, 0x5F, 0x2D].contains($0) })
         else {
-            return "a module's name has 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - and begins with a letter; '\(name.prefix(80))' has not"
+            return
+                "a module's name has 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - and begins with a letter; '\(name.prefix(80))' has not"
         }
         guard SampleModuleName(rawValue: name) == nil else { return "'\(name)' is the name of a built-in module" }
         return nil

@@ -46,7 +46,8 @@ actor DeviceLoop {
     ///     is decided; must not block.
     ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
-        core: SamplerCore, sleeper: any Clock<Duration>, makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
+        core: SamplerCore, sleeper: any Clock<Duration>,
+        makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
         sampleRecorded: @escaping @Sendable (String) -> Void, beaconRecorded: @escaping @Sendable () -> Void
     ) {
         self.core = core
@@ -89,7 +90,8 @@ actor DeviceLoop {
             perform(beacons.reached(now.timeSinceBoot))
             if pendingBeacon != nil { continue }
             let next = [step.wakeAt, beacons.nextDue, nextCustomDeadline].compactMap { $0 }.min()
-            // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on it.
+            // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on
+            // it.
             let pause = next.map { $0 > now.timeSinceBoot ? $0 - now.timeSinceBoot : 0 } ?? 86_400_000_000
             await wake.wait(for: .microseconds(Int64(clamping: pause)), clock: sleeper)
         }
@@ -114,7 +116,8 @@ actor DeviceLoop {
     /// Tells how long taking a sample took.
     func measured(_ module: String, since begin: RecordStamp) {
         let now = core.clock.now().timeSinceBoot
-        core.metrics.sampled(module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
+        core.metrics.sampled(
+            module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
     }
 
     func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
@@ -180,7 +183,8 @@ extension DeviceLoop {
 
     var nextCustomDeadline: UInt64? { customRuns.values.filter { !$0.isOverdue }.map(\.deadline).min() }
 
-    /// Calls the module beside the loop. A task of its own on purpose: one that never returns, cancelled or not, must not hold a stop up.
+    /// Calls the module beside the loop. A task of its own on purpose: one that never returns, cancelled or not, must
+    /// not hold a stop up.
     func startCustom(_ name: String, at stamp: RecordStamp) {
         guard let module = customModules[name] else { return }
         guard customRuns[name] == nil else {
@@ -193,7 +197,8 @@ extension DeviceLoop {
             do { result = .success(try await module.sample()) } catch { result = .failure(error) }
             await self.customEnded(name, number, result, at: stamp)
         }
-        customRuns[name] = CustomRun(number: number, task: task, deadline: stamp.timeSinceBoot + Self.customLimitMicroseconds)
+        customRuns[name] = CustomRun(
+            number: number, task: task, deadline: stamp.timeSinceBoot + Self.customLimitMicroseconds)
     }
 
     func cancelOverdueCustom(now: UInt64) {
@@ -229,7 +234,8 @@ extension DeviceLoop {
         core.notices.post(DataSamplerNotice(.moduleFailed, "custom module \(name): \(reason)", ["module": name]))
     }
 
-    /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it is on synced disk.
+    /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it
+    /// is on synced disk.
     func sendBeacon(_ trigger: WireBeaconTrigger) async throws(DataSamplerError) -> UInt64 {
         guard !hasEnded else { throw Self.stopped }
         lastCaller += 1
@@ -241,7 +247,8 @@ extension DeviceLoop {
         return try result.get()
     }
 
-    /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it happens.
+    /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it
+    /// happens.
     func tellChange() async { try? await sendChange() }
 
     /// As `tellChange`, and waits for nothing.

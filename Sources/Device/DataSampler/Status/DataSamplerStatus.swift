@@ -1,7 +1,8 @@
 import RecordQueue
 import WireModel
 
-/// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only ever added.
+/// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only
+/// ever added.
 ///
 /// Times are microseconds since 1970 by this device's clock.
 public struct DataSamplerStatus: Codable, Equatable, Sendable {
@@ -217,7 +218,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var salvages: [Salvage]?
 }
 
-/// Where every record produced is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable` is its JSON form.
+/// Where every record produced is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream.
+/// `Codable` is its JSON form.
 public struct DataSamplerBalance: Codable, Equatable, Sendable {
     /// One stream's.
     public struct Stream: Codable, Equatable, Sendable {
@@ -260,10 +262,12 @@ extension SamplerCore {
         var streams: [String: DataSamplerBalance.Stream] = [:]
         for (name, balance) in balances {
             streams["\(name)"] = DataSamplerBalance.Stream(
-                produced: balance.produced, stored: balance.stored, rejected: balance.rejected, dropped: balance.dropped,
+                produced: balance.produced, stored: balance.stored, rejected: balance.rejected,
+                dropped: balance.dropped,
                 lostAtCollector: balance.lostAtCollector, waiting: balance.waiting, closes: balance.closes)
         }
         return DataSamplerBalance(
-            epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams, closes: balances.values.allSatisfy(\.closes))
+            epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams,
+            closes: balances.values.allSatisfy(\.closes))
     }
 }

@@ -1,8 +1,10 @@
 import WireModel
 
-/// A line from its category on, as it will be on disk, while it is put together: escaped, and cut where it grows too long.
+/// A line from its category on, as it will be on disk, while it is put together: escaped, and cut where it grows too
+/// long.
 struct LineBody {
-    /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the number, which comes later.
+    /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the
+    /// number, which comes later.
     static let maximumBytes = LogLimits.lineBytes - (LogLine.numberOffset + numberDigits + 2)
     /// Of a number, at most.
     private static let numberDigits = 19
@@ -106,7 +108,8 @@ struct LineFields: Equatable, Sendable {
         message.withUTF8 { body.addMessage($0) }
         for (index, field) in fields.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }).enumerated() {
             var field = field
-            field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) } }
+            field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) }
+            }
         }
         body.finish(leavingOut: leftOutBytes)
         return body.bytes
@@ -137,7 +140,8 @@ enum Escape {
         while position + 8 <= text.count {
             let word = UnsafeRawPointer(text.baseAddress! + position).loadUnaligned(as: UInt64.self)
             if Self.mayHoldControl(word, below: self == .message ? 0x20 : 0x21) || Self.mayHold(word, 0x7F)
-                || self != .category && Self.mayHold(word, UInt8(ascii: "\\")) || self == .field && Self.mayHold(word, UInt8(ascii: "="))
+                || self != .category && Self.mayHold(word, UInt8(ascii: "\\"))
+                || self == .field && Self.mayHold(word, UInt8(ascii: "="))
             {
                 break
             }

@@ -40,7 +40,8 @@ package struct LogEntry: Equatable, Sendable {
     package var leftOutBytes: Int
 
     package init(
-        _ level: LogLevel, _ message: String, category: String = "", metadata: [String: String] = [:], leftOutBytes: Int = 0
+        _ level: LogLevel, _ message: String, category: String = "", metadata: [String: String] = [:],
+        leftOutBytes: Int = 0
     ) {
         self.level = level
         self.message = message
@@ -51,15 +52,17 @@ package struct LogEntry: Equatable, Sendable {
 }
 
 extension LogEntry {
-    /// Of a message with more bytes, so many are needed and not one more: what scrubbing looks at, and the sign that there was more.
+    /// Of a message with more bytes, so many are needed and not one more: what scrubbing looks at, and the sign that
+    /// there was more.
     package static let messageBytes = LineScrubber.windowBytes + 4
 }
 
-/// Writes lines into a store for a program that is gone a moment later: no session, no thread, no sealing.
+/// Writes lines into a store for a short-lived program: no session, no thread, no sealing. Not `Sendable`: one thread
+/// at a time.
 ///
-/// It goes on in the text that the visitor before it left, so that a thousand short programs do not leave a thousand segments; whoever opens the
-/// store to stay seals it. A text of a session whose end nobody has looked at stays as it is: its last lines belong to the crash log.
-/// Not `Sendable`: one thread at a time.
+/// It continues the text that the visitor before it left, so that a thousand short programs do not leave a thousand
+/// segments. Whoever opens the store to stay seals it. The text of a session that has ended without a report stays: its
+/// last lines belong to the crash log.
 package final class LogVisitor {
     private let keeper: StoreKeeper
     private let rules: CaptureRules
@@ -75,7 +78,8 @@ package final class LogVisitor {
         let (keeper, settings) = (configuration.keeper, configuration.writerSettings)
         self.keeper = keeper
         self.scrubber = scrubber
-        rules = CaptureRules(level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil)
+        rules = CaptureRules(
+            level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil)
         application = SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper, isVisiting: true)
         ring = SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper, isVisiting: true)
     }
@@ -122,10 +126,12 @@ struct LineIntake {
         if isRing { delivery.ring += 1 } else { delivery.written += 1 }
         var fields = LineFields(
             category: entry.category, message: entry.message,
-            fields: entry.metadata.map { LineFields.Field(key: $0.key, value: $0.value) }, leftOutBytes: entry.leftOutBytes)
+            fields: entry.metadata.map { LineFields.Field(key: $0.key, value: $0.value) },
+            leftOutBytes: entry.leftOutBytes)
         scrubber?.scrub(&fields)
         fields.body.withUnsafeBufferPointer { body in
-            buffer.append(time: SystemClock.wallMicroseconds(), level: entry.level, isRing: isRing, category: body, message: nil)
+            buffer.append(
+                time: SystemClock.wallMicroseconds(), level: entry.level, isRing: isRing, category: body, message: nil)
         }
     }
 
@@ -144,8 +150,8 @@ struct LineIntake {
 }
 
 extension LogStore {
-    /// Writes lines on the caller's thread, behind everything logged before, and tells what became of each: when this returns they are with the
-    /// kernel, whatever their level. Waits for the disk.
+    /// Writes lines on the caller's thread, behind everything logged before, and tells what became of each: when this
+    /// returns they are with the kernel, whatever their level. Waits for the disk.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery {
         let (rules, scrubber) = capture
         var intake = LineIntake(rules: rules, scrubber: scrubber)

@@ -5,8 +5,9 @@ import WireModel
 ///
 ///     LoggingSystem.bootstrap { label in LogStoreHandler(store: store, label: label) }
 ///
-/// The label is the category. `trace` and `debug` become verbose, `info` and `notice` information, `critical` an error. Nested metadata is
-/// flattened: `http.method=GET`, `tags.0=a`. Where keys meet, what the call says beats the metadata provider, which beats the logger's own.
+/// The label is the category. `trace` and `debug` become verbose, `info` and `notice` information, `critical` an error.
+/// Nested metadata is flattened: `http.method=GET`, `tags.0=a`. Where keys meet, what the call says beats the metadata
+/// provider, which beats the logger's own.
 public struct LogStoreHandler: LogHandler {
     /// Where lines go.
     public let store: LogStore
@@ -28,7 +29,8 @@ public struct LogStoreHandler: LogHandler {
         self.metadataProvider = metadataProvider
     }
 
-    /// The store's, changes at run time included, until it is set for this logger. A level that is set filters in addition to the store's.
+    /// The store's, changes at run time included, until it is set for this logger. A level that is set filters in
+    /// addition to the store's.
     public var logLevel: Logger.Level {
         get { ownLevel ?? Self.level(store.capturedLevel) }
         set { ownLevel = newValue }
@@ -45,8 +47,8 @@ public struct LogStoreHandler: LogHandler {
         store.log(Self.level(event.level), event.message.description, category: label, metadata: fields(of: event))
     }
 
-    /// The least severe of swift-log's levels that a store's level lets through. Nothing is logged at `nil`; swift-log has no such level, so the
-    /// store itself leaves lines out then.
+    /// The least severe of swift-log's levels that a store's level lets through. Nothing is logged at `nil`; swift-log
+    /// has no such level, so the store itself leaves lines out then.
     static func level(_ level: LogLevel?) -> Logger.Level {
         switch level {
         case .verbose: .trace
@@ -80,7 +82,8 @@ public struct LogStoreHandler: LogHandler {
         case .string(let text): fields[key] = text
         case .stringConvertible(let value): fields[key] = value.description
         case .dictionary(let values): for (name, value) in values { flatten(value, "\(key).\(name)", into: &fields) }
-        case .array(let values): for (place, value) in values.enumerated() { flatten(value, "\(key).\(place)", into: &fields) }
+        case .array(let values):
+            for (place, value) in values.enumerated() { flatten(value, "\(key).\(place)", into: &fields) }
         }
     }
 }

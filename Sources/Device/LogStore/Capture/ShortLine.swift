@@ -1,8 +1,8 @@
 import Glibc
 import WireModel
 
-/// A line with fields in which nothing has to be escaped, cut or scrubbed, as nearly all are: its body is put together where the call's stack
-/// lies, without the memory that `LineFields` asks for.
+/// A line with fields in which nothing has to be escaped, cut or scrubbed, as nearly all are: its body is put together
+/// where the call's stack lies, without the memory that `LineFields` asks for.
 enum ShortLine {
     /// Of a body. A longer line goes the long way.
     static let maximumBytes = 1024
@@ -24,7 +24,8 @@ enum ShortLine {
             for (key, value) in fields {
                 var place = count
                 while place > 0, precedes(key, sorted[place - 1].key) { place -= 1 }
-                (sorted.baseAddress! + place + 1).moveInitialize(from: sorted.baseAddress! + place, count: count - place)
+                (sorted.baseAddress! + place + 1).moveInitialize(
+                    from: sorted.baseAddress! + place, count: count - place)
                 (sorted.baseAddress! + place).initialize(to: Field(key: key, value: value))
                 count += 1
             }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import WireModel
 
-/// Which bytes of which segments make each chunk of a fetch. A value: kept, it gives the same chunks again, as long as their segments are there,
-/// whatever is written or sealed meanwhile.
+/// Which bytes of which segments make each chunk of a fetch. A kept plan gives the same chunks again as long as their
+/// segments are there, whatever is written or sealed meanwhile.
 package struct ChunkPlan: Codable, Equatable, Sendable {
     /// Lines of one segment that lie together.
     package struct Part: Codable, Equatable, Sendable {
@@ -11,13 +11,16 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
         /// Of the segment's text; begins and ends at lines.
         package var offset: Int
         package var bytes: Int
-        /// Whole blocks of a sealed segment, all lines wanted: taken as they are stored. Otherwise lines are read, filtered and compressed again.
+        /// Whole blocks of a sealed segment, all lines wanted: taken as they are stored. Otherwise lines are read,
+        /// filtered and compressed again.
         package var isCopied: Bool
 
         package var range: Range<Int> { offset..<(offset + bytes) }
 
         /// `nil` for a kind this program does not know.
-        package var name: SegmentName? { SegmentName.Kind(rawValue: kind).map { SegmentName(ordinal: ordinal, kind: $0) } }
+        package var name: SegmentName? {
+            SegmentName.Kind(rawValue: kind).map { SegmentName(ordinal: ordinal, kind: $0) }
+        }
     }
 
     package struct Chunk: Codable, Equatable, Sendable {
@@ -44,7 +47,8 @@ extension ChunkPlan {
     /// What was found wrong while planning; the plan is of the rest.
     package typealias Problem = StoreSnapshot.Problem
 
-    /// Plans the chunks of all lines of a snapshot that a filter wants. Reads only blocks of which some lines are wanted and some not.
+    /// Plans the chunks of all lines of a snapshot that a filter wants. Reads only blocks of which some lines are
+    /// wanted and some not.
     /// - Parameter problems: gets what could not be read.
     package init(
         _ snapshot: StoreSnapshot, filter: LogFilter = LogFilter(), maximumBytes: Int = LogLimits.chunkBytes,
@@ -56,7 +60,9 @@ extension ChunkPlan {
             if filter.isEverything, segment.index.whole.rawBytes <= maximumBytes {
                 planner.add(.whole(segment))
             } else if filter.isEverything || filter.mayMatch(segment.index.whole) {
-                do { try scanner.add(segment, to: &planner) } catch { problems.append(Problem(name: segment.name, error: error)) }
+                do { try scanner.add(segment, to: &planner) } catch {
+                    problems.append(Problem(name: segment.name, error: error))
+                }
             }
         }
         self.init(filter: filter, chunks: planner.chunks)
@@ -80,7 +86,8 @@ extension ChunkPlanner.Piece {
     static func whole(_ segment: StoreSnapshot.Segment) -> Self {
         let index = segment.index
         return Self(
-            part: ChunkPlan.Part(segment.name, 0..<index.whole.rawBytes, isCopied: segment.isSealed), type: segment.name.kind.type,
+            part: ChunkPlan.Part(segment.name, 0..<index.whole.rawBytes, isCopied: segment.isSealed),
+            type: segment.name.kind.type,
             first: index.whole.first.value, last: index.last.value, tally: LineTally(index.whole),
             digests: segment.isSealed ? (index.rawDigest, index.storedDigest, index.whole.storedBytes) : nil)
     }
@@ -96,7 +103,9 @@ extension ChunkPlanner.Piece {
 
 extension ChunkPlan.Part {
     init(_ name: SegmentName, _ range: Range<Int>, isCopied: Bool) {
-        self.init(ordinal: name.ordinal, kind: name.kind.rawValue, offset: range.lowerBound, bytes: range.count, isCopied: isCopied)
+        self.init(
+            ordinal: name.ordinal, kind: name.kind.rawValue, offset: range.lowerBound, bytes: range.count,
+            isCopied: isCopied)
     }
 }
 
@@ -130,8 +139,10 @@ package struct ChunkPlanner {
             tally = LineTally()
             chunks.append(
                 ChunkPlan.Chunk(
-                    type: piece.type, parts: [], rawBytes: 0, lines: 0, first: piece.first, last: piece.last, earliest: 0, latest: 0,
-                    rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored, storedBytes: piece.digests?.storedBytes))
+                    type: piece.type, parts: [], rawBytes: 0, lines: 0, first: piece.first, last: piece.last,
+                    earliest: 0, latest: 0,
+                    rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored,
+                    storedBytes: piece.digests?.storedBytes))
         } else {
             // More than one segment: nobody has seen these bytes as a whole.
             let chunk = chunks.count - 1
@@ -146,7 +157,8 @@ package struct ChunkPlanner {
         append(piece.part, to: chunk)
     }
 
-    /// Neighbours of one segment become one part; unwanted lines between two filtered ones are left out again when it is read.
+    /// Neighbours of one segment become one part; unwanted lines between two filtered ones are left out again when it
+    /// is read.
     private mutating func append(_ part: ChunkPlan.Part, to chunk: Int) {
         guard let last = chunks[chunk].parts.last, last.ordinal == part.ordinal, last.isCopied == part.isCopied,
             !part.isCopied || last.range.upperBound == part.offset
@@ -180,7 +192,8 @@ final class FilteredSegmentPlanner {
                 reader = try SegmentReader.open(segment.name, in: directory, inflater: inflater)
             }
             var position = block.stretch.first.value
-            try reader?.read(block.rawOffset..<(block.rawOffset + block.stretch.rawBytes), where: { _ in true }) { text, offset in
+            try reader?.read(block.rawOffset..<(block.rawOffset + block.stretch.rawBytes), where: { _ in true }) {
+                text, offset in
                 add(text, at: offset, position: &position, of: segment, to: &planner)
             }
         }
@@ -196,14 +209,17 @@ final class FilteredSegmentPlanner {
         var offset = offset
         for line in LineSlices(text) {
             if let fields = LogLine(line), matcher.matches(fields, in: line) {
-                if let full = piece, !planner.fits(full.tally.rawBytes + line.count, type), planner.fits(full.tally.rawBytes, type) {
+                if let full = piece, !planner.fits(full.tally.rawBytes + line.count, type),
+                    planner.fits(full.tally.rawBytes, type)
+                {
                     planner.add(full)
                     piece = nil
                 }
                 var next =
                     piece
                     ?? ChunkPlanner.Piece(
-                        part: ChunkPlan.Part(segment.name, offset..<offset, isCopied: false), type: type, first: position, last: position,
+                        part: ChunkPlan.Part(segment.name, offset..<offset, isCopied: false), type: type,
+                        first: position, last: position,
                         tally: LineTally())
                 next.part.bytes = offset + line.count - next.part.offset
                 next.last = position

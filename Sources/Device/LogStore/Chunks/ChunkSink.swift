@@ -12,7 +12,8 @@ package protocol ChunkSink {
 
 extension ChunkSink {
     mutating func write(_ bytes: [UInt8]) throws(LogStoreError) {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer)) }
+        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer))
+        }
     }
 
     mutating func write(range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
@@ -21,7 +22,8 @@ extension ChunkSink {
             let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
             guard !bytes.isEmpty else {
                 throw LogStoreError(
-                    .damaged, "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
+                    .damaged,
+                    "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
             }
             try write(bytes)
             offset += bytes.count

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import WireModel
 
-/// The chunks of a log, in order, each read when it is asked for. One after the other they hold exactly the lines asked for, byte for byte; an
-/// empty log has none. Iterating changes nothing in the store and may be done again.
+/// The chunks of a log, in order, each read when it is asked for. One after the other they hold exactly the lines asked
+/// for, byte for byte; an empty log has none. Iterating changes nothing in the store and may be done again.
 ///
 /// A value; the plan is made once, so what is written meanwhile is not part of it.
 public struct LogChunks: AsyncSequence, Sendable {
@@ -29,8 +29,8 @@ public struct LogChunks: AsyncSequence, Sendable {
     /// Reads one chunk; on the calling thread, in about the time of reading and inflating 5 MB.
     ///
     /// - Parameter position: from 0, less than `count`.
-    /// - Throws: `LogStoreError`: `.notFound` where the store's limits removed its lines meanwhile, `.damaged` where they are not what was
-    ///   written.
+    /// - Throws: `LogStoreError`: `.notFound` where the store's limits removed its lines meanwhile, `.damaged` where
+    ///   they are not what was written.
     public func chunk(at position: Int) throws(LogStoreError) -> LogChunk {
         try chunk(at: position, by: try ChunkReader(plan, in: directory))
     }
@@ -78,7 +78,8 @@ public struct LogChunks: AsyncSequence, Sendable {
 public struct LogChunk: Sendable {
     /// The text, or the same compressed (gzip), as was asked for.
     public let data: Data
-    /// `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`, safe on any file system; sorted by name chunks are in order.
+    /// `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`, safe on any file system; sorted by name chunks
+    /// are in order.
     public let suggestedFileName: String
     /// What kind of log its lines belong to.
     public let type: LogType
@@ -91,7 +92,8 @@ public struct LogChunk: Sendable {
 }
 
 extension LogStore {
-    /// The lines that are in the store now, in chunks of at most 5,000,000 bytes. What is logged later is not part of it; nothing is deleted.
+    /// The lines that are in the store now, in chunks of at most 5,000,000 bytes. What is logged later is not part of
+    /// it; nothing is deleted.
     ///
     ///     for try await chunk in try store.fetchSDKLogChunks(device: "kiosk-7") {
     ///         try chunk.data.write(to: folder.appending(path: chunk.suggestedFileName))
@@ -108,7 +110,8 @@ extension LogStore {
     ///   - isCompressed: whether chunks are gzip; sealed segments are copied then, not compressed again.
     /// - Throws: `LogStoreError`, with the first segment that cannot be read.
     public func fetchSDKLogChunks(
-        device: String, level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil, isCompressed: Bool = false
+        device: String, level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
+        isCompressed: Bool = false
     ) throws(LogStoreError) -> LogChunks {
         flush()
         let kinds = Set([SegmentName.Kind.application, .crash].filter { type == nil || $0.type == type })
@@ -118,14 +121,17 @@ extension LogStore {
         let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
         if let problem = problems.first { throw problem.error }
         return LogChunks(
-            plan, in: directory, name: ChunkName(application: applicationName, device: device), form: isCompressed ? .gzip : .plain)
+            plan, in: directory, name: ChunkName(application: applicationName, device: device),
+            form: isCompressed ? .gzip : .plain)
     }
 
-    private static func microseconds(_ date: Date) -> Int64 { Int64((date.timeIntervalSince1970 * 1_000_000).rounded()) }
+    private static func microseconds(_ date: Date) -> Int64 {
+        Int64((date.timeIntervalSince1970 * 1_000_000).rounded())
+    }
 }
 
-/// The name a chunk is suggested to be stored under: `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`, safe on any file system,
-/// and sorted by name as the chunks are in order.
+/// The name a chunk is suggested to be stored under: `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`,
+/// safe on any file system, and sorted by name as the chunks are in order.
 package struct ChunkName: Sendable {
     /// Of a name of an application or device, at most; whole names stay well below the 255 bytes a file system takes.
     private static let maximumBytes = 64
@@ -153,7 +159,8 @@ package struct ChunkName: Sendable {
     private static func safe(_ name: String) -> String {
         let safe = name.utf8.prefix(maximumBytes).map { byte -> UInt8 in
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
                 UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
                 byte
             default: UInt8(ascii: "_")

@@ -2,8 +2,8 @@ import Glibc
 import Gzip
 import WireModel
 
-/// Finds sessions that ended without closing, and writes their crash logs. Several processes may look at the same time: the marker's lock says who
-/// does it.
+/// Finds sessions that ended without closing, and writes their crash logs. The marker's lock decides which of several
+/// processes does it.
 struct CrashReporter {
     let directory: StoreDirectory
     let bootID: String?
@@ -23,7 +23,8 @@ struct CrashReporter {
         return count
     }
 
-    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose end nobody has told yet.
+    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose
+    /// end nobody has told yet.
     static func segmentsOfSessions(in directory: StoreDirectory) throws(LogStoreError) -> Set<UInt64> {
         var segments: Set<UInt64> = []
         for name in try directory.names() where SessionMarker.ordinal(of: name) != nil {
@@ -76,7 +77,8 @@ struct CrashReporter {
             tail = LogTail.lines(of: ordinal, in: directory, maximumBytes: CrashLog.tailBytes - size) + tail
         }
         let text = CrashLog.text(
-            session, reason: reason, backtrace: backtrace, tail: tail, ordinal: name.ordinal, now: SystemClock.wallMicroseconds(),
+            session, reason: reason, backtrace: backtrace, tail: tail, ordinal: name.ordinal,
+            now: SystemClock.wallMicroseconds(),
             scrubber: scrubber)
         let partial = name.file(.text) + SegmentName.partialSuffix
         let target = try StoreFile(replacing: directory.path(partial))
@@ -106,7 +108,8 @@ enum CrashLog {
         var position: UInt64 = 0
         func add(_ time: Int64, _ level: LogLevel, _ body: UnsafeRawBufferPointer) {
             position += 1
-            pending.append(time: time, level: level, number: LogNumber(segment: ordinal, position: position), body: body)
+            pending.append(
+                time: time, level: level, number: LogNumber(segment: ordinal, position: position), body: body)
             guard pending.isFull else { return }
             text += pending.bytes
             pending.empty()
@@ -120,15 +123,20 @@ enum CrashLog {
         add(
             "crash", "\(session.application) \(reason.text)",
             [
-                ("application", session.application), ("process", "\(session.process)"), ("started", LogTime.text(session.started)),
+                ("application", session.application), ("process", "\(session.process)"),
+                ("started", LogTime.text(session.started)),
                 ("version", session.version),
             ])
-        for line in (backtrace ?? "").split(separator: "\n").prefix(backtraceLines) { add("crash.backtrace", String(line)) }
+        for line in (backtrace ?? "").split(separator: "\n").prefix(backtraceLines) {
+            add("crash.backtrace", String(line))
+        }
         // Scrubbed when they were written.
         for line in tail {
             line.withUnsafeBytes { bytes in
                 guard let line = LogLine(bytes) else { return }
-                add(line.time, line.level, UnsafeRawBufferPointer(rebasing: bytes[line.category.lowerBound..<line.metadata.upperBound]))
+                add(
+                    line.time, line.level,
+                    UnsafeRawBufferPointer(rebasing: bytes[line.category.lowerBound..<line.metadata.upperBound]))
             }
         }
         text += pending.bytes
@@ -138,7 +146,8 @@ enum CrashLog {
 
 /// The last lines of segments.
 enum LogTail {
-    /// The last whole lines of a segment, at most so many bytes of them, in order; empty where there is no such segment any more.
+    /// The last whole lines of a segment, at most so many bytes of them, in order; empty where there is no such segment
+    /// any more.
     static func lines(of ordinal: UInt64, in directory: StoreDirectory, maximumBytes: Int) -> [[UInt8]] {
         let name = SegmentName(ordinal: ordinal, kind: .application)
         // It may be sealed between the two looks.
@@ -146,14 +155,18 @@ enum LogTail {
     }
 
     private static func text(of name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
-        guard let file = try? StoreFile(reading: directory.path(name, .text)), let size = try? file.byteCount() else { return nil }
+        guard let file = try? StoreFile(reading: directory.path(name, .text)), let size = try? file.byteCount() else {
+            return nil
+        }
         let start = max(0, size - maximumBytes)
         guard let bytes = try? file.read(size - start, at: start) else { return nil }
         return wholeLines(bytes, isCut: start > 0)
     }
 
     private static func sealed(_ name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
-        guard let index = try? SegmentIndex(name, in: directory), let file = try? StoreFile(reading: directory.path(name, .sealed)) else {
+        guard let index = try? SegmentIndex(name, in: directory),
+            let file = try? StoreFile(reading: directory.path(name, .sealed))
+        else {
             return nil
         }
         var lines: [[UInt8]] = []
@@ -180,8 +193,8 @@ enum LogTail {
     }
 }
 
-/// What Swift's own backtracer leaves: with `SWIFT_BACKTRACE=enable=yes,output-to=PATH` a file `<program>-<process>-<time>.log` in a directory, or
-/// the file itself (docs/Backtracing.rst of the Swift project).
+/// What Swift's own backtracer leaves: with `SWIFT_BACKTRACE=enable=yes,output-to=PATH` a file
+/// `<program>-<process>-<time>.log` in a directory, or the file itself (docs/Backtracing.rst of the Swift project).
 enum Backtraces {
     /// Longer ones are cut.
     static let maximumBytes = 256 * 1024
@@ -193,7 +206,8 @@ enum Backtraces {
             let parts = setting.split(separator: "=", maxSplits: 1)
             if parts.count == 2 { settings[parts[0]] = parts[1] }
         }
-        guard ["yes", "on", "true", "y", "t", "1", "tty"].contains(settings["enable"] ?? "yes"), let path = settings["output-to"],
+        guard ["yes", "on", "true", "y", "t", "1", "tty"].contains(settings["enable"] ?? "yes"),
+            let path = settings["output-to"],
             path.contains("/")
         else { return nil }
         return String(path)
@@ -204,7 +218,9 @@ enum Backtraces {
         guard let path = session.backtraces else { return nil }
         let names = try? StoreDirectory(path: path).names()
         let candidates =
-            names?.filter { $0.contains("-\(session.process)-") && $0.hasSuffix(".log") }.map { "\(path)/\($0)" } ?? [path]
+            names?.filter { $0.contains("-\(session.process)-") && $0.hasSuffix(".log") }.map { "\(path)/\($0)" } ?? [
+                path
+            ]
         let files = candidates.compactMap { file -> (time: Int64, path: String)? in
             var status = stat()
             guard stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -221,7 +237,9 @@ enum Backtraces {
         var bytes = [UInt8](repeating: 0, count: maximumBytes)
         var filled = 0
         while filled < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled)
+            }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             filled += count

@@ -10,7 +10,8 @@ package enum SessionEnding {
         code: String, status: String, result: String, application: String, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
         try note(
-            SessionRecord.Exit(code: code, status: status, result: result), of: application, bootID: SystemClock.bootID(), in: directory)
+            SessionRecord.Exit(code: code, status: status, result: result), of: application,
+            bootID: SystemClock.bootID(), in: directory)
     }
 
     /// - Parameter bootID: of the machine now: what an earlier boot left did not end by this.
@@ -22,7 +23,9 @@ package enum SessionEnding {
             defer { extendLifetime(lock) }
             let ordinals = try directory.names().compactMap { SessionMarker.ordinal(of: $0) }
             for ordinal in ordinals.sorted(by: >) {
-                if try note(exit, of: application, bootID, in: directory.path(SessionMarker.name(ordinal))) { return true }
+                if try note(exit, of: application, bootID, in: directory.path(SessionMarker.name(ordinal))) {
+                    return true
+                }
             }
             return false
         } catch {
@@ -87,8 +90,8 @@ enum KernelLog {
 
 /// Why a session ended without saying so, as far as it can be told. Pure.
 ///
-/// The best witness is taken: Swift's backtracer, then the kernel's log, then the supervisor. Without any, what is left is a signal that leaves no
-/// trace: SIGKILL, or a crash where no backtracer was enabled.
+/// The best witness is taken: Swift's backtracer, then the kernel's log, then the supervisor. Without any, what is left
+/// is a signal that leaves no trace: SIGKILL, or a crash where no backtracer was enabled.
 enum CrashReason: Equatable, Sendable {
     /// As the backtracer says it.
     case trapped(String)
@@ -130,7 +133,8 @@ enum CrashReason: Equatable, Sendable {
         case .signal(let name): "ended by signal \(name)"
         case .exitStatus(let status): "exited with status \(status) without closing its log"
         case .machineWentDown: "the machine went down while it ran"
-        case .unknown: "ended without closing its log and without a trace: killed (SIGKILL), or crashed with no backtracer enabled"
+        case .unknown:
+            "ended without closing its log and without a trace: killed (SIGKILL), or crashed with no backtracer enabled"
         }
     }
 }

@@ -69,7 +69,8 @@ final class SessionKeeper: Sendable {
     }
 }
 
-/// The marker of a session that runs: `<ordinal>.session`, held with `flock` until it goes. Safe from one thread at a time.
+/// The marker of a session that runs: `<ordinal>.session`, held with `flock` until it goes. Safe from one thread at a
+/// time.
 final class SessionMarker {
     static let suffix = ".session"
     /// A program that runs for years begins many segments; only the last ones are ever read.
@@ -85,7 +86,8 @@ final class SessionMarker {
 
     /// Reads the ordinal of a marker's name; `nil` for another file.
     static func ordinal(of name: String) -> UInt64? {
-        guard name.hasSuffix(suffix), let ordinal = UInt64(name.dropLast(suffix.count)), Self.name(ordinal) == name else { return nil }
+        guard name.hasSuffix(suffix), let ordinal = UInt64(name.dropLast(suffix.count)), Self.name(ordinal) == name
+        else { return nil }
         return ordinal
     }
 
@@ -99,7 +101,9 @@ final class SessionMarker {
             state.next += 1
             let path = directory.path(Self.name(ordinal))
             let descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw LogStoreError.system("creating", path) }
+            guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                throw LogStoreError.system("creating", path)
+            }
             GroupAccess.handOn(descriptor, path)
             return (ordinal: ordinal, descriptor: descriptor, path: path)
         }
@@ -125,7 +129,8 @@ final class SessionMarker {
     func close() { try? directory.remove(Self.name(ordinal)) }
 }
 
-/// A program's session, as its marker on disk tells it: who ran, since when, and into which segments it wrote. Schemas/logs/FORMAT.md has the form.
+/// A program's session, as its marker on disk tells it: who ran, since when, and into which segments it wrote.
+/// Schemas/logs/FORMAT.md has the form.
 struct SessionRecord: Equatable, Sendable {
     /// How the supervisor says that the program ended: systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
     struct Exit: Equatable, Sendable {
@@ -157,7 +162,8 @@ extension SessionRecord {
     /// Everything up to the first segment.
     var text: String {
         var lines = [
-            Self.head, "application \(Self.oneLine(application))", "version \(Self.oneLine(version))", "process \(process)",
+            Self.head, "application \(Self.oneLine(application))", "version \(Self.oneLine(version))",
+            "process \(process)",
             "started \(started)",
         ]
         if let bootID { lines.append("boot \(Self.oneLine(bootID))") }
@@ -173,7 +179,8 @@ extension SessionRecord {
         "exit \([exit.code, exit.status, exit.result].map { $0.isEmpty ? "-" : oneWord($0) }.joined(separator: " "))\n"
     }
 
-    /// Reads what is there; a line that is cut off or unknown is passed over. `nil` without head, application and process.
+    /// Reads what is there; a line that is cut off or unknown is passed over. `nil` without head, application and
+    /// process.
     init?(reading text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.first.map(String.init) == Self.head else { return nil }
@@ -189,7 +196,9 @@ extension SessionRecord {
                 values[line[..<space]] = String(value)
             }
         }
-        guard let application = values["application"], let process = values["process"].flatMap(Int32.init) else { return nil }
+        guard let application = values["application"], let process = values["process"].flatMap(Int32.init) else {
+            return nil
+        }
         self.application = application
         self.process = process
         version = values["version"] ?? ""

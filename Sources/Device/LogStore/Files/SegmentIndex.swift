@@ -16,7 +16,8 @@ package struct SegmentIndex: Equatable, Sendable {
         package var levelCounts: [UInt64]
 
         package init(
-            rawBytes: Int, storedBytes: Int, first: LogNumber, lines: Int, times: ClosedRange<Int64>, levelCounts: [UInt64]
+            rawBytes: Int, storedBytes: Int, first: LogNumber, lines: Int, times: ClosedRange<Int64>,
+            levelCounts: [UInt64]
         ) {
             self.rawBytes = rawBytes
             self.storedBytes = storedBytes
@@ -53,7 +54,9 @@ package struct SegmentIndex: Equatable, Sendable {
     /// They tile the segment, in order.
     package var blocks: [Block]
 
-    package init(epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block]) {
+    package init(
+        epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block]
+    ) {
         self.epoch = epoch
         self.whole = whole
         self.last = last
@@ -63,10 +66,12 @@ package struct SegmentIndex: Equatable, Sendable {
     }
 }
 
-/// The form of `….index`, Schemas/logs/FORMAT.md: this file alone knows it. One value has one text, so what is read is compared with what
-/// would be written, and anything else is damaged. First line and sum have the same form in every version.
+/// The form of `….index`, Schemas/logs/FORMAT.md: this file alone knows it. One value has one text, so what is read is
+/// compared with what would be written, and anything else is damaged. First line and sum have the same form in every
+/// version.
 extension SegmentIndex {
-    /// No index of a segment within limits is longer: 5,000,000 bytes of text are at most 153 blocks of at least half a block each.
+    /// No index of a segment within limits is longer: 5,000,000 bytes of text are at most 153 blocks of at least half a
+    /// block each.
     package static let maximumTextBytes = 1 << 20
 
     private static let title = "ws1log-index "
@@ -79,7 +84,8 @@ extension SegmentIndex {
         text.append(epoch.data.hexadecimal)
         text.append(" key - nonce -\n")
         text.append(
-            "lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \(whole.storedBytes)\n")
+            "lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \(whole.storedBytes)\n"
+        )
         text.append("times \(whole.times.lowerBound) \(whole.times.upperBound)\n")
         text.line("levels", whole.levelCounts)
         text.append("raw-sha256 \(rawDigest.hexadecimal)\nstored-sha256 \(storedDigest.hexadecimal)\n")
@@ -102,7 +108,8 @@ extension SegmentIndex {
     package init(text: Data, path: String) throws(LogStoreError) {
         let bytes = [UInt8](text)
         func damaged(_ what: String) -> LogStoreError {
-            LogStoreError(.damaged, "\(path) is damaged: \(what). `ws1log verify` tells what can be made anew from the segment.")
+            LogStoreError(
+                .damaged, "\(path) is damaged: \(what). `ws1log verify` tells what can be made anew from the segment.")
         }
         let sumLine = Array("sum ".utf8)
         let sumStart = bytes.count - sumLine.count - Self.sumDigits - 1
@@ -111,9 +118,12 @@ extension SegmentIndex {
         else { throw damaged("its sum is not that of its content") }
 
         var reader = IndexReader(bytes: bytes[..<sumStart])
-        guard reader.take(Self.title), let version = reader.number(), reader.take("\n") else { throw damaged("it is no index") }
+        guard reader.take(Self.title), let version = reader.number(), reader.take("\n") else {
+            throw damaged("it is no index")
+        }
         guard version <= Self.version else {
-            throw LogStoreError(.newer, "\(path) has version \(version), this program knows up to \(Self.version): update the program")
+            throw LogStoreError(
+                .newer, "\(path) has version \(version), this program knows up to \(Self.version): update the program")
         }
         guard version == Self.version, let index = Self.read(&reader), index.text.elementsEqual(bytes) else {
             throw damaged("a line is not of the form")
@@ -124,21 +134,26 @@ extension SegmentIndex {
 
     private static func read(_ reader: inout IndexReader) -> SegmentIndex? {
         guard reader.take("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }),
-            reader.take(" key - nonce -\nlines "), let lines = reader.number(), reader.take(" first "), let first = reader.number(),
-            reader.take(" last "), let last = reader.number(), reader.take(" raw "), let raw = reader.number(), reader.take(" stored "),
+            reader.take(" key - nonce -\nlines "), let lines = reader.number(), reader.take(" first "),
+            let first = reader.number(),
+            reader.take(" last "), let last = reader.number(), reader.take(" raw "), let raw = reader.number(),
+            reader.take(" stored "),
             let stored = reader.number(), reader.take("\ntimes "), let earliest = reader.number(), reader.take(" "),
             let latest = reader.number(), earliest <= latest, reader.take("\nlevels"), let levels = reader.numbers(4),
-            reader.take("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32), reader.take("\nstored-sha256 "),
+            reader.take("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
+            reader.take("\nstored-sha256 "),
             let storedDigest = reader.hexadecimal(bytes: 32), reader.take("\n")
         else { return nil }
         var blocks: [Block] = []
         while !reader.isAtEnd {
-            guard reader.take("block"), let values = reader.numbers(12), reader.take("\n"), values[6] <= values[7] else { return nil }
+            guard reader.take("block"), let values = reader.numbers(12), reader.take("\n"), values[6] <= values[7]
+            else { return nil }
             blocks.append(
                 Block(
                     storedOffset: values[0], rawOffset: values[1],
                     stretch: Stretch(
-                        rawBytes: values[2], storedBytes: values[3], first: LogNumber(value: UInt64(values[4])), lines: values[5],
+                        rawBytes: values[2], storedBytes: values[3], first: LogNumber(value: UInt64(values[4])),
+                        lines: values[5],
                         times: Int64(values[6])...Int64(values[7]), levelCounts: values[8...].map { UInt64($0) })))
         }
         return SegmentIndex(
@@ -146,7 +161,8 @@ extension SegmentIndex {
             whole: Stretch(
                 rawBytes: raw, storedBytes: stored, first: LogNumber(value: UInt64(first)), lines: lines,
                 times: Int64(earliest)...Int64(latest), levelCounts: levels.map { UInt64($0) }),
-            last: LogNumber(value: UInt64(last)), rawDigest: Data(rawDigest), storedDigest: Data(storedDigest), blocks: blocks)
+            last: LogNumber(value: UInt64(last)), rawDigest: Data(rawDigest), storedDigest: Data(storedDigest),
+            blocks: blocks)
     }
 
     private static func sum(_ bytes: ArraySlice<UInt8>) -> String {
@@ -160,10 +176,13 @@ extension SegmentIndex {
         for block in blocks {
             guard block.storedOffset == stored, block.rawOffset == raw, block.stretch.lines > 0,
                 block.stretch.rawBytes >= block.stretch.lines, block.stretch.storedBytes > 0,
-                block.stretch.first.value == whole.first.value + UInt64(lines), block.stretch.levelCounts.count == levels.count,
+                block.stretch.first.value == whole.first.value + UInt64(lines),
+                block.stretch.levelCounts.count == levels.count,
                 let count = Self.sum(of: block.stretch.levelCounts), count <= UInt64(block.stretch.lines),
                 // A block in which no line is of the form has no times of its own.
-                count == 0 || whole.times.contains(block.stretch.times.lowerBound) && whole.times.contains(block.stretch.times.upperBound)
+                count == 0
+                    || whole.times.contains(block.stretch.times.lowerBound)
+                        && whole.times.contains(block.stretch.times.upperBound)
             else { return false }
             // Every summand is at most 1 << 62 and the running sums at most what the whole says, so nothing overflows.
             stored += block.stretch.storedBytes
@@ -172,7 +191,8 @@ extension SegmentIndex {
             guard stored <= whole.storedBytes, raw <= whole.rawBytes, lines <= whole.lines else { return false }
             for level in levels.indices { levels[level] += block.stretch.levelCounts[level] }
         }
-        return stored == whole.storedBytes && raw == whole.rawBytes && lines == whole.lines && lines > 0 && levels == whole.levelCounts
+        return stored == whole.storedBytes && raw == whole.rawBytes && lines == whole.lines && lines > 0
+            && levels == whole.levelCounts
             && last.value == whole.first.value + UInt64(lines) - 1
     }
 
@@ -276,7 +296,8 @@ extension SegmentIndex {
         try self.init(text: try StoreFile(reading: path).readWhole(maximumBytes: Self.maximumTextBytes), path: path)
         guard whole.first == LogNumber(segment: name.ordinal, position: 1) else {
             throw LogStoreError(
-                .damaged, "\(path) is that of another segment. `ws1log verify` tells what can be made anew from the segment.")
+                .damaged,
+                "\(path) is that of another segment. `ws1log verify` tells what can be made anew from the segment.")
         }
     }
 

@@ -58,7 +58,8 @@ package struct StoreDirectory: Hashable, Sendable {
     }
 }
 
-/// The names of a segment's files: `<ordinal, ten digits>-<kind>` and what of it a file holds. Sorted by name they are sorted by ordinal.
+/// The names of a segment's files: `<ordinal, ten digits>-<kind>` and what of it a file holds. Sorted by name they are
+/// sorted by ordinal.
 package struct SegmentName: Hashable, Comparable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case application
@@ -102,7 +103,8 @@ package struct SegmentName: Hashable, Comparable, Sendable {
     /// Reads a file's name; `nil` for what is none of a segment's.
     package static func read(_ file: String) -> (name: SegmentName, part: Part)? {
         guard let dash = file.firstIndex(of: "-"), let dot = file[dash...].firstIndex(of: "."),
-            let ordinal = UInt64(file[..<dash]), ordinal > 0, let kind = Kind(rawValue: String(file[file.index(after: dash)..<dot])),
+            let ordinal = UInt64(file[..<dash]), ordinal > 0,
+            let kind = Kind(rawValue: String(file[file.index(after: dash)..<dot])),
             let part = Part(rawValue: String(file[dot...]))
         else { return nil }
         let name = SegmentName(ordinal: ordinal, kind: kind)
@@ -116,13 +118,15 @@ extension StoreDirectory {
     /// Makes it where it is missing, mode 0700, and those above it.
     package func make() throws(LogStoreError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else { throw .system("making", path) }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+            throw .system("making", path)
+        }
         try StoreDirectory(path: String(path[..<slash])).make()
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
     }
 
-    /// Runs `body` with the state while holding `lock`, and replaces the file if it was changed: whole, synced if more than the next ordinal
-    /// changed. What an earlier holder was about to remove is removed first.
+    /// Runs `body` with the state while holding `lock`, and replaces the file if it was changed: whole, synced if more
+    /// than the next ordinal changed. What an earlier holder was about to remove is removed first.
     /// - Throws: `.busy`, `.newer`, and what `body` throws: nothing of the state is changed then.
     package func withState<Result>(
         _ body: (inout StoreState) throws(LogStoreError) -> Result
@@ -136,13 +140,15 @@ extension StoreDirectory {
         state.removing = []
         let result = try body(&state)
         guard state != old else { return result }
-        try replaceState(state, isSynced: state.epoch != old?.epoch || state.dropped != old?.dropped || !state.removing.isEmpty)
+        try replaceState(
+            state, isSynced: state.epoch != old?.epoch || state.dropped != old?.dropped || !state.removing.isEmpty)
         // Counted by now. What cannot be removed is tried again by the next holder.
         for name in state.removing { try? remove(name) }
         return result
     }
 
-    /// As it stands, without waiting for a holder of `lock`; `nil` where there is none or it is damaged: the next holder begins a new epoch.
+    /// As it stands, without waiting for a holder of `lock`; `nil` where there is none or it is damaged: the next
+    /// holder begins a new epoch.
     /// - Throws: `.newer`, `.io`.
     package func readState() throws(LogStoreError) -> StoreState? {
         let path = path(SegmentName.stateName)

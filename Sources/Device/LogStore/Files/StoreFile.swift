@@ -64,7 +64,9 @@ package struct StoreFile: ~Copyable {
     package func read(_ count: Int, at offset: Int) throws(LogStoreError) -> [UInt8] {
         var failure: LogStoreError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            do throws(LogStoreError) { filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset) } catch {
+            do throws(LogStoreError) {
+                filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
                 failure = error
             }
         }
@@ -98,7 +100,8 @@ package struct StoreFile: ~Copyable {
     }
 
     package func write(_ bytes: [UInt8]) throws(LogStoreError) {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer)) }
+        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer))
+        }
     }
 
     /// Returns once the content is on synced disk.
@@ -122,7 +125,9 @@ package enum BoundedFile {
         var bytes = [UInt8](repeating: 0, count: maximumBytes + 1)
         var filled = 0
         while filled < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled)
+            }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
             if count == 0 { return .whole(Data(bytes[..<filled])) }
@@ -151,8 +156,8 @@ enum GroupAccess {
     }
 }
 
-/// The hold on a store's `lock`, for as long as this value lives; the kernel ends it with the process. For moments: whoever has it neither
-/// compresses nor reads lines.
+/// The hold on a store's `lock`, for as long as this value lives; the kernel ends it with the process. For moments:
+/// whoever has it neither compresses nor reads lines.
 struct StoreLock: ~Copyable {
     private let descriptor: Int32
 
@@ -177,11 +182,13 @@ struct StoreLock: ~Copyable {
         let number = errno
         close(descriptor)
         guard number == EWOULDBLOCK else { throw .system("locking", path, errno: number) }
-        throw LogStoreError(.busy, "\(path) is held by another process that does not let go of it. Find it with `fuser \(path)`.")
+        throw LogStoreError(
+            .busy, "\(path) is held by another process that does not let go of it. Find it with `fuser \(path)`.")
     }
 
     deinit {
-        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it calls exec.
+        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it
+        // calls exec.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

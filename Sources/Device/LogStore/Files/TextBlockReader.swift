@@ -42,7 +42,8 @@ package struct TextBlockReader: ~Copyable {
             guard buffer.count < LogLimits.chunkBytes else {
                 throw LogStoreError(
                     .damaged,
-                    "\(file.path) has a line of more than \(buffer.count) bytes at byte \(offset): it is no log of ours. Move it away.")
+                    "\(file.path) has a line of more than \(buffer.count) bytes at byte \(offset): it is no log of ours. Move it away."
+                )
             }
             let size = buffer.count * 2
             buffer.deallocate()
@@ -60,14 +61,15 @@ package struct LineSlices: Sequence, IteratorProtocol {
 
     package mutating func next() -> UnsafeRawBufferPointer? {
         guard let start = rest.baseAddress, !rest.isEmpty else { return nil }
-        let end = memchr(start, Int32(UInt8(ascii: "\n")), rest.count).map { UnsafeRawPointer($0) - start + 1 } ?? rest.count
+        let end =
+            memchr(start, Int32(UInt8(ascii: "\n")), rest.count).map { UnsafeRawPointer($0) - start + 1 } ?? rest.count
         let line = UnsafeRawBufferPointer(rebasing: rest[..<end])
         rest = UnsafeRawBufferPointer(rebasing: rest[end...])
         return line
     }
 
-    /// How many of the first bytes of a text are its next block: as many whole lines as fit into `LogLimits.blockBytes`, at least one.
-    /// 0 where not even one line is whole.
+    /// How many of the first bytes of a text are its next block: as many whole lines as fit into
+    /// `LogLimits.blockBytes`, at least one. 0 where not even one line is whole.
     package static func blockBytes(_ text: UnsafeRawBufferPointer, limit: Int) -> Int {
         var end = Swift.min(text.count, limit)
         while end > 0, text[end - 1] != UInt8(ascii: "\n") { end -= 1 }

@@ -1,6 +1,7 @@
 import WireModel
 
-/// The wanted lines of a snapshot for a person to read: those of several processes merged by time. Blocks no line of which is wanted are not read.
+/// The wanted lines of a snapshot for a person to read: those of several processes merged by time. Blocks no line of
+/// which is wanted are not read.
 ///
 /// Holds a block of each segment whose times overlap. Not `Sendable`: one thread at a time.
 package final class MergedLines {
@@ -33,7 +34,9 @@ package final class MergedLines {
         while let next = waiting.last, active.allSatisfy({ next.index.whole.times.lowerBound <= $0.time }) {
             waiting.removeLast()
             do {
-                if let cursor = try SegmentCursor(next, in: directory, filter: filter, inflater: inflater) { active.append(cursor) }
+                if let cursor = try SegmentCursor(next, in: directory, filter: filter, inflater: inflater) {
+                    active.append(cursor)
+                }
             } catch { problems.append(StoreSnapshot.Problem(name: next.name, error: error)) }
         }
         return active.indices.min { (active[$0].time, active[$0].name) < (active[$1].time, active[$1].name) }
@@ -94,7 +97,8 @@ final class SegmentCursor {
     }
 }
 
-/// The last wanted lines of a snapshot by time. Blocks are read from the latest on, until none that is left can hold a later line.
+/// The last wanted lines of a snapshot by time. Blocks are read from the latest on, until none that is left can hold a
+/// later line.
 package struct LatestLines {
     private struct Candidate {
         var time: Int64
@@ -123,7 +127,8 @@ package struct LatestLines {
                 latest += wanted.list.indices.suffix(count).map { position in
                     let line = wanted.list[position]
                     return Candidate(
-                        time: line.time, name: name, offset: block.rawOffset + line.range.lowerBound, line: wanted.line(position))
+                        time: line.time, name: name, offset: block.rawOffset + line.range.lowerBound,
+                        line: wanted.line(position))
                 }
             } catch { problems.append(StoreSnapshot.Problem(name: name, error: error)) }
             latest.sort { ($0.time, $0.name, $0.offset) < ($1.time, $1.name, $1.offset) }
@@ -163,7 +168,9 @@ struct WantedLines {
         }
     }
 
-    func withLine<Failure: Error>(_ position: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+    func withLine<Failure: Error>(_ position: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void)
+        throws(Failure)
+    {
         try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
             try body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[list[position].range]))
         }

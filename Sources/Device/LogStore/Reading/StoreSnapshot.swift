@@ -1,8 +1,9 @@
 import Glibc
 import WireModel
 
-/// What a store's directory holds at one moment: sealed segments by their indexes, active ones up to their last whole line. Takes no lock and
-/// disturbs nobody; what writers append later is not part of it, and what retention removes is missing only when it is read.
+/// What a store's directory holds at one moment: sealed segments by their indexes, active ones up to their last whole
+/// line. It takes no lock. What writers append later is not part of it; what retention removes is missing only when it
+/// is read.
 package struct StoreSnapshot: Sendable {
     package struct Segment: Sendable {
         package let name: SegmentName
@@ -26,7 +27,9 @@ package struct StoreSnapshot: Sendable {
     package private(set) var gone: [SegmentName] = []
 
     /// - Throws: `.notFound` where there is no directory; what is wrong with one segment is in `problems`.
-    package init(_ directory: StoreDirectory, kinds: Set<SegmentName.Kind>, epoch: LogEpochID = .unknown) throws(LogStoreError) {
+    package init(_ directory: StoreDirectory, kinds: Set<SegmentName.Kind>, epoch: LogEpochID = .unknown)
+        throws(LogStoreError)
+    {
         self.directory = directory
         self.kinds = kinds
         let inflater = try BlockInflater()
@@ -41,7 +44,11 @@ package struct StoreSnapshot: Sendable {
                 guard let index = try reader.stretches(epoch: epoch) else { continue }
                 segments.append(Segment(name: name, isSealed: reader.isSealed, index: index))
             } catch {
-                if error.code == .notFound { gone.append(name) } else { problems.append(Problem(name: name, error: error)) }
+                if error.code == .notFound {
+                    gone.append(name)
+                } else {
+                    problems.append(Problem(name: name, error: error))
+                }
             }
         }
     }
@@ -54,8 +61,8 @@ package struct StoreSnapshot: Sendable {
     }
 }
 
-/// Tells what was appended to a store since it was asked last, in active segments and in those that began or were sealed meanwhile.
-/// Not `Sendable`: one thread at a time.
+/// Tells what was appended to a store since it was asked last, in active segments and in those that began or were
+/// sealed meanwhile. Not `Sendable`: one thread at a time.
 package final class StoreFollower {
     private let directory: StoreDirectory
     private let kinds: Set<SegmentName.Kind>
@@ -86,7 +93,9 @@ package final class StoreFollower {
             var offset = offsets[name, default: 0]
             var status = stat()
             // Nothing was appended: the usual case.
-            if parts == [.text], stat(directory.path(name, .text), &status) == 0, status.st_size == off_t(offset) { continue }
+            if parts == [.text], stat(directory.path(name, .text), &status) == 0, status.st_size == off_t(offset) {
+                continue
+            }
             do {
                 let reader = try SegmentReader.open(name, in: directory, inflater: inflater)
                 try reader.read(offset..<Int.max, where: { _ in true }) { text, start in
@@ -103,6 +112,7 @@ package final class StoreFollower {
             offsets[name] = offset
         }
         // Sorting keeps the order of lines of the same time: by segment, then by place.
-        return found.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element.line)
+        return found.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(
+            \.element.line)
     }
 }

@@ -27,7 +27,8 @@ package struct StoreVerifier {
 
     private let directory: StoreDirectory
     private let inflater: BlockInflater
-    /// Odd lines that may still be named one by one: enough to see what is wrong, and a segment may have a hundred thousand.
+    /// Odd lines that may still be named one by one: enough to see what is wrong, and a segment may have a hundred
+    /// thousand.
     private var namableLines = 20
 
     /// - Parameter progress: called after each segment with how many of how many are done.
@@ -74,7 +75,9 @@ package struct StoreVerifier {
             if parts.isSuperset(of: [.sealed, .index]) {
                 try checkSealed(name, state)
                 if parts.contains(.text) {
-                    note(name.file(.text), "is still beside the sealed segment; the next writer removes it", isDamage: false)
+                    note(
+                        name.file(.text), "is still beside the sealed segment; the next writer removes it",
+                        isDamage: false)
                 }
             } else if parts.contains(.text) {
                 try checkText(name)
@@ -94,7 +97,9 @@ package struct StoreVerifier {
     private mutating func checkMode(_ file: String) {
         var status = stat()
         guard stat(directory.path(file), &status) == 0, status.st_mode & 0o077 != 0 else { return }
-        note(file, "can be read by others (mode \(String(status.st_mode & 0o777, radix: 8))): chmod 600", isDamage: false)
+        note(
+            file, "can be read by others (mode \(String(status.st_mode & 0o777, radix: 8))): chmod 600", isDamage: false
+        )
     }
 
     private mutating func count(_ index: SegmentIndex) {
@@ -111,10 +116,14 @@ package struct StoreVerifier {
             return
         }
         count(index)
-        if let state, index.epoch != state.epoch { note(name.file(.index), "is of another epoch of the store", isDamage: false) }
+        if let state, index.epoch != state.epoch {
+            note(name.file(.index), "is of another epoch of the store", isDamage: false)
+        }
         let file = try StoreFile(reading: directory.path(name, .sealed))
         let size = try file.byteCount()
-        if size != index.whole.storedBytes { note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)") }
+        if size != index.whole.storedBytes {
+            note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
+        }
         var digests = (raw: SHA256(), stored: SHA256())
         var lines = LineCheck(name, path: name.file(.sealed), naming: namableLines)
         for block in index.blocks {
@@ -134,8 +143,12 @@ package struct StoreVerifier {
             }
         }
         take(lines)
-        if Data(digests.stored.finalize()) != index.storedDigest { note(name.file(.sealed), "is not what was sealed: SHA-256 differs") }
-        if Data(digests.raw.finalize()) != index.rawDigest { note(name.file(.sealed), "holds other text than was sealed: SHA-256 differs") }
+        if Data(digests.stored.finalize()) != index.storedDigest {
+            note(name.file(.sealed), "is not what was sealed: SHA-256 differs")
+        }
+        if Data(digests.raw.finalize()) != index.rawDigest {
+            note(name.file(.sealed), "holds other text than was sealed: SHA-256 differs")
+        }
     }
 
     private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
@@ -151,7 +164,9 @@ package struct StoreVerifier {
     private mutating func take(_ check: LineCheck) {
         findings += check.findings
         namableLines -= check.findings.count
-        if check.oddLines > check.findings.count { note(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered") }
+        if check.oddLines > check.findings.count {
+            note(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered")
+        }
     }
 }
 

@@ -24,7 +24,8 @@ package struct SegmentIndexBuilder {
     package mutating func add(text: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) {
         var tally = LineTally()
         tally.add(text: text)
-        let stretch = tally.stretch(first: LogNumber(segment: name.ordinal, position: UInt64(whole.lines) + 1), storedBytes: stored.count)
+        let stretch = tally.stretch(
+            first: LogNumber(segment: name.ordinal, position: UInt64(whole.lines) + 1), storedBytes: stored.count)
         blocks.append(SegmentIndex.Block(storedOffset: storedBytes, rawOffset: whole.rawBytes, stretch: stretch))
         whole.add(stretch)
         storedBytes += stored.count
@@ -36,13 +37,16 @@ package struct SegmentIndexBuilder {
     package func index() -> SegmentIndex? {
         guard whole.lines > 0 else { return nil }
         return SegmentIndex(
-            epoch: epoch, whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
-            last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)), rawDigest: Data(rawDigest.finalize()),
+            epoch: epoch,
+            whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
+            last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)),
+            rawDigest: Data(rawDigest.finalize()),
             storedDigest: Data(storedDigest.finalize()), blocks: blocks)
     }
 }
 
-/// Makes a lost or damaged index anew from the compressed lines, which are read whole and checked. Holds a block in memory.
+/// Makes a lost or damaged index anew from the compressed lines, which are read whole and checked. Holds a block in
+/// memory.
 final class SegmentIndexRebuilder {
     private let file: StoreFile
     private let inflater: GzipDecompressor
@@ -54,7 +58,9 @@ final class SegmentIndexRebuilder {
     private var endsInLine = true
 
     init(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) {
-        do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch { throw LogStoreError(.io, error.message, cause: error) }
+        do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch {
+            throw LogStoreError(.io, error.message, cause: error)
+        }
         file = try StoreFile(reading: directory.path(name, .sealed))
         builder = SegmentIndexBuilder(name, epoch: epoch)
     }
@@ -91,7 +97,9 @@ final class SegmentIndexRebuilder {
     }
 
     private func damaged(_ what: String, _ cause: (any Error)? = nil) -> LogStoreError {
-        LogStoreError(.damaged, "\(file.path) is damaged: \(what). Lines before that may still be readable with zcat.", cause: cause)
+        LogStoreError(
+            .damaged, "\(file.path) is damaged: \(what). Lines before that may still be readable with zcat.",
+            cause: cause)
     }
 }
 
@@ -104,7 +112,8 @@ extension SegmentIndex {
 }
 
 extension InflateLimits {
-    /// A segment is at most 5,000,000 bytes of text, with room for one that is not of ours; lines that are all alike compress a thousandfold.
+    /// A segment is at most 5,000,000 bytes of text, with room for one that is not of ours; lines that are all alike
+    /// compress a thousandfold.
     static let sealedSegment = InflateLimits(maximumBytes: 4 * LogLimits.chunkBytes, maximumRatio: 2_000)
 }
 
@@ -123,7 +132,9 @@ package struct LineTally: Equatable, Sendable {
         lines = stretch.lines
         levelCounts = stretch.levelCounts
         // Where no line is of the form, the times are of none.
-        if levelCounts.contains(where: { $0 > 0 }) { (earliest, latest) = (stretch.times.lowerBound, stretch.times.upperBound) }
+        if levelCounts.contains(where: { $0 > 0 }) {
+            (earliest, latest) = (stretch.times.lowerBound, stretch.times.upperBound)
+        }
     }
 
     /// All lines of a text.
@@ -158,6 +169,7 @@ package struct LineTally: Equatable, Sendable {
 
     package func stretch(first: LogNumber, storedBytes: Int) -> SegmentIndex.Stretch {
         SegmentIndex.Stretch(
-            rawBytes: rawBytes, storedBytes: storedBytes, first: first, lines: lines, times: times, levelCounts: levelCounts)
+            rawBytes: rawBytes, storedBytes: storedBytes, first: first, lines: lines, times: times,
+            levelCounts: levelCounts)
     }
 }

@@ -73,7 +73,10 @@ package enum BlockingWork {
             if !hasStarted {
                 continuation.resume(
                     returning: .failure(
-                        LogStoreError(.io, "There is no room for a thread that reads logs. Raise the limit of processes (ulimit -u).")))
+                        LogStoreError(
+                            .io,
+                            "There is no room for a thread that reads logs. Raise the limit of processes (ulimit -u)."))
+                )
             }
         }
         return try outcome.get()

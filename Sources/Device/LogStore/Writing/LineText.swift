@@ -28,7 +28,9 @@ struct LineText: ~Copyable {
     var isFull: Bool { count >= Self.fullBytes }
 
     /// Of a whole line, with its end.
-    static func lineBytes(number: LogNumber, body: Int) -> Int { LogLine.numberOffset + digits(number.value) + 1 + body + 1 }
+    static func lineBytes(number: LogNumber, body: Int) -> Int {
+        LogLine.numberOffset + digits(number.value) + 1 + body + 1
+    }
 
     /// Only while it is not full.
     mutating func append(time: Int64, level: LogLevel, number: LogNumber, body: UnsafeRawBufferPointer) {

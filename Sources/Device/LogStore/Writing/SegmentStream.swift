@@ -1,7 +1,8 @@
 import Glibc
 import WireModel
 
-/// Lines of one kind on their way into segments: numbered, gathered, written, and on to the next segment when one is full or old.
+/// Lines of one kind on their way into segments: numbered, gathered, written, and on to the next segment when one is
+/// full or old.
 ///
 /// Not `Sendable`: behind the writer's lock.
 final class SegmentStream {
@@ -94,7 +95,9 @@ final class SegmentStream {
         }
         if let active {
             let number = LogNumber(segment: active.name.ordinal, position: position + 1)
-            if active.bytes + text.count + LineText.lineBytes(number: number, body: body) <= maximumBytes { return number }
+            if active.bytes + text.count + LineText.lineBytes(number: number, body: body) <= maximumBytes {
+                return number
+            }
             guard flush(&losses) else { return nil }
             retire()
         }
@@ -138,7 +141,8 @@ final class ActiveSegment {
     }
 
     /// Goes on in a text that nobody holds. For who holds the store's `lock`.
-    /// - Returns: `nil` where it does not end in a whole line of ours, is full, or is held; the position of its last line otherwise.
+    /// - Returns: `nil` where it does not end in a whole line of ours, is full, or is held; the position of its last
+    ///   line otherwise.
     static func resume(
         _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int
     ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {

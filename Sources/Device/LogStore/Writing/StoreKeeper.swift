@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// What is done with whole segments: new ones, sealing, retention, and tidying up after who died. Several processes do it in one
-/// directory: `lock` is held for each step, the text of a segment is locked by who writes or seals it. Safe from any thread.
+/// Works on whole segments: begins, seals, deletes, and tidies up after processes that died. Safe from any thread and
+/// process: `lock` is held for each step, and whoever writes or seals a segment locks its text.
 struct StoreKeeper: Sendable {
     let directory: StoreDirectory
     let maximumBytes: Int
@@ -24,13 +24,16 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    private func beginOnce(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+    private func beginOnce(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError)
+        -> ActiveSegment
+    {
         var made: SegmentName?
         do {
             return try directory.withState { (state) throws(LogStoreError) in
                 state.count(losses)
                 let segments = try survey()
-                // Where the state is older than the segments (restored, or not synced before a power cut) no number is given again.
+                // Where the state is older than the segments (restored, or not synced before a power cut) no number is
+                // given again.
                 state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
                 retain(segments, &state)
                 let segment = try ActiveSegment(making: SegmentName(ordinal: state.next, kind: kind), in: directory)
@@ -44,13 +47,20 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The newest segment of a kind that nobody holds and that can be gone on with, locked, and the position of its last line.
-    func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
+    /// The newest segment of a kind that nobody holds and that can be gone on with, locked, and the position of its
+    /// last line.
+    func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
+        segment: ActiveSegment, position: UInt64
+    )? {
         try directory.withState { (state) throws(LogStoreError) in
             let left = try CrashReporter.segmentsOfSessions(in: directory)
-            let texts = try directory.segments().filter { $0.value == [.text] && $0.key.kind == kind && !left.contains($0.key.ordinal) }
+            let texts = try directory.segments().filter {
+                $0.value == [.text] && $0.key.kind == kind && !left.contains($0.key.ordinal)
+            }
             for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
-                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) { return resumed }
+                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) {
+                    return resumed
+                }
             }
             return nil
         }
@@ -70,7 +80,9 @@ struct StoreKeeper: Sendable {
     private func retain(_ segments: [RetentionPlan.Segment], _ state: inout StoreState) {
         let limits = RetentionPlan.Limits(
             bytes: maximumBytes, ringBytes: ringBytes, oldest: SystemClock.wallMicroseconds() - maximumAge)
-        let plan = RetentionPlan(segments, limits: limits) { name in (try? SegmentIndex(name, in: directory))?.whole.times.upperBound }
+        let plan = RetentionPlan(segments, limits: limits) { name in
+            (try? SegmentIndex(name, in: directory))?.whole.times.upperBound
+        }
         for victim in plan.victims {
             state.count(lines(of: victim.name), as: victim.reason)
             state.removing.append(victim.name)
@@ -88,7 +100,8 @@ struct StoreKeeper: Sendable {
             for part in parts {
                 var status = stat()
                 guard stat(directory.path(name, part), &status) == 0 else { continue }
-                sizes[name, default: 0] += (Int(status.st_size) + Self.diskBlockBytes - 1) / Self.diskBlockBytes * Self.diskBlockBytes
+                sizes[name, default: 0] +=
+                    (Int(status.st_size) + Self.diskBlockBytes - 1) / Self.diskBlockBytes * Self.diskBlockBytes
             }
         }
         return sizes
@@ -109,13 +122,16 @@ struct StoreKeeper: Sendable {
         var tally = LineTally()
         if let file = try? StoreFile(reading: directory.path(name, .text)), var reader = try? TextBlockReader(file) {
             while let text = try? reader.next() { tally.add(text: text) }
-        } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()), let index = try? rebuilder.index() {
+        } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
+            let index = try? rebuilder.index()
+        {
             return LogLevelCounts(index.whole.levelCounts)
         }
         return LogLevelCounts(tally.levelCounts)
     }
 
-    /// Removes every segment, counted as deleted; also those that are being written, whose writers count what they lose when they notice.
+    /// Removes every segment, counted as deleted; also those that are being written, whose writers count what they lose
+    /// when they notice.
     func eraseAll() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in
             for (name, parts) in try directory.segments() {
@@ -152,7 +168,8 @@ struct StoreKeeper: Sendable {
     private func claim(after ordinal: UInt64) throws(LogStoreError) -> Claim? {
         let lock = try StoreLock(directory)
         defer { extendLifetime(lock) }
-        let names = try directory.segments().filter { $0.value.contains(.text) && $0.key.ordinal > ordinal }.keys.sorted()
+        let names = try directory.segments().filter { $0.value.contains(.text) && $0.key.ordinal > ordinal }.keys
+            .sorted()
         for name in names {
             if let claim = try Claim(name, in: directory) { return claim }
         }
@@ -233,7 +250,8 @@ struct RetentionPlan: Equatable, Sendable {
 
     /// - Parameters:
     ///   - segments: in any order.
-    ///   - lastTime: of a segment's lines; `nil` where it is not known. Asked only until the first that is young enough.
+    ///   - lastTime: of a segment's lines; `nil` where it is not known. Asked only until the first that is young
+    ///     enough.
     init(_ segments: [Segment], limits: Limits, lastTime: (SegmentName) -> Int64?) {
         for (isRing, cap) in [(false, limits.bytes), (true, limits.ringBytes)] {
             let ours = segments.filter { ($0.name.kind == .ring) == isRing }.sorted { $0.name < $1.name }

@@ -1,8 +1,8 @@
 import Glibc
 import WireModel
 
-/// The lines that wait, and what the writer's thread is told about them. Behind the callers' lock, which is never held for longer than it takes
-/// to copy a line.
+/// The lines that wait, and what the writer's thread is told about them. Behind the callers' lock, which is held only
+/// while a line is copied.
 struct WaitingLines: Sendable {
     enum Admission: Equatable, Sendable {
         case refused
@@ -29,7 +29,8 @@ struct WaitingLines: Sendable {
     init(limits: WaitingLimits) { self.limits = limits }
 
     mutating func add(
-        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>, message: UnsafeBufferPointer<UInt8>?
+        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
+        message: UnsafeBufferPointer<UInt8>?
     ) -> Admission {
         let bytes = LineBuffer.bytes(ofBody: category.count + (message.map { $0.count + 1 } ?? 0))
         guard !isClosed, limits.admits(level, used: buffer.count, adding: bytes) else {
@@ -59,10 +60,10 @@ struct WaitingLines: Sendable {
     mutating func close() { isClosed = true }
 }
 
-/// How much memory lines may wait in, and who is refused first when it gets full.
+/// How much memory waiting lines may take, and which level is refused first.
 ///
-/// Verbose lines are taken while less than half of it is used, information up to three quarters, warnings up to all of it. An error, which its
-/// caller writes itself, may go over it by an eighth: what is there then are errors of threads that all wait for the disk.
+/// Verbose lines are taken below one half of it, information below three quarters, warnings up to all of it. Errors may
+/// exceed it by an eighth: their callers write them themselves and wait for the disk.
 struct WaitingLimits: Equatable, Sendable {
     let bytes: Int
 
@@ -114,7 +115,8 @@ final class LineBuffer: @unchecked Sendable {
     ///   - category: escaped.
     ///   - message: escaped; a space is put between the two. `nil`: the category is the whole body.
     func append(
-        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>, message: UnsafeBufferPointer<UInt8>?
+        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
+        message: UnsafeBufferPointer<UInt8>?
     ) {
         let length = category.count + (message.map { $0.count + 1 } ?? 0)
         let wanted = count + Self.headBytes + length

@@ -56,9 +56,9 @@ final class WakeUp: @unchecked Sendable {
 
 /// A value behind a lock that very many callers hold for the time it takes to copy a line.
 ///
-/// Not `Mutex`: on Linux that is a futex with priority inheritance, which hands itself on to a waiter that first has to be woken, so with more
-/// threads than processors a call costs a switch of threads (four threads on two processors: a fifth of this one's calls). This one goes to
-/// whoever runs.
+/// Not `Mutex`: on Linux that is a futex with priority inheritance, which hands itself on to a waiter that first has to
+/// be woken, so with more threads than processors a call costs a switch of threads (four threads on two processors: a
+/// fifth of this one's calls). This one goes to whoever runs.
 ///
 /// `@unchecked Sendable`: the value is touched only while the lock is held.
 final class ShortLock<Value>: @unchecked Sendable {

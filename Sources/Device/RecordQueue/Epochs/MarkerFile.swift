@@ -4,10 +4,10 @@ import WireModel
 
 /// `queue.epoch`: the current epoch and the last numbers given, outside the database.
 ///
-/// **What it is for.** SQLite reads a WAL up to the first frame that does not fit, and says nothing of the rest. After a
-/// damaged, cut or removed WAL the queue would open as it was at the last checkpoint and give the lost numbers to other
-/// records. If this file names a greater number than the database, records are missing: the database and its WAL are
-/// salvaged (Salvage.swift), and the queue goes on in a new epoch.
+/// **What it is for.** SQLite reads a WAL up to the first frame that does not fit, and says nothing of the rest. After
+/// a damaged, cut or removed WAL the queue would open as it was at the last checkpoint and give the lost numbers to
+/// other records. If this file names a greater number than the database, records are missing: the database and its WAL
+/// are salvaged (Salvage.swift), and the queue goes on in a new epoch.
 ///
 /// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
 ///

@@ -71,7 +71,8 @@ package struct QueueInspection: Codable, Equatable, Sendable {
 
 /// What `verify` found.
 package struct QueueVerification: Codable, Equatable, Sendable {
-    /// For people; empty: the chain holds over every row, all counts are those of the rows, and SQLite finds nothing wrong with the file.
+    /// For people; empty: the chain holds over every row, all counts are those of the rows, and SQLite finds nothing
+    /// wrong with the file.
     package var findings: [String]
     package var rows: UInt64
     package var isWhole: Bool { findings.isEmpty }
@@ -103,20 +104,26 @@ extension QueueStore {
             let ledger = state[stream]
             return QueueInspection.Stream(
                 stream: stream.description, waiting: ledger.rowCount, waitingBytes: ledger.bytes,
-                oldestAgeSeconds: try oldestQueueTime(of: .current(stream)).map { max(0, Double(now) - Double($0)) / 1_000_000 },
+                oldestAgeSeconds: try oldestQueueTime(of: .current(stream)).map {
+                    max(0, Double(now) - Double($0)) / 1_000_000
+                },
                 lastNumber: ledger.last, markNumber: ledger.mark.number,
-                gaps: ledger.gaps.map { QueueInspection.Gap(first: $0.first, last: $0.last, reason: $0.reason.description) },
+                gaps: ledger.gaps.map {
+                    QueueInspection.Gap(first: $0.first, last: $0.last, reason: $0.reason.description)
+                },
                 consentPending: state.consent[stream].rowCount, apart: state.apart(stream))
         }
         let ended = state.ended.map {
             QueueInspection.Ended(
                 epoch: $0.id.description, end: $0.end, isClosed: $0.phase != .closing, waiting: $0.streams.rowCount,
-                cause: $0.salvage?.cause, file: $0.salvage?.file, salvaged: $0.salvage?.salvaged, lost: $0.salvage?.lost)
+                cause: $0.salvage?.cause, file: $0.salvage?.file, salvaged: $0.salvage?.salvaged, lost: $0.salvage?.lost
+            )
         }
         return QueueInspection(
             directory: directory, epoch: state.epoch.description, collector: state.binding?.collector.description,
             organization: state.binding?.organization, device: state.binding?.device.description,
-            parting: state.divergence?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(), files: files(),
+            parting: state.divergence?.reason.rawValue, streams: streams, ended: ended, quarantine: try quarantined(),
+            files: files(),
             corruptFiles: SalvageFiles(directory: directory).kept)
     }
 
@@ -127,7 +134,8 @@ extension QueueStore {
         while try rows.step() {
             found.append(
                 QueueInspection.Quarantined(
-                    id: rows.int64(0), stream: StreamName(rawValue: rows.int(1))?.description ?? "", number: try rows.uint64(2),
+                    id: rows.int64(0), stream: StreamName(rawValue: rows.int(1))?.description ?? "",
+                    number: try rows.uint64(2),
                     reason: DropReason(rawValue: rows.int(3)).description, bytes: rows.int(4), wallTime: rows.int64(5),
                     fate: (QuarantineFate(rawValue: rows.int(6)) ?? .uncertain).description))
         }
@@ -135,7 +143,8 @@ extension QueueStore {
     }
 
     private func files() -> [QueueInspection.File] {
-        [QueueFile.databaseName, QueueFile.databaseName + "-wal", QueueFile.markerName, QueueFile.lockName].compactMap { name in
+        [QueueFile.databaseName, QueueFile.databaseName + "-wal", QueueFile.markerName, QueueFile.lockName].compactMap {
+            name in
             var status = stat()
             guard stat("\(directory)/\(name)", &status) == 0 else { return nil }
             return QueueInspection.File(name: name, bytes: Int64(status.st_size))
@@ -166,7 +175,9 @@ extension QueueStore {
             removed.count += 1
             let link = ChainLink(rows.data(2)) ?? .zero
             let size = rows.withBlob(3) { $0.count }
-            if size != rows.int(1) { result.findings.append("\(table.name) \(number): \(size) bytes where \(rows.int(1)) are noted") }
+            if size != rows.int(1) {
+                result.findings.append("\(table.name) \(number): \(size) bytes where \(rows.int(1)) are noted")
+            }
             if isChained {
                 let isNext = number == running.number + 1
                 if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
@@ -194,14 +205,16 @@ extension QueueStore {
     }
 }
 
-/// For `ws1agent queue inspect|verify|repair|export`: through a running agent, or with none running over a queue opened for it.
+/// For `ws1agent queue inspect|verify|repair|export`: through a running agent, or with none running over a queue opened
+/// for it.
 extension RecordQueue {
     /// What is there.
     package func inspect() async throws(QueueError) -> QueueInspection {
         try await run(committingFirst: true) { try $0.inspect() }
     }
 
-    /// Recomputes the chain and all counts. Reads everything: seconds for a large queue, during which nothing else is committed.
+    /// Recomputes the chain and all counts. Reads everything: seconds for a large queue, during which nothing else is
+    /// committed.
     package func verify() async throws(QueueError) -> QueueVerification {
         try await run(committingFirst: true) { try $0.verify() }
     }
@@ -215,8 +228,8 @@ extension RecordQueue {
         try await run(committingFirst: true) { try $0.export(after: cursor, limit: min(max(1, limit), 10_000)) }
     }
 
-    /// Salvages a queue on demand, with no agent running: where `verify` finds anything, the file is moved aside and what is readable goes
-    /// into a new one, in a new epoch.
+    /// Salvages a queue on demand, with no agent running: where `verify` finds anything, the file is moved aside and
+    /// what is readable goes into a new one, in a new epoch.
     /// - Throws: `.inUse` while an agent runs, `.newerVersion`, `.diskFull`, `.io`.
     package static func repair(
         directory: String, configuration: Configuration = Configuration(), clock: any RecordClock, logger: Logger
@@ -236,14 +249,16 @@ extension RecordQueue {
                 }
                 try store.close()
                 try Salvage.replace(
-                    "repair: \(first)", files: SalvageFiles(directory: directory), configuration: configuration, clock: clock,
+                    "repair: \(first)", files: SalvageFiles(directory: directory), configuration: configuration,
+                    clock: clock,
                     logger: logger)
                 store = try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
             }
             let note = store.state.ended.last { $0.salvage != nil }?.salvage
             try store.close()
             return QueueRepair(
-                findings: findings.isEmpty ? [note?.cause ?? ""] : findings, file: note?.file, salvaged: note?.salvaged ?? 0,
+                findings: findings.isEmpty ? [note?.cause ?? ""] : findings, file: note?.file,
+                salvaged: note?.salvaged ?? 0,
                 lost: note?.lost ?? 0)
         } catch {
             throw QueueError(error)

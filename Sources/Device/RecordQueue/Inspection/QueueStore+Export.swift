@@ -37,7 +37,9 @@ extension QueueStore {
     private static func parse(_ cursor: String?, _ tables: [RecordTable]) throws -> (Int, UInt64) {
         guard let cursor else { return (0, 0) }
         let parts = cursor.split(separator: ":")
-        guard parts.count == 2, let number = UInt64(parts[1]), let index = tables.firstIndex(where: { $0.name == parts[0] }) else {
+        guard parts.count == 2, let number = UInt64(parts[1]),
+            let index = tables.firstIndex(where: { $0.name == parts[0] })
+        else {
             throw QueueError(.invalid, "the cursor of the export names no place of this queue; begin anew")
         }
         return (index, number)
@@ -71,7 +73,9 @@ extension QueueStore {
             case .ended(let ordinal, _): state.ended.first { $0.ordinal == ordinal }?.id
             case .consent: nil
             }
-        var line = Line(stream: table.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil, kind: "unknown")
+        var line = Line(
+            stream: table.stream.description, epoch: epoch?.description, number: isNumbered ? number : nil,
+            kind: "unknown")
         guard let header = RecordHeader(scanning: record) else {
             line.isDamaged = true
             line.body = record.base64EncodedString()
@@ -115,12 +119,15 @@ extension QueueStore {
     }
 
     private static func json<Body: Message>(_ body: Data, _: Body.Type) -> String? {
-        guard let message = try? Body(serializedBytes: body), let bytes: Data = try? message.jsonUTF8Bytes() else { return nil }
+        guard let message = try? Body(serializedBytes: body), let bytes: Data = try? message.jsonUTF8Bytes() else {
+            return nil
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 
     private static let names = [
-        1: "beacon", 2: "command-result", 10: "event", 20: "system", 21: "analytics", 22: "network-data", 23: "network-adapter",
+        1: "beacon", 2: "command-result", 10: "event", 20: "system", 21: "analytics", 22: "network-data",
+        23: "network-adapter",
         24: "wlan", 25: "gps", 26: "custom",
     ]
 }

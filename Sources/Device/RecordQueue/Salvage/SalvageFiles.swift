@@ -28,7 +28,9 @@ struct SalvageFiles {
     func missing() -> String? {
         guard Self.size(database) == 0 else { return nil }
         let what = Self.exists(database) ? "is empty" : "is missing"
-        if EpochMarker(in: directory) != nil { return "\(database) \(what), but \(QueueFile.markerName) names its epoch" }
+        if EpochMarker(in: directory) != nil {
+            return "\(database) \(what), but \(QueueFile.markerName) names its epoch"
+        }
         guard RawPages(database: database, wal: database + "-wal").hasCommittedFrames else { return nil }
         return "\(database) \(what), but its WAL is not"
     }
@@ -41,7 +43,8 @@ struct SalvageFiles {
         return page.number32(60) <= UInt32(QueueFile.greatestVersion)
     }
 
-    /// Moves the corrupt file and its WAL into `queue.salvaging/`, where they are not there yet, and clears what an earlier attempt left.
+    /// Moves the corrupt file and its WAL into `queue.salvaging/`, where they are not there yet, and clears what an
+    /// earlier attempt left.
     /// - Returns: the name under which it is to be kept.
     func moveAside(at wallTime: Int64) throws(QueueError) -> String {
         let name = try nextAside(at: wallTime)
@@ -79,7 +82,9 @@ struct SalvageFiles {
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name.hasPrefix(QueueFile.corruptPrefix) { names.append(name) }
         }
         // By the number in front: the clock may have been wrong.
@@ -133,7 +138,8 @@ struct SalvageFiles {
     private static func failure(_ operation: String, _ path: String, _ systemError: Int32) -> QueueError {
         QueueError(
             systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system.")
+            "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system."
+        )
     }
 }
 

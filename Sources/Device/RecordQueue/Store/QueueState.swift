@@ -11,7 +11,8 @@ struct QueueState: Equatable, Sendable {
     var binding: QueueBinding?
     /// When a record was last quarantined, on the queue clock.
     var quarantineTime: Int64?
-    /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue clock.
+    /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue
+    /// clock.
     var divergenceBudgetWholeAt: Int64?
     /// Of files beside the queue: opaque bytes.
     var copies: [CopiedFile: FileCopy] = [:]
@@ -48,7 +49,8 @@ struct QueueState: Equatable, Sendable {
         let ledger = streams[stream]
         let apart = apart(stream)
         return StreamTotals(
-            produced: ledger.produced + apart, waiting: ledger.rowCount + apart, apart: apart, dropped: ledger.droppedAboveMark,
+            produced: ledger.produced + apart, waiting: ledger.rowCount + apart, apart: apart,
+            dropped: ledger.droppedAboveMark,
             droppedUnnumbered: ledger.unnumbered)
     }
 
@@ -62,7 +64,9 @@ struct QueueState: Equatable, Sendable {
     /// Where rows wait or are to be erased, the least important and oldest first.
     var tables: [RecordTable] {
         StreamName.allCases.reversed().flatMap { stream in
-            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [.consent(stream), .current(stream)]
+            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [
+                .consent(stream), .current(stream),
+            ]
         }
     }
 
@@ -71,7 +75,8 @@ struct QueueState: Equatable, Sendable {
             switch table {
             case .current(let stream): streams[stream]
             case .consent(let stream): consent[stream]
-            case .ended(let ordinal, let stream): ended.first { $0.ordinal == ordinal }?.streams[stream] ?? StreamLedger()
+            case .ended(let ordinal, let stream):
+                ended.first { $0.ordinal == ordinal }?.streams[stream] ?? StreamLedger()
             }
         }
         set {
@@ -79,7 +84,9 @@ struct QueueState: Equatable, Sendable {
             case .current(let stream): streams[stream] = newValue
             case .consent(let stream): consent[stream] = newValue
             case .ended(let ordinal, let stream):
-                if let index = ended.firstIndex(where: { $0.ordinal == ordinal }) { ended[index].streams[stream] = newValue }
+                if let index = ended.firstIndex(where: { $0.ordinal == ordinal }) {
+                    ended[index].streams[stream] = newValue
+                }
             }
         }
     }
@@ -90,7 +97,8 @@ struct QueueState: Equatable, Sendable {
         return ended.first { $0.ordinal == ordinal }?.phase == .moving
     }
 
-    /// Whether rows leave this table with a gap in their own chain, or are counted among what never had a number in this epoch.
+    /// Whether rows leave this table with a gap in their own chain, or are counted among what never had a number in
+    /// this epoch.
     func isChained(_ table: RecordTable) -> Bool {
         switch table {
         case .current: true

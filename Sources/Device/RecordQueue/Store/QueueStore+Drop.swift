@@ -10,11 +10,14 @@ extension QueueStore {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 
-    /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of them.
+    /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of
+    /// them.
     ///
-    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only where records wait
-    ///   apart. `nil`: the table is empty.
-    func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws -> Gap? {
+    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only
+    ///   where records wait apart. `nil`: the table is empty.
+    func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws
+        -> Gap?
+    {
         guard count > 0, let prefix = try prefix(of: table, records: count, bytes: bytes) else { return nil }
         func run(keepingAside: Bool) throws -> Gap {
             try change { next in
@@ -55,7 +58,8 @@ extension QueueStore {
                 statement.reset()
                 guard
                     let gap = try drop(
-                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false)
+                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false
+                    )
                 else { break }
                 logger.notice(
                     "queue dropped records past the age cap",
@@ -66,7 +70,8 @@ extension QueueStore {
 
     /// Of the first row above the front.
     func oldestQueueTime(of table: RecordTable) throws -> Int64? {
-        let statement = try connection.cached("SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")
+        let statement = try connection.cached(
+            "SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")
         try statement.bind(state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : nil
@@ -74,7 +79,8 @@ extension QueueStore {
 
     /// The sum of the sizes of the rows above the front up to a number.
     func bytes(through number: UInt64, of table: RecordTable) throws -> UInt64 {
-        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
+        let statement = try connection.cached(
+            "SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
         try statement.bind(state[table].front + 1, number)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
@@ -114,7 +120,8 @@ extension QueueStore {
                 throw corrupt("\(table.name) has a row \(number) outside of its ledger")
             }
             prefix = Prefix(
-                first: prefix?.first ?? number, last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
+                first: prefix?.first ?? number, last: number, link: link,
+                bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
         return prefix
@@ -127,7 +134,11 @@ extension QueueStore {
     func allocate() throws {
         try connection.setPersistentWAL(true)
         allocatedPages = Int(try connection.fileSize(.main)) / QueueFile.pageBytes
-        if allocatedPages < configuration.growthPages { try grow(toPages: configuration.growthPages) } else { try fixAllocation() }
+        if allocatedPages < configuration.growthPages {
+            try grow(toPages: configuration.growthPages)
+        } else {
+            try fixAllocation()
+        }
         allocateWAL()
         // What an earlier run left in the WAL counts.
         pagesAtCheckpoint = -QueueFile.checkpointPages
@@ -171,7 +182,8 @@ extension QueueStore {
 
     func roomPlan() throws -> RoomPlan {
         RoomPlan(
-            availablePages: try availablePages(), allocatedPages: allocatedPages, growthPages: configuration.growthPages,
+            availablePages: try availablePages(), allocatedPages: allocatedPages,
+            growthPages: configuration.growthPages,
             maximumPages: max(configuration.maximumPages, configuration.growthPages))
     }
 
@@ -212,7 +224,8 @@ struct RoomPlan: Equatable {
         guard missing > 0 else { return .fits }
         let chunks = (missing + growthPages - 1) / growthPages
         let target = min(maximumPages, allocatedPages + chunks * growthPages)
-        return target - allocatedPages >= missing ? .grow(toPages: target) : .evict(pages: missing - max(0, target - allocatedPages))
+        return target - allocatedPages >= missing
+            ? .grow(toPages: target) : .evict(pages: missing - max(0, target - allocatedPages))
     }
 
     /// An upper estimate of what records take: row overhead, unfilled ends of pages, and inner pages.

@@ -7,11 +7,14 @@ import WireModel
 extension QueueStore {
     /// The prefix to send next; `nil` where nothing is due.
     ///
-    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is dropped, once.
+    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is
+    /// dropped, once.
     func nextPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> BatchPart? {
         guard state.divergence == nil else { return nil }
         while true {
-            switch try readPart(of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold) {
+            switch try readPart(
+                of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold)
+            {
             case .part(let part): return part
             case .nothing: return nil
             case .unreadable: try dropUnreadable(of: stream)
@@ -29,7 +32,9 @@ extension QueueStore {
     /// Gaps in one part, at most; the next part has the rest.
     private static let maximumGaps = 1000
 
-    private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> Reading {
+    private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws
+        -> Reading
+    {
         let ledger = state[stream]
         let gaps = Array(ledger.gaps.prefix(Self.maximumGaps))
         var records: [Data] = []
@@ -65,7 +70,8 @@ extension QueueStore {
         guard position > ledger.mark.number else { return .nothing }
         return .part(
             BatchPart(
-                epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position, priorLink: ledger.mark.link,
+                epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position,
+                priorLink: ledger.mark.link,
                 lastLink: running, gaps: gaps, totals: state.totals(stream), records: records))
     }
 
@@ -87,7 +93,8 @@ extension QueueStore {
         return try statement.step() ? try statement.uint64(0) : 0
     }
 
-    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or the ledger's last link.
+    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or
+    /// the ledger's last link.
     private func dropUnreadable(of stream: StreamName) throws {
         let ledger = state[stream]
         let (through, link) = try confirmedLink(above: ledger.front, of: stream)
@@ -104,7 +111,8 @@ extension QueueStore {
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
         let rows = try connection.cached(
-            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number"
+        )
         try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?
@@ -127,7 +135,8 @@ extension QueueStore {
         guard answer.mark.addsUp else {
             throw QueueError(
                 .invalid,
-                "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over")
+                "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over"
+            )
         }
         let stream = answer.stream
         let ledger = state[stream]
@@ -147,9 +156,12 @@ extension QueueStore {
                 next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
             }
         case .diverged(let reason):
-            try change { $0.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime) }
+            try change {
+                $0.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime)
+            }
             logger.error(
-                "queue and collector have diverged", metadata: ["queue.stream": "\(stream)", "queue.reason": "\(reason.rawValue)"])
+                "queue and collector have diverged",
+                metadata: ["queue.stream": "\(stream)", "queue.reason": "\(reason.rawValue)"])
         }
         return decision
     }

@@ -36,7 +36,9 @@ extension QueueStore {
     }
 
     /// Keeps them, and lets the oldest go where there are too many.
-    func quarantine(_ rows: [QuarantineRow], of stream: StreamName, reason: DropReason, in next: inout QueueState) throws {
+    func quarantine(_ rows: [QuarantineRow], of stream: StreamName, reason: DropReason, in next: inout QueueState)
+        throws
+    {
         let insert = try connection.cached(
             """
             INSERT INTO quarantine (stream, number, reason, wall_time, queue_time, size, key_id, link, body, fate)
@@ -81,7 +83,8 @@ extension QueueStore {
         try statement.bind(stream.rawValue, number, QuarantineFate.open.rawValue)
         try statement.run()
         if verdict == .arrived {
-            logger.notice("records that were quarantined had arrived after all", metadata: ["queue.stream": "\(stream)"])
+            logger.notice(
+                "records that were quarantined had arrived after all", metadata: ["queue.stream": "\(stream)"])
         }
     }
 

@@ -4,8 +4,8 @@ import WireModel
 
 /// The queue's file and its state. Synchronous; used by one thread at a time: the writer's.
 ///
-/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it together with the rows,
-/// and only a commit that succeeded makes it the current one.
+/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it
+/// together with the rows, and only a commit that succeeded makes it the current one.
 final class QueueStore {
     let directory: String
     let configuration: RecordQueue.Configuration
@@ -38,7 +38,8 @@ final class QueueStore {
     ///   - name: of the file in the directory.
     ///   - initial: what a new file begins with; `nil`: an empty queue.
     init(
-        directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil, configuration: RecordQueue.Configuration,
+        directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil,
+        configuration: RecordQueue.Configuration,
         clock: any RecordClock, logger: Logger
     ) throws {
         self.directory = directory
@@ -78,9 +79,10 @@ final class QueueStore {
 
     /// Runs a change: all of it is on synced disk when this returns, nothing of it when this throws.
     ///
-    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an acknowledgement: what it acknowledged is
-    ///   then sent again, and the collector has it already. It counts from now on, but is on disk only with the next change, or after `settle`,
-    ///   so that pages both touch are written once. Not where it would make that transaction large; `nil`: never.
+    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an
+    ///   acknowledgement: what it acknowledged is then sent again, and the collector has it already. It counts from now
+    ///   on, but is on disk only with the next change, or after `settle`, so that pages both touch are written once.
+    ///   Not where it would make that transaction large; `nil`: never.
     func change<T>(deferring bytes: UInt64? = nil, _ body: (inout QueueState) throws -> T) throws -> T {
         var next = state
         next.clock = queueClock
@@ -137,8 +139,8 @@ final class QueueStore {
         commits += 1
     }
 
-    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still right, because nothing
-    /// of the failed transaction was committed.
+    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still
+    /// right, because nothing of the failed transaction was committed.
     private func reload() {
         guard let found = try? load() else { return }
         let clock = state.clock
@@ -255,8 +257,8 @@ extension QueueStore {
 /// of records quarantined; from version 3, which had no copy of any file; and from version 4, which had one of the
 /// identity alone.
 ///
-/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row; the small tables are
-/// copied. Only the rows are counted, once.
+/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row;
+/// the small tables are copied. Only the rows are counted, once.
 extension QueueStore {
     func migrateFromVersion1() throws {
         let found = try tables()
@@ -269,8 +271,11 @@ extension QueueStore {
                 try connection.execute("ALTER TABLE \(stream) ADD COLUMN \(QueueFile.chainColumn(stream))")
             }
             try addFates()
-            for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)") }
-            for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key }) where try tables()[name] == nil {
+            for table in ["ledger", "tally", "gap", "meta"] {
+                try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)")
+            }
+            for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key })
+            where try tables()[name] == nil {
                 try connection.execute(sql)
             }
             try copyFromVersion1()

@@ -1,10 +1,11 @@
 import WireModel
 
-/// The accounts of one stream of one epoch: what every commit keeps true beside the rows. A value; the rules of numbering and of gaps
-/// live here.
+/// The accounts of one stream of one epoch: what every commit keeps true beside the rows. A value; the rules of
+/// numbering and of gaps live here.
 ///
-/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile `1...last`. Rows at or below
-/// the front are done with: they wait to be erased, or keep number and link for the close (there are such only in ended epochs).
+/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile
+/// `1...last`. Rows at or below the front are done with: they wait to be erased, or keep number and link for the close
+/// (there are such only in ended epochs).
 struct StreamLedger: Equatable, Sendable {
     var last: UInt64 = 0
     var lastLink = ChainLink.zero
@@ -32,7 +33,8 @@ struct StreamLedger: Equatable, Sendable {
     var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
     var produced: UInt64 { last + unnumberedCount }
 
-    /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is settled.
+    /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is
+    /// settled.
     var abandoned: Gap? { gaps.last.flatMap { EpochEnd.abandoning.contains($0.reason) ? $0 : nil } }
     /// The front before anything was given up: there may be rows above it.
     var frontOfRows: UInt64 { abandoned.map { $0.first - 1 } ?? front }
@@ -81,7 +83,8 @@ struct StreamLedger: Equatable, Sendable {
         remove(removed)
     }
 
-    /// Where numbers are places only (consent, rows on their way to a new epoch): everything up to `number` is done with.
+    /// Where numbers are places only (consent, rows on their way to a new epoch): everything up to `number` is done
+    /// with.
     mutating func passed(_ number: UInt64, link: ChainLink = .zero, removed: RemovedRows) {
         mark = StreamMark(number: number, link: link, stored: number)
         if number == last { lastLink = link }
@@ -89,7 +92,8 @@ struct StreamLedger: Equatable, Sendable {
         bytes -= min(bytes, removed.bytes)
     }
 
-    /// The sum starts anew whenever the table is empty. There are never more rows than numbers: those that were gone already are settled here.
+    /// The sum starts anew whenever the table is empty. There are never more rows than numbers: those that were gone
+    /// already are settled here.
     private mutating func remove(_ removed: RemovedRows) {
         rowCount = min(rowCount - min(rowCount, removed.count), last - front)
         bytes = rowCount == 0 ? 0 : bytes - min(bytes, removed.bytes)
@@ -149,8 +153,8 @@ struct StreamLedgers: Equatable, Sendable {
     var bytes: UInt64 { values.reduce(0) { $0 + $1.bytes } }
 }
 
-/// Which epoch and stream a row belongs to, as one small number: in `ledger`, `tally` and `gap`, and in every record's row, so that a row
-/// found in a damaged file says itself where it belongs.
+/// Which epoch and stream a row belongs to, as one small number: in `ledger`, `tally` and `gap`, and in every record's
+/// row, so that a row found in a damaged file says itself where it belongs.
 struct ChainCode: Hashable, Sendable {
     /// 1, 2, 3 ... as the file's epochs began; `past` and `consent` are not epochs.
     var ordinal: Int64
@@ -168,7 +172,8 @@ struct ChainCode: Hashable, Sendable {
 
 extension ChainCode {
     init?(rawValue: Int64) {
-        guard rawValue >= Self.consent * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3)) else { return nil }
+        guard rawValue >= Self.consent * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3))
+        else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
 import WireModel
 
-/// The clock on which age and hold are counted: microseconds since the queue's file was made, never going back.
+/// The clock for age and hold: microseconds since the queue's file was made, never going back.
 ///
-/// Within a boot it follows the time since boot, so that a wall clock set in either direction neither releases a held event, nor holds it
-/// for ever, nor empties the queue by age. Across boots nothing but the wall clock knows how long the machine was off: its difference
-/// counts, bounded to 0...24 h.
+/// Within a boot it follows the time since boot, so setting the wall clock neither releases a held event, nor holds it
+/// for ever, nor empties the queue by age. Across boots only the wall clock knows how long the machine was off: its
+/// difference counts, bounded to 0...24 h.
 package struct QueueClock: Equatable, Sendable {
     /// Microseconds, 0 when the file was made.
     package private(set) var time: Int64
@@ -22,7 +22,8 @@ package struct QueueClock: Equatable, Sendable {
         self.stamp = stamp
     }
 
-    /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does not outlive one.
+    /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does
+    /// not outlive one.
     package func advanced(to now: RecordStamp) -> QueueClock {
         moved(to: now, sameBoot: now.bootID == stamp.bootID)
     }
@@ -39,11 +40,14 @@ package struct QueueClock: Equatable, Sendable {
     }
 
     private func moved(to now: RecordStamp, sameBoot: Bool) -> QueueClock {
-        QueueClock(time: min(Self.greatestTime, time + min(Self.greatestTime, step(to: now, sameBoot: sameBoot))), stamp: now)
+        QueueClock(
+            time: min(Self.greatestTime, time + min(Self.greatestTime, step(to: now, sameBoot: sameBoot))), stamp: now)
     }
 
     private func step(to now: RecordStamp, sameBoot: Bool) -> Int64 {
-        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot { return Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot) }
+        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot {
+            return Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot)
+        }
         let (difference, overflow) = now.wallTime.subtractingReportingOverflow(stamp.wallTime)
         return overflow ? 0 : min(max(0, difference), Self.greatestStepAcrossBoots)
     }
@@ -75,7 +79,8 @@ package struct SystemRecordClock: RecordClock {
 
     package func now() -> RecordStamp {
         RecordStamp(
-            wallTime: Self.microseconds(CLOCK_REALTIME), bootID: bootID, timeSinceBoot: UInt64(max(0, Self.microseconds(CLOCK_BOOTTIME))))
+            wallTime: Self.microseconds(CLOCK_REALTIME), bootID: bootID,
+            timeSinceBoot: UInt64(max(0, Self.microseconds(CLOCK_BOOTTIME))))
     }
 
     private static func microseconds(_ clock: clockid_t) -> Int64 {
