@@ -232,7 +232,7 @@ extension LogStore {
     public struct Status: Sendable {
         /// On disk, of all programs that write into the directory, without the ring.
         public var bytes: Int
-        /// Of the ring on disk.
+        /// Bytes of the ring on disk.
         public var ringBytes: Int
         /// Segments on disk, the ring's too.
         public var segments: Int
@@ -319,7 +319,7 @@ extension LogStore.Configuration {
             segmentAgeMilliseconds: segmentAge.milliseconds, waiting: WaitingLimits(bytes: Self.waitingBytes))
     }
 
-    /// Of this process, from now on.
+    /// This process's session, from now on.
     var session: SessionRecord {
         SessionRecord(
             application: applicationName, version: applicationVersion, process: getpid(), bootID: SystemClock.bootID(),

@@ -209,9 +209,9 @@ enum QueueFile {
 
 /// The accounts of the `tally` table.
 enum TallyAccount: String, CaseIterable {
-    /// By the collector, up to the mark.
+    /// Refused by the collector, up to the mark.
     case rejected
-    /// By the device, as the collector counted it up to the mark.
+    /// Dropped by the device, as the collector counted up to the mark.
     case dropped
     /// Refused before a number was given.
     case unnumbered

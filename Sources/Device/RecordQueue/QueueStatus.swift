@@ -40,7 +40,7 @@ package struct QueueStatus: Equatable, Sendable {
     /// What came of a queue file that was corrupt or gone.
     package struct Salvage: Equatable, Sendable {
         package var cause: String
-        /// Where it is kept aside; empty where there was none.
+        /// The folder that keeps the file; empty if there was none.
         package var file: String
         package var salvaged: UInt64
         /// Records known to be lost with it.

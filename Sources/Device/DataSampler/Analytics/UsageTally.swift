@@ -24,7 +24,7 @@ struct UsageTally: Equatable, Sendable {
 
     private struct Session: Equatable {
         var id: SessionID
-        /// Up to here its time is in a sample, or in `useMicroseconds`.
+        /// The time up to which the session is counted.
         var countedTo: UInt64
     }
 

@@ -136,7 +136,7 @@ struct BeaconInputs: Sendable {
     /// Whether do-not-disturb is in force; `nil`: nobody has said. While it is, a beacon tells device, enrollment and
     /// this only.
     var doNotDisturb: Bool?
-    /// Where position is allowed.
+    /// Set only if position is allowed.
     var location: WireLocation?
     var conditions = DeviceConditions()
     /// `nil` where the queue could not say.

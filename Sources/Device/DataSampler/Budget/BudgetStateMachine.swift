@@ -26,12 +26,12 @@ struct BudgetStateMachine: Equatable, Sendable {
     /// How much of the next day the pacing looks into, so that a small rest at the end of a day does not ask for a
     /// great factor.
     static let aheadSeconds = 1_800.0
-    /// With which the factor follows what is wanted.
+    /// The time constant with which the factor follows the one wanted.
     static let followSeconds = 300.0
-    /// A slowdown begins above the one and ends below the other, so that it does not flutter.
+    /// A slowdown begins at `beginFactor` and ends at `endFactor`, so that it does not flutter.
     static let beginFactor = 1.25
     static let endFactor = 1.05
-    /// The factor that is said changes by so much or not at all.
+    /// The reported factor changes by at least this ratio.
     static let leastChange = 0.1
 
     /// What outlives the process, so that a restart neither fills a budget nor forgets how much is wanted.

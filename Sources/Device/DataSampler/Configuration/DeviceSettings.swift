@@ -57,7 +57,7 @@ struct DeviceSettings: Equatable, Sendable {
     /// Seconds, of custom modules by name where somebody said it.
     var customIntervals: [String: Double] = [:]
     var transmitInterval: Duration = .seconds(300)
-    /// Of modules that are sampled and have one of their own, by name.
+    /// The intervals of sampled modules that have their own, by name.
     var moduleTransmitIntervals: [String: Duration] = [:]
     var analyticsEnabled = true
     var eventHold: Duration = .seconds(7200)

@@ -1,5 +1,6 @@
 import Logging
 import Synchronization
+import WireModel
 
 /// How much the data sampler says of itself. Cumulative: a level shows itself and all that is more severe.
 public enum TraceLevel: String, CaseIterable, Codable, Sendable {
@@ -104,4 +105,16 @@ private struct SwitchedLogHandler: LogHandler {
 
 extension TraceLevel {
     fileprivate var verbosity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+extension TraceLevel {
+    init?(_ level: WireLogLevel) {
+        switch level {
+        case .error: self = .error
+        case .warning: self = .warning
+        case .information: self = .information
+        case .verbose: self = .verbose
+        case .unspecified, .UNRECOGNIZED: return nil
+        }
+    }
 }

@@ -157,7 +157,7 @@ extension DeviceController {
 struct OfflineWatch: Codable, Equatable, Sendable {
     static let fileName = "offline.json"
 
-    /// Since when nobody answers; `nil`: somebody does.
+    /// Since when the collector is out of reach; `nil`: it answers.
     private(set) var since: Int64?
     private(set) var wasTold = false
 

@@ -275,18 +275,6 @@ actor DeviceController {
     }
 }
 
-extension TraceLevel {
-    init?(_ level: WireLogLevel) {
-        switch level {
-        case .error: self = .error
-        case .warning: self = .warning
-        case .information: self = .information
-        case .verbose: self = .verbose
-        case .unspecified, .UNRECOGNIZED: return nil
-        }
-    }
-}
-
 /// What the collector says, handed to whom it concerns.
 extension DeviceController: TransmitterDelegate {
     func received(_ news: CollectorNews) async {
@@ -378,7 +366,7 @@ extension DeviceController: CommandActions {
         try await parts.logRequests.begin(command: command, request)
     }
 
-    /// Of logs, for whoever asked for them.
+    /// An upload of logs came further: tells whoever asked for them.
     func uploadChanged(_ upload: LogUpload) async { await parts?.logRequests.changed(upload) }
 
     func cancelLogs(command: Data) async { await parts?.logRequests.cancel(command: command) }

@@ -64,3 +64,12 @@ struct RecordGate: Equatable, Sendable {
         return .record
     }
 }
+
+extension RecordGate {
+    /// What the settings say of it.
+    mutating func take(_ settings: DeviceSettings) {
+        isTelemetryDisabled = settings.telemetryDisabled
+        isProfileChecked = settings.profileChecked
+        isAnalyticsEnabled = settings.analyticsEnabled
+    }
+}

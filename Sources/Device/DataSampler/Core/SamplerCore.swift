@@ -381,15 +381,6 @@ final class SamplerCore: Sendable {
     }
 }
 
-extension RecordGate {
-    /// What the settings say of it.
-    mutating func take(_ settings: DeviceSettings) {
-        isTelemetryDisabled = settings.telemetryDisabled
-        isProfileChecked = settings.profileChecked
-        isAnalyticsEnabled = settings.analyticsEnabled
-    }
-}
-
 /// What ends here: wipes and unenrollments, as far as the core is concerned.
 extension SamplerCore {
     /// A wipe: what is kept beside the queue and tells of the person or the program's use. Harmless twice.

@@ -75,7 +75,7 @@ enum MachineHash {
         return Data(HMAC<SHA256>.authenticationCode(for: Data(first.utf8), using: key)).hexadecimal
     }
 
-    /// Of the machine this runs on.
+    /// The hash of the machine this runs on.
     static func ofThisMachine() -> String? {
         let bytes = try? Data(contentsOf: URL(filePath: path))
         return hash(ofMachineID: bytes.map { String(decoding: $0.prefix(256), as: UTF8.self) })

@@ -15,7 +15,7 @@ final class AgentBinaryDetector: CompromiseDetector {
     struct Record: Codable, Equatable, Sendable {
         /// SHA-256, hexadecimal.
         var digest: String
-        /// Of what it is the digest.
+        /// The release whose file has this digest.
         var release: String
     }
 
@@ -87,7 +87,7 @@ final class AgentBinaryDetector: CompromiseDetector {
 enum FileDigest {
     private static let pieceBytes = 256 * 1024
 
-    /// In hexadecimal; `nil` where the file cannot be read to its end.
+    /// The digest in hexadecimal; `nil` if the file cannot be read to its end.
     static func sha256(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -68,7 +68,7 @@ struct SigningRequestFile: Sendable {
 
     let path: String
 
-    /// In DER.
+    /// The request in DER.
     func read() throws(DataSamplerError) -> Data {
         guard let content = BoundedFile.read(path, maximumBytes: Self.maximumBytes) else {
             throw failure("cannot be read")

@@ -30,7 +30,7 @@ struct IdentityFile: Sendable {
         var incarnation = ""
         var enrollment: String?
         var machine: String?
-        /// Only once unenrolled; empty where there was no token.
+        /// Set only once unenrolled; empty if there was no token.
         var leftWithToken: String?
         /// PEM, with the credential that it came with: never one without the other.
         var certificate: String?

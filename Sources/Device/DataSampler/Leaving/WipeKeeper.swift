@@ -14,7 +14,7 @@ actor WipeKeeper {
     private let core: SamplerCore
     private let eraseLogs: EraseLogs
     private var note: WipeNote?
-    /// Since the note was written or found.
+    /// Everything was erased since the note was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor lets others in meanwhile: two at once would end two epochs.
     private let turnstile = AsyncMutex()
@@ -104,7 +104,7 @@ struct WipeNote: Codable, Equatable, Sendable {
 
     /// The command that asked for it, 16 bytes; `nil`: the program or a person here.
     var command: Data?
-    /// In words, as it was given; for status and log.
+    /// As given, for status and log.
     var reason: String
     /// The epoch to end: where the queue has another one, that has been done.
     var epoch: String

@@ -266,7 +266,7 @@ protocol LogPlanner: Sendable {
 
 /// One crash, to be uploaded by itself.
 struct CrashUpload: Equatable, Sendable {
-    /// Of its segment.
+    /// The ordinal of its segment.
     var ordinal: UInt64
     /// Ordinals of all crashes that are kept.
     var present: Set<UInt64>

@@ -173,7 +173,7 @@ extension DeviceLoop {
     struct CustomRun: Sendable {
         var number: UInt64
         var task: Task<Void, Never>
-        /// Since boot, microseconds.
+        /// Microseconds since boot.
         var deadline: UInt64
         var isOverdue = false
     }

@@ -1,6 +1,3 @@
-import RecordQueue
-import WireModel
-
 /// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only
 /// ever added.
 ///
@@ -247,27 +244,4 @@ public struct DataSamplerBalance: Codable, Equatable, Sendable {
     public var streams: [String: Stream]
     /// Whether every stream's closes.
     public var closes: Bool
-}
-
-extension SamplerCore {
-    func balance() async throws(DataSamplerError) -> DataSamplerBalance {
-        let balances: [StreamName: StreamBalance]
-        let device: DeviceID?
-        do {
-            balances = try await queue.balance()
-            device = try await queue.binding?.device
-        } catch {
-            throw DataSamplerError(error)
-        }
-        var streams: [String: DataSamplerBalance.Stream] = [:]
-        for (name, balance) in balances {
-            streams["\(name)"] = DataSamplerBalance.Stream(
-                produced: balance.produced, stored: balance.stored, rejected: balance.rejected,
-                dropped: balance.dropped,
-                lostAtCollector: balance.lostAtCollector, waiting: balance.waiting, closes: balance.closes)
-        }
-        return DataSamplerBalance(
-            epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams,
-            closes: balances.values.allSatisfy(\.closes))
-    }
 }

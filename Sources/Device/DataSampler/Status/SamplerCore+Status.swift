@@ -159,3 +159,26 @@ extension SamplerCore {
         return reasons
     }
 }
+
+extension SamplerCore {
+    func balance() async throws(DataSamplerError) -> DataSamplerBalance {
+        let balances: [StreamName: StreamBalance]
+        let device: DeviceID?
+        do {
+            balances = try await queue.balance()
+            device = try await queue.binding?.device
+        } catch {
+            throw DataSamplerError(error)
+        }
+        var streams: [String: DataSamplerBalance.Stream] = [:]
+        for (name, balance) in balances {
+            streams["\(name)"] = DataSamplerBalance.Stream(
+                produced: balance.produced, stored: balance.stored, rejected: balance.rejected,
+                dropped: balance.dropped,
+                lostAtCollector: balance.lostAtCollector, waiting: balance.waiting, closes: balance.closes)
+        }
+        return DataSamplerBalance(
+            epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams,
+            closes: balances.values.allSatisfy(\.closes))
+    }
+}

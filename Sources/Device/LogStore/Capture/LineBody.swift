@@ -6,7 +6,7 @@ struct LineBody {
     /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the
     /// number, which comes later.
     static let maximumBytes = LogLimits.lineBytes - (LogLine.numberOffset + numberDigits + 2)
-    /// Of a number, at most.
+    /// Digits of the longest number.
     private static let numberDigits = 19
     /// Room for `…[+N]`.
     private static let markBytes = 25
@@ -95,9 +95,9 @@ struct LineFields: Equatable, Sendable {
 
     var category: String
     var message: String
-    /// In any order; they are written sorted by the bytes of their keys.
+    /// In any order; on disk they are sorted by the bytes of their keys.
     var fields: [Field]
-    /// Of texts so long that not all of them is here.
+    /// How many bytes of overlong texts were cut before.
     var leftOutBytes = 0
 
     /// As it will be on disk, from the category on.

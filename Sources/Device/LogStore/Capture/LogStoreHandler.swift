@@ -9,7 +9,7 @@ import WireModel
 /// Nested metadata is flattened: `http.method=GET`, `tags.0=a`. Where keys meet, what the call says beats the metadata
 /// provider, which beats the logger's own.
 public struct LogStoreHandler: LogHandler {
-    /// Where lines go.
+    /// The store that takes the lines.
     public let store: LogStore
     /// The category of its lines.
     public let label: String

@@ -6,7 +6,7 @@ import WireModel
 enum ShortLine {
     /// Of a body. A longer line goes the long way.
     static let maximumBytes = 1024
-    /// Of a line; sorted by insertion.
+    /// More fields go the long way: these are sorted by insertion.
     static let maximumFields = 16
 
     /// Puts the body together as `LineFields.body` would, and gives it to `take`, once.
@@ -78,7 +78,7 @@ enum ShortLine {
         }
     }
 
-    /// By the bytes.
+    /// Whether a key comes before another, by their bytes.
     private static func precedes(_ left: String, _ right: String) -> Bool {
         let isBefore = left.utf8.withContiguousStorageIfAvailable { left in
             right.utf8.withContiguousStorageIfAvailable { right in

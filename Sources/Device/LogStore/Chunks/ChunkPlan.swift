@@ -8,7 +8,7 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
     package struct Part: Codable, Equatable, Sendable {
         package var ordinal: UInt64
         package var kind: String
-        /// Of the segment's text; begins and ends at lines.
+        /// The offset in the segment's text. A part begins and ends at lines.
         package var offset: Int
         package var bytes: Int
         /// Whole blocks of a sealed segment, all lines wanted: taken as they are stored. Otherwise lines are read,
@@ -118,7 +118,7 @@ package struct ChunkPlanner {
         package var first: UInt64
         package var last: UInt64
         package var tally: LineTally
-        /// Of a whole sealed segment.
+        /// Known if the piece is a whole sealed segment.
         package var digests: (raw: Data, stored: Data, storedBytes: Int)?
     }
 

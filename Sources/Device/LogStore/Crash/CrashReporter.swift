@@ -90,9 +90,9 @@ struct CrashReporter {
 
 /// The lines of a crash log. Pure.
 enum CrashLog {
-    /// Of the session's last lines.
+    /// How much of the session's last lines goes into the crash log.
     static let tailBytes = 64 * 1024
-    /// Under the limit of a segment, with the tail.
+    /// Together with the tail this stays below the limit of a segment.
     static let backtraceLines = 4000
 
     /// - Parameters:

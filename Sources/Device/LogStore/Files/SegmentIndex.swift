@@ -43,10 +43,10 @@ package struct SegmentIndex: Equatable, Sendable {
 
     package static let version = 1
 
-    /// Of the store whose numbers these are.
+    /// The epoch of the store whose numbers these are.
     package var epoch: LogEpochID
     package var whole: Stretch
-    /// Of the last line.
+    /// The number of the last line.
     package var last: LogNumber
     /// SHA-256 of the text and of the file as stored, 32 bytes each.
     package var rawDigest: Data
@@ -289,7 +289,7 @@ struct IndexWriter {
 }
 
 extension SegmentIndex {
-    /// Of a sealed segment, from its file.
+    /// Reads the index of a sealed segment from its file.
     /// - Throws: `.notFound`, `.damaged`, `.newer`.
     package init(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .index)

@@ -72,7 +72,7 @@ final class SegmentCursor {
         guard try fill() else { return nil }
     }
 
-    /// Of the line it stands at.
+    /// The time of the current line.
     var time: Int64 { lines.list[position].time }
 
     func withLine<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
@@ -103,12 +103,12 @@ package struct LatestLines {
     private struct Candidate {
         var time: Int64
         var name: SegmentName
-        /// Of the line, in the segment's text.
+        /// The line's offset in the segment's text.
         var offset: Int
         var line: [UInt8]
     }
 
-    /// In order of time, each with its end.
+    /// Sorted by time, each with its end.
     package let lines: [[UInt8]]
     package let problems: [StoreSnapshot.Problem]
 
@@ -142,7 +142,7 @@ package struct LatestLines {
 /// The lines of one block that a filter wants, copied.
 struct WantedLines {
     struct Line {
-        /// Of a line that is not of the form, that of the one before.
+        /// A malformed line has the time of the line before.
         var time: Int64
         var range: Range<Int>
     }

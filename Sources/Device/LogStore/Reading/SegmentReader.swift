@@ -130,7 +130,7 @@ extension Array {
 }
 
 extension Identifier where Subject == LogEpochSubject {
-    /// Where a store has not said its epoch.
+    /// Stands for an epoch that the store has not told.
     package static var unknown: Self { Self(high: 0, low: 0) }
 }
 

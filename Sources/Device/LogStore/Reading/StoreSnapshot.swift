@@ -20,7 +20,7 @@ package struct StoreSnapshot: Sendable {
 
     package let directory: StoreDirectory
     package let kinds: Set<SegmentName.Kind>
-    /// By ordinal: the byte order of the log.
+    /// Sorted by ordinal, which is the byte order of the log.
     package private(set) var segments: [Segment] = []
     package private(set) var problems: [Problem] = []
     /// Removed between being listed and being opened.

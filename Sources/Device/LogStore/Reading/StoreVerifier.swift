@@ -22,7 +22,7 @@ package struct StoreVerifier {
     package private(set) var findings: [Finding] = []
     package private(set) var segments = 0
     package private(set) var lines = 0
-    /// Of text.
+    /// Bytes of text that were checked.
     package private(set) var bytes = 0
 
     private let directory: StoreDirectory

@@ -15,7 +15,7 @@ struct ScrubValues: Sendable {
     }
 
     private var nodes = [Node(byte: 0)]
-    /// Of the root, by byte.
+    /// The root's children, by byte.
     private var first = [Int32](repeating: 0, count: 256)
 
     var isEmpty: Bool { nodes.count == 1 }

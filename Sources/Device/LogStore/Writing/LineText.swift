@@ -9,7 +9,7 @@ struct LineText: ~Copyable {
     private(set) var count = 0
     private(set) var counts = LogLevelCounts()
     private let memory: UnsafeMutableRawBufferPointer
-    /// Of the line before: most have its second.
+    /// The second of the line before, which most lines share.
     private var second = Int64.min
     private static let secondBytes = 20
     private let secondText: UnsafeMutableRawBufferPointer
@@ -27,12 +27,12 @@ struct LineText: ~Copyable {
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
     var isFull: Bool { count >= Self.fullBytes }
 
-    /// Of a whole line, with its end.
+    /// The length of a whole line, with its end.
     static func lineBytes(number: LogNumber, body: Int) -> Int {
         LogLine.numberOffset + digits(number.value) + 1 + body + 1
     }
 
-    /// Only while it is not full.
+    /// Call it only while `isFull` is false.
     mutating func append(time: Int64, level: LogLevel, number: LogNumber, body: UnsafeRawBufferPointer) {
         let line = UnsafeMutableRawBufferPointer(rebasing: memory[count...])
         let time = min(max(time, 0), LogTime.greatest)

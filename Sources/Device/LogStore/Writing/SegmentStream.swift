@@ -7,7 +7,7 @@ import WireModel
 /// Not `Sendable`: behind the writer's lock.
 final class SegmentStream {
     private let kind: SegmentName.Kind
-    /// Of a segment's text.
+    /// The longest text of a segment.
     private let maximumBytes: Int
     private let keeper: StoreKeeper
     /// It is gone a moment later, and goes on where the visitor before it stopped.
@@ -16,7 +16,7 @@ final class SegmentStream {
     private let began: (SegmentName) -> Void
     private var active: ActiveSegment?
     private var text = LineText()
-    /// Of the last line gathered, in its segment.
+    /// The position of the last gathered line in its segment.
     private var position: UInt64 = 0
     /// Why nothing can be written for the rest of this turn.
     private var obstacle: LogDropReason?

@@ -107,7 +107,7 @@ struct StoreKeeper: Sendable {
         return sizes
     }
 
-    /// For who holds `lock`.
+    /// The caller holds `lock`.
     private func survey() throws(LogStoreError) -> [RetentionPlan.Segment] {
         let segments = try directory.segments()
         return sizes(of: segments).map { name, bytes in
@@ -116,7 +116,7 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// By its index; without one, from the lines.
+    /// The segment's lines by level: from its index, or without one from the lines.
     private func lines(of name: SegmentName) -> LogLevelCounts {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
@@ -227,14 +227,14 @@ struct StoreKeeper: Sendable {
 struct RetentionPlan: Equatable, Sendable {
     struct Segment: Equatable, Sendable {
         var name: SegmentName
-        /// Of all its files.
+        /// The size of all its files.
         var bytes: Int
         /// Nobody writes or seals it.
         var isClosed: Bool
     }
 
     struct Limits: Equatable, Sendable {
-        /// Of everything but the ring.
+        /// The limit of everything but the ring.
         var bytes: Int
         var ringBytes: Int
         /// Segments whose last line is older go, microseconds since 1970.
@@ -274,7 +274,7 @@ struct RetentionPlan: Equatable, Sendable {
 /// Deletes sealed segments that somebody names: counted as `deleted` in the state, in one step with the decision.
 package struct SegmentDeletion: Sendable {
     package let directory: StoreDirectory
-    /// By ordinal.
+    /// Sorted by ordinal.
     package let segments: [StoreSnapshot.Segment]
 
     /// Of a snapshot, the sealed segments all of whose lines lie in a stretch of time.

@@ -6,7 +6,7 @@ import WireModel
 struct WaitingLines: Sendable {
     enum Admission: Equatable, Sendable {
         case refused
-        /// In memory; the number is how many have been taken until now.
+        /// The line is in memory; the number counts the lines taken so far.
         case taken(UInt64)
         /// The same, and the writer's thread is to be woken.
         case takenFirst(UInt64)

@@ -121,7 +121,7 @@ struct CloseComparison {
     let common: UInt64
     /// The greatest number of ours that the collector has a record or a gap for, ours or another.
     let top: UInt64
-    /// Up to here the collector cannot rule out that it has our records.
+    /// The collector may have our records up to this number.
     let doubtful: UInt64
     /// The device's drops, without what the end of an epoch gave up.
     let gaps: ArraySlice<Gap>

@@ -29,7 +29,7 @@ struct EndedEpoch: Equatable, Sendable {
 struct SalvageNote: Equatable, Sendable {
     /// Why it was given up.
     var cause: String
-    /// Where it is kept aside.
+    /// The folder that keeps the corrupt file.
     var file: String
     var salvaged: UInt64
     /// Numbers that had no readable row.
@@ -72,7 +72,7 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
     var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }
 }
 
-/// Where the closing of ended epochs stands.
+/// What is left to do after an answer to a close.
 package enum CloseProgress: Equatable, Sendable {
     /// Ask `nextClose` once more: finer points, or another epoch.
     case again

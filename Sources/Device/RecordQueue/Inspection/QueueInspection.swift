@@ -82,7 +82,7 @@ package struct QueueVerification: Codable, Equatable, Sendable {
 package struct QueueRepair: Codable, Equatable, Sendable {
     /// What was wrong; empty: nothing, and nothing was changed.
     package var findings: [String]
-    /// Where the bad file is kept aside.
+    /// The folder that keeps the bad file.
     package var file: String?
     package var salvaged: UInt64
     package var lost: UInt64

@@ -132,7 +132,7 @@ extension QueueStore {
         return try count(unknown, note)
     }
 
-    /// In halves where there is no room for all in one transaction.
+    /// Inserts records; in halves if there is no room for all in one transaction.
     /// - Returns: what the disk said when not even one record had room; `nil`: all are in.
     private func insertFitting(_ records: ArraySlice<SalvageRow.Record>) throws -> QueueError? {
         do {

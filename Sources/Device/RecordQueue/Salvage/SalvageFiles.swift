@@ -144,7 +144,7 @@ struct SalvageFiles {
 }
 
 extension RawPages {
-    /// Of a queue's file.
+    /// The pages of a queue's file and its WAL.
     convenience init(database: String, wal: String) {
         self.init(database: database, wal: wal, pageBytes: QueueFile.pageBytes)
     }

@@ -28,7 +28,7 @@ enum SalvageRow {
     struct Meta {
         var clock: QueueClock
         var binding: QueueBinding?
-        /// Of version 1, which kept it here.
+        /// Version 1 kept the epoch here.
         var epoch: EpochID?
     }
 
@@ -121,7 +121,7 @@ enum SalvageRow {
         self = .ledger(chain, ledger)
     }
 
-    /// Of version 1.
+    /// A ledger of version 1.
     private init?(formerLedger id: Int64, _ row: RawRow) {
         guard let stream = StreamName(rawValue: Int(clamping: id)), let last = row.count(1),
             let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3),

@@ -14,9 +14,9 @@ struct QueueState: Equatable, Sendable {
     /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue
     /// clock.
     var divergenceBudgetWholeAt: Int64?
-    /// Of files beside the queue: opaque bytes.
+    /// Copies of files beside the queue: opaque bytes.
     var copies: [CopiedFile: FileCopy] = [:]
-    /// Of the current epoch.
+    /// The ledgers of the current epoch.
     var streams = StreamLedgers()
     /// Ascending; the settled ones at the end of their use, bounded.
     var ended: [EndedEpoch] = []
@@ -36,7 +36,7 @@ struct QueueState: Equatable, Sendable {
         _modify { yield &streams[stream] }
     }
 
-    /// Of every row in the file, whatever it waits for.
+    /// The size of every row in the file, whatever it waits for.
     var bytes: UInt64 { streams.bytes + consent.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
 
     /// Records without a number that wait: for consent, and on their way from a closed epoch into this one.
@@ -111,7 +111,7 @@ struct QueueState: Equatable, Sendable {
 /// A table of records of one stream.
 enum RecordTable: Hashable, Sendable {
     case current(StreamName)
-    /// Of the ended epoch with this ordinal.
+    /// A table of the ended epoch with this ordinal.
     case ended(Int64, StreamName)
     case consent(StreamName)
 

@@ -175,7 +175,7 @@ extension QueueStore {
         )
     }
 
-    /// Of a stream, wherever they wait.
+    /// The rows of a stream, in whatever table they wait.
     private func rows(of stream: StreamName) -> Int {
         Int(state.tables.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
     }

@@ -68,7 +68,7 @@ extension QueueStore {
         }
     }
 
-    /// Of the first row above the front.
+    /// The queue time of the first row above the front.
     func oldestQueueTime(of table: RecordTable) throws -> Int64? {
         let statement = try connection.cached(
             "SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")

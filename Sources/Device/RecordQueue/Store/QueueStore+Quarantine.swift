@@ -245,7 +245,7 @@ package struct QueueRetry: Codable, Equatable, Sendable {
         package var newNumber: UInt64?
     }
 
-    /// In the order in which they were quarantined.
+    /// Sorted as they were quarantined.
     package var records: [Record]
     /// Ids that were asked for and are not quarantined.
     package var unknown: [Int64]
