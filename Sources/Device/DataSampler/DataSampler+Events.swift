@@ -10,12 +10,14 @@ extension DataSampler {
     ///   - eventName: 1 to 256 bytes of UTF-8.
     ///   - eventValue: its value; text up to 65,536 bytes.
     ///   - attributes: up to 64, each name 1 to 128 bytes; name, value and attributes together up to 240 KiB.
-    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable` returns once it is on
-    ///     synced disk.
-    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is at hand, fetched now or by an earlier run; `analyticsDisabled`,
-    ///   `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`, counted as dropped; `notRunning`, `queue`.
+    ///   - durability: `ordinary` returns at once, and a crash may take the event within the loss window; `durable`
+    ///     returns once it is on synced disk.
+    /// - Throws: `invalidEvent`; `profileNotChecked` until a profile is at hand, fetched now or by an earlier run;
+    ///   `analyticsDisabled`, `telemetryDisabled`, `consentDenied`, `wipePending`, `unenrolled` and `queueFull`,
+    ///   counted as dropped; `notRunning`, `queue`.
     public func recordEvent(
-        _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue, attributes: [String: EventValue] = [:],
+        _ event: AnalyticsEventType = .customEvent, eventName: String, eventValue: EventValue,
+        attributes: [String: EventValue] = [:],
         durability: Durability = .ordinary
     ) async throws(DataSamplerError) {
         let event = try AnalyticsEvent(event, name: eventName, value: eventValue, attributes: attributes)
@@ -44,4 +46,30 @@ extension DataSampler {
         if durability == .durable, running.core.settings.eventHold == .zero { running.parts.transmitter.transmitNow() }
         return number
     }
+
+    /// Records a usage event, as ``recordEvent(_:eventName:eventValue:attributes:durability:)`` does one of the
+    /// application's own.
+    ///
+    /// - Parameters:
+    ///   - usage: what happened.
+    ///   - attributes: up to 64, each name 1 to 128 bytes; name and attributes together up to 240 KiB.
+    ///   - durability: as for the application's own events.
+    /// - Throws: `invalidEvent`, `analyticsDisabled`, `notRunning`, `queueFull` (counted as dropped), `queue`.
+    public func recordUsage(
+        _ usage: UsageEvent, attributes: [String: EventValue] = [:], durability: Durability = .ordinary
+    ) async throws(DataSamplerError) {
+        _ = try await record(AnalyticsEvent(usage, attributes: attributes), durability: durability)
+    }
+
+    /// Begins a session: a person uses the application now. Its time counts as time in use until it ends, on a clock
+    /// that no setting of the wall clock changes; suspend counts.
+    ///
+    /// While one is open that one goes on. A session ends with ``endSession()``, with ``stop()``, or, after a crash, at
+    /// the next start.
+    /// - Throws: `notRunning`.
+    public func beginSession() throws(DataSamplerError) { _ = try running().core.analytics.beginSession() }
+
+    /// Ends the open session; harmless where there is none.
+    /// - Throws: `notRunning`.
+    public func endSession() throws(DataSamplerError) { try running().core.analytics.endSession() }
 }

@@ -11,25 +11,28 @@ extension DataSampler {
     /// Below the data directory.
     package static let logDirectoryName = "logs"
 
-    /// Where logs are kept: the configuration's store, or the one that ``start()`` opened in `<directory>/logs`. Its level and what it scrubs
-    /// follow the profile. Log into it, or through its swift-log handler; see `LogStore`.
+    /// Where logs are kept: the configuration's store, or the one that ``start()`` opened in `<directory>/logs`. Its
+    /// level and what it scrubs follow the profile. Log into it, or through its swift-log handler; see `LogStore`.
     ///
     /// - Throws: `notRunning`.
     public func logs() throws(DataSamplerError) -> LogStore { try running().parts.logs.store }
 
-    /// Uploads the lines that are kept now to the collector; nothing is deleted here. They go chunk by chunk, also after a restart.
+    /// Uploads the lines that are kept now to the collector; nothing is deleted here. They go chunk by chunk, also
+    /// after a restart.
     ///
     /// - Parameters:
     ///   - level: this and all that is more severe.
     ///   - type: `nil`: both.
     ///   - since: from this time on; `nil`: from the beginning.
     ///   - until: to before this time; `nil`: to the end.
-    ///   - whenAllowed: where the network is not one over which logs may go now, they wait for one that is instead of failing.
+    ///   - whenAllowed: where the network is not one over which logs may go now, they wait for one that is instead of
+    ///     failing.
     /// - Returns: how many bytes of text are on their way; 0 where no line was found.
-    /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` where too many uploads are under way;
-    ///   `storage`, `invalidArgument`, `notRunning`.
+    /// - Throws: `networkNotAllowed` (ws1: logs over Wi-Fi only) with the reason, and the logs stay; `queueFull` where
+    ///   too many uploads are under way; `storage`, `invalidArgument`, `notRunning`.
     @discardableResult public func sendLogs(
-        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil, whenAllowed: Bool = false
+        level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
+        whenAllowed: Bool = false
     ) async throws(DataSamplerError) -> UInt64 {
         let wire = WireRequestLogs(level: level, type: type, since: since, until: until)
         return try await sendLogs(wire, whenAllowed: whenAllowed).reduce(0) { $0 + $1.rawBytes }
@@ -39,10 +42,12 @@ extension DataSampler {
     package func sendLogs(_ wire: WireRequestLogs, whenAllowed: Bool) async throws(DataSamplerError) -> [LogUpload] {
         let running = try running()
         guard let request = LogRequest(wire), request.mode == .snapshot else {
-            throw DataSamplerError(.invalidArgument, LogRequest.objection(to: wire) ?? "only what is there now can be sent from here")
+            throw DataSamplerError(
+                .invalidArgument, LogRequest.objection(to: wire) ?? "only what is there now can be sent from here")
         }
         if !whenAllowed, case .closed(let reason) = await running.parts.transmitter.logGate() {
-            throw DataSamplerError(.networkNotAllowed, "logs may not be sent now: \(reason). They stay here; try again later.")
+            throw DataSamplerError(
+                .networkNotAllowed, "logs may not be sent now: \(reason). They stay here; try again later.")
         }
         let ids = try await running.parts.logRequests.send(request)
         return await running.parts.uploader.uploads.filter { ids.contains($0.id) }
@@ -51,19 +56,24 @@ extension DataSampler {
     /// Uploads of logs that are under way, and the last that ended, oldest first.
     ///
     /// - Throws: `notRunning`.
-    package func logUploads() async throws(DataSamplerError) -> [LogUpload] { await (try running()).parts.uploader.uploads }
+    package func logUploads() async throws(DataSamplerError) -> [LogUpload] {
+        await (try running()).parts.uploader.uploads
+    }
 
     /// Uploads by their ids, as ``logUploads()`` tells them; those that ended long ago are missing.
     package func logUploads(_ ids: [Data]) async throws(DataSamplerError) -> [LogUpload] {
         try await logUploads().filter { ids.contains($0.id) }
     }
 
-    /// Writes lines into the log store and tells what became of each: they are with the kernel when this returns, whatever their level.
+    /// Writes lines into the log store and tells what became of each: they are with the kernel when this returns,
+    /// whatever their level.
     ///
     /// - Throws: `notRunning`, `storage` where there is no room for a thread.
     package func deliverLogs(_ entries: [LogEntry]) async throws(DataSamplerError) -> LogDelivery {
         let store = try logs()
-        do throws(LogStoreError) { return try await BlockingWork.run { () throws(LogStoreError) in store.deliver(entries) } } catch {
+        do throws(LogStoreError) {
+            return try await BlockingWork.run { () throws(LogStoreError) in store.deliver(entries) }
+        } catch {
             throw DataSamplerError(.storage, error.message, cause: error)
         }
     }
@@ -76,7 +86,9 @@ extension DataSampler {
     ) throws(DataSamplerError) -> (LogRequests, LogUploader) {
         let directory = configuration.directory
         let keepAsDamaged = { (name: String) in
-            { (error: DataSamplerError) in self.notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": name])) }
+            { (error: DataSamplerError) in
+                self.notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": name]))
+            }
         }
         let stored = StoredLogs(store: logs.store) { (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device" }
         let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
@@ -86,11 +98,14 @@ extension DataSampler {
             changed: { await controller.uploadChanged($0) }, now: { core.queueTime },
             sleeper: environment.sleeper, roll: environment.roll, logger: core.logger)
         let requestsFile = LogRequestLedger.file(in: directory)
-        let ledger = try requestsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(LogRequestLedger.fileName)) ?? LogRequestLedger()
+        let ledger =
+            try requestsFile.loadOrKeepAsDamaged(damaged: keepAsDamaged(LogRequestLedger.fileName))
+            ?? LogRequestLedger()
         let requests = LogRequests(
             file: requestsFile, ledger: ledger, planner: stored, uploader: uploader,
             applicationIdentifier: core.configuration.applicationIdentifier,
-            clock: { (core.queueTime, core.clock.now().wallTime) }, changeCapture: { await controller.changeCapture($0) },
+            clock: { (core.queueTime, core.clock.now().wallTime) },
+            changeCapture: { await controller.changeCapture($0) },
             tell: { course, command in controller.commands.withLock { $0 }?.heard(course, of: command) },
             sleeper: environment.sleeper, logger: core.logger)
         return (requests, uploader)

@@ -7,7 +7,8 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Samples this device, records events and beacons, keeps them on disk, and sends them to a collector, each exactly once.
+/// Samples this device, records events and beacons, keeps them on disk, and sends them to a collector, each exactly
+/// once.
 ///
 /// ```swift
 /// let sampler = try DataSampler(configuration: DataSamplerConfiguration(
@@ -16,8 +17,9 @@ import WireModel
 /// try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(1))
 /// ```
 ///
-/// One runs per process, and one process at a time holds a directory. All methods are safe from any task; events keep the order in which
-/// their calls were made one after the other. What is on disk leaves it only when the collector has said that it stored it.
+/// One runs per process, and one process at a time holds a directory. All methods are safe from any task; events keep
+/// the order in which their calls were made one after the other. What is on disk leaves it only when the collector has
+/// said that it stored it.
 public final class DataSampler: Service {
     /// Version of this library, in beacons and in what the collector is told.
     public static let version = "1.0.0"
@@ -52,16 +54,20 @@ public final class DataSampler: Service {
     ///
     /// - Parameters:
     ///   - delegate: is told what the data sampler notices, see ``notices``; held weakly. `nil`: nobody.
-    ///   - logger: takes what the data sampler says of itself; how much, the configuration's trace level says, or a command for a while.
+    ///   - logger: takes what the data sampler says of itself; how much, the configuration's trace level says, or a
+    ///     command for a while.
     /// - Throws: `invalidConfiguration` naming the value and its range.
     public convenience init(
-        configuration: DataSamplerConfiguration, delegate: (any DataSamplerDelegate)? = nil, logger: Logger = Logger(label: "ws1.sampler")
+        configuration: DataSamplerConfiguration, delegate: (any DataSamplerDelegate)? = nil,
+        logger: Logger = Logger(label: "ws1.sampler")
     ) throws(DataSamplerError) {
-        try self.init(configuration: configuration, environment: SamplerEnvironment(), delegate: delegate, logger: logger)
+        try self.init(
+            configuration: configuration, environment: SamplerEnvironment(), delegate: delegate, logger: logger)
     }
 
     init(
-        configuration: DataSamplerConfiguration, environment: SamplerEnvironment, delegate: (any DataSamplerDelegate)? = nil, logger: Logger
+        configuration: DataSamplerConfiguration, environment: SamplerEnvironment,
+        delegate: (any DataSamplerDelegate)? = nil, logger: Logger
     ) throws(DataSamplerError) {
         try configuration.validate()
         self.configuration = configuration
@@ -74,22 +80,25 @@ public final class DataSampler: Service {
     /// Whether the device of a directory is enrolled, so that a start needs no enrollment token.
     package static func isEnrolled(in directory: String) -> Bool { IdentityStore.isEnrolled(in: directory) }
 
-    /// What the data sampler notices from now on, as it happens. Each sequence has its own bounded memory: of more than 64 that wait the oldest
-    /// are left out. Safe from any thread; it may be taken before the start and outlives a stop.
+    /// What the data sampler notices from now on, as it happens. Each sequence has its own bounded memory: of more than
+    /// 64 that wait the oldest are left out. Safe from any thread; it may be taken before the start and outlives a
+    /// stop.
     public var notices: AsyncStream<DataSamplerNotice> { notifier.listen() }
 
     // MARK: Life
 
     /// Opens the queue, waiting up to five seconds for its lock, and begins to sample and send.
     ///
-    /// Without a collector in reach it starts all the same: what is recorded waits on disk. Events can be recorded once a profile is at hand,
-    /// fetched now or by an earlier run.
+    /// Without a collector in reach it starts all the same: what is recorded waits on disk. Events can be recorded once
+    /// a profile is at hand, fetched now or by an earlier run.
     ///
-    /// - Throws: `alreadyStarted` while this or another instance runs in this process; `queueInUse` while another process holds the
-    ///   directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the reason. After an error nothing is left running.
+    /// - Throws: `alreadyStarted` while this or another instance runs in this process; `queueInUse` while another
+    ///   process holds the directory; `queue`, `queueFull`, `identity`, `storage`, `invalidConfiguration` with the
+    ///   reason. After an error nothing is left running.
     public func start() async throws(DataSamplerError) {
         guard environment.slot.take() else {
-            throw DataSamplerError(.alreadyStarted, "a data sampler runs in this process already: stop it first, or use it")
+            throw DataSamplerError(
+                .alreadyStarted, "a data sampler runs in this process already: stop it first, or use it")
         }
         state.withLock { $0 = .starting }
         do {
@@ -97,7 +106,10 @@ public final class DataSampler: Service {
             state.withLock { $0 = .running(running) }
             logger.info(
                 "started",
-                metadata: ["directory": "\(configuration.directory)", "epoch": "\(running.core.queue.epoch)", "version": "\(Self.version)"])
+                metadata: [
+                    "directory": "\(configuration.directory)", "epoch": "\(running.core.queue.epoch)",
+                    "version": "\(Self.version)",
+                ])
         } catch {
             state.withLock { $0 = .idle }
             environment.slot.release()
@@ -105,8 +117,8 @@ public final class DataSampler: Service {
         }
     }
 
-    /// Ends in order: no more samples, a last beacon where a schedule runs, up to five seconds to send what is due, queue closed.
-    /// Everything not sent waits on disk for the next start. Harmless while it does not run.
+    /// Ends in order: no more samples, a last beacon where a schedule runs, up to five seconds to send what is due,
+    /// queue closed. Everything not sent waits on disk for the next start. Harmless while it does not run.
     public func stop() async {
         let running = state.withLock { state -> Running? in
             guard case .running(let running) = state else { return nil }
@@ -142,9 +154,10 @@ public final class DataSampler: Service {
         await Task { await self.stop() }.value
     }
 
-    /// Takes over what can change while it runs of another configuration for the same directory: modules, intervals, switches, privacy, budgets,
-    /// the offline time and the trace level. What only a start reads stays as it was: directory, collector, token, files, proxy, loss window, the
-    /// program's name and version, detectors and what logs are kept.
+    /// Takes over what can change while it runs of another configuration for the same directory: modules, intervals,
+    /// switches, privacy, budgets, the offline time and the trace level. What only a start reads stays as it was:
+    /// directory, collector, token, files, proxy, loss window, the program's name and version, detectors and what logs
+    /// are kept.
     ///
     /// - Throws: `invalidConfiguration` where a value is not one; then nothing has changed. `notRunning`.
     package func reconfigure(_ configuration: DataSamplerConfiguration) async throws(DataSamplerError) {
@@ -156,7 +169,8 @@ public final class DataSampler: Service {
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
         let transport = try configuration.transportConfiguration
-        let core = try await SamplerCore.open(configuration, environment: environment, notices: notifier, logger: logger)
+        let core = try await SamplerCore.open(
+            configuration, environment: environment, notices: notifier, logger: logger)
         do {
             // A damaged identity is told at the start, not when the first transmit fails.
             try core.honourUnenrollment()
@@ -175,7 +189,9 @@ public final class DataSampler: Service {
         }
     }
 
-    private func compose(_ core: SamplerCore, _ connection: SamplerEnvironment.Connection) async throws(DataSamplerError) -> Running {
+    private func compose(_ core: SamplerCore, _ connection: SamplerEnvironment.Connection)
+        async throws(DataSamplerError) -> Running
+    {
         let environment = environment
         let logger = logger
         let budgets = try BudgetKeeper(directory: configuration.directory, now: environment.clock.now(), logger: logger) { error in
@@ -206,7 +222,8 @@ public final class DataSampler: Service {
         let parts = DeviceController.Parts(
             loop: loop, transmitter: transmitter, profiles: profiles(core, connection, transmitter, controller),
             commands: CommandRunner(
-                save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core, actions: controller,
+                save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
+                actions: controller,
                 poll: { await transmitter.askForNews() }, sleeper: environment.sleeper, logger: logger),
             wipes: WipeKeeper(core: core) { () async throws(DataSamplerError) in
                 await uploader.cancelAll()
@@ -245,17 +262,20 @@ public final class DataSampler: Service {
     }
 
     private func profiles(
-        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ transmitter: Transmitter, _ controller: DeviceController
+        _ core: SamplerCore, _ connection: SamplerEnvironment.Connection, _ transmitter: Transmitter,
+        _ controller: DeviceController
     ) -> ProfileKeeper {
         ProfileKeeper(
             file: StoredProfile.file(in: configuration.directory), stored: core.storedProfile?.stored,
-            isDisabled: core.settings.telemetryDisabled, clock: environment.clock, sleeper: environment.sleeper, roll: environment.roll,
+            isDisabled: core.settings.telemetryDisabled, clock: environment.clock, sleeper: environment.sleeper,
+            roll: environment.roll,
             audience: {
                 guard let enrollment = try? core.identity.load() else { return "" }
                 return "\(enrollment.collectorID)/\(enrollment.organization)/\(enrollment.deviceID)"
             },
             request: { etag in
-                await transmitter.request(.get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
+                await transmitter.request(
+                    .get, WireNames.profilePath, headers: etag.map { [("If-None-Match", $0)] } ?? [])
             }, notices: notifier, logger: logger,
             arriving: {
                 core.pins.arrived($0.certificatePins, revision: $0.revision, key: connection.transport.serverKey)
@@ -283,14 +303,18 @@ public final class DataSampler: Service {
 
     // MARK: Custom modules
 
-    /// Samples a module of the application's own from now on, and after every start. One with the same name is replaced.
+    /// Samples a module of the application's own from now on, and after every start. One with the same name is
+    /// replaced.
     ///
     /// - Throws: `invalidModule` where its name or interval is outside its bounds, or 64 are registered already.
     public func register(_ module: some CustomSampleModule) async throws(DataSamplerError) {
-        if let objection = CustomModuleName.objection(to: module.name) { throw DataSamplerError(.invalidModule, objection) }
+        if let objection = CustomModuleName.objection(to: module.name) {
+            throw DataSamplerError(.invalidModule, objection)
+        }
         if let interval = module.sampleInterval, !SecondsRange.interval.contains(interval) {
             throw DataSamplerError(
-                .invalidModule, "the sample interval of '\(module.name)' is \(interval): it must be \(SecondsRange.interval)")
+                .invalidModule,
+                "the sample interval of '\(module.name)' is \(interval): it must be \(SecondsRange.interval)")
         }
         let fits = custom.withLock { custom in
             guard custom.count < Self.maximumCustomModules || custom[module.name] != nil else { return false }
@@ -298,7 +322,8 @@ public final class DataSampler: Service {
             return true
         }
         guard fits else {
-            throw DataSamplerError(.invalidModule, "\(Self.maximumCustomModules) custom modules are registered already: unregister one")
+            throw DataSamplerError(
+                .invalidModule, "\(Self.maximumCustomModules) custom modules are registered already: unregister one")
         }
         await (try? running())?.controller.register(module)
     }
@@ -318,5 +343,22 @@ public final class DataSampler: Service {
         }
         guard let running else { throw DataSamplerError(.notRunning, "the data sampler does not run: start it first") }
         return running
+    }
+}
+
+extension DataSampler {
+    /// What it does and what it keeps, as of now.
+    ///
+    /// - Throws: `notRunning`, `queue`.
+    public func status() async throws(DataSamplerError) -> DataSamplerStatus {
+        let running = try running()
+        return try await running.core.status(await running.controller.report())
+    }
+
+    /// Where every record is; what is still in the writer's memory is written first.
+    ///
+    /// - Throws: `notRunning`, `queue`, `queueFull`.
+    public func balance() async throws(DataSamplerError) -> DataSamplerBalance {
+        try await (try running()).core.balance()
     }
 }

@@ -1,3 +1,5 @@
+import RecordQueue
+
 /// Why a ``DataSampler`` could not do what was asked.
 public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is. Stable; new ones may be added.
@@ -31,7 +33,8 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let storage = Code(rawValue: "storage")
         /// Analytics is not enabled.
         public static let analyticsDisabled = Code(rawValue: "analytics-disabled")
-        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector was reached.
+        /// No profile is at hand yet, so that nobody knows whether events may be recorded. Try again once the collector
+        /// was reached.
         public static let profileNotChecked = Code(rawValue: "profile-not-checked")
         /// The profile, or the configuration, has switched telemetry off.
         public static let telemetryDisabled = Code(rawValue: "telemetry-disabled")
@@ -74,4 +77,19 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
 
     /// Code and message in one line.
     public var description: String { "\(code): \(message)" }
+}
+
+extension DataSamplerError {
+    /// Passes a queue's error on: its message says what and where, its code says whether trying again can help.
+    init(_ error: QueueError) {
+        let code: Code =
+            switch error.code {
+            case .inUse: .queueInUse
+            case .diskFull, .capReached, .bufferFull: .queueFull
+            case .tooLarge: .invalidEvent
+            case .closed: .notRunning
+            case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue
+            }
+        self.init(code, error.message, cause: error)
+    }
 }

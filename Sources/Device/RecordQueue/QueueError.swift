@@ -1,6 +1,8 @@
+import Glibc
 import SQLite
 
-/// What the queue could not do. `code` is what a program decides by; the message is for people and holds no data of a person.
+/// What the queue could not do. `code` is what a program decides by; the message is for people and holds no data of a
+/// person.
 package struct QueueError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {
         /// Another process (or another queue of this one) holds the directory.
@@ -49,7 +51,8 @@ extension QueueError {
         case let error as SQLiteError:
             switch error.code {
             case .full: self.init(.diskFull, error.message, cause: error)
-            case .corrupt, .notADatabase, .constraint: self.init(.corrupt, Self.corruptRemedy(error.message), cause: error)
+            case .corrupt, .notADatabase, .constraint:
+                self.init(.corrupt, Self.corruptRemedy(error.message), cause: error)
             case .unsupportedVersion: self.init(.newerVersion, error.message, cause: error)
             case .busy, .locked: self.init(.inUse, error.message, cause: error)
             default: self.init(.io, error.message, cause: error)
@@ -57,6 +60,13 @@ extension QueueError {
         default:
             self.init(.io, "\(error)", cause: error)
         }
+    }
+
+    /// A failed system call. The message ends with `remedy`.
+    static func system(_ operation: String, _ path: String, _ number: Int32, _ remedy: String) -> QueueError {
+        QueueError(
+            number == ENOSPC || number == EDQUOT ? .diskFull : .io,
+            "\(operation) \(path): \(String(cString: strerror(number))). \(remedy)")
     }
 
     static func corrupt(_ file: String, _ finding: String) -> QueueError {

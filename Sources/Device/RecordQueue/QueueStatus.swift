@@ -14,11 +14,13 @@ package struct QueueStatus: Equatable, Sendable {
         package var lastNumber: UInt64
         package var mark: StreamMark
         package var gaps: [Gap]
-        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device did.
+        /// By reason, all time: up to the mark as the collector counted, above it and without a number as the device
+        /// did.
         package var dropped: [DropReason: UInt64]
         /// Records that wait for consent.
         package var consentPending: UInt64
-        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into this one.
+        /// All records that wait apart from the stream: for consent, for an ended epoch to be closed, on their way into
+        /// this one.
         package var apart: UInt64
     }
 
@@ -38,7 +40,7 @@ package struct QueueStatus: Equatable, Sendable {
     /// What came of a queue file that was corrupt or gone.
     package struct Salvage: Equatable, Sendable {
         package var cause: String
-        /// Where it is kept aside; empty where there was none.
+        /// The folder that keeps the file; empty if there was none.
         package var file: String
         package var salvaged: UInt64
         /// Records known to be lost with it.
@@ -78,4 +80,27 @@ package struct QueueDivergence: Equatable, Sendable {
     package var stream: StreamName
     /// The device's wall clock when it was noticed, microseconds since 1970.
     package var wallTime: Int64
+}
+
+/// Whom a queue's records are for. The first one binds; pointed elsewhere the queue holds.
+package struct QueueBinding: Equatable, Sendable {
+    package var collector: CollectorID
+    package var organization: String
+    package var device: DeviceID
+
+    package init(collector: CollectorID, organization: String, device: DeviceID) {
+        self.collector = collector
+        self.organization = organization
+        self.device = device
+    }
+}
+
+/// What came of binding a queue.
+package enum BindingOutcome: Equatable, Sendable {
+    /// It was bound to nobody and is now bound.
+    case bound
+    /// It is bound to this very one.
+    case same
+    /// It is bound to another, and stays so.
+    case other(QueueBinding)
 }

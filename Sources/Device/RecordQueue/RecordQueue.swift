@@ -1,11 +1,11 @@
 import Logging
 import WireModel
 
-/// The device's queue: three first-in first-out streams on synced disk, which leave only when a collector has said it stored them, or
-/// counted under a reason.
+/// The device's queue: three first-in first-out streams on synced disk, which leave only when a collector has said it
+/// stored them, or counted under a reason.
 ///
-/// One process holds a directory at a time. Safe from any thread; calls that wait do so for the one writer, which commits what has
-/// gathered together (QueueFile.swift has the format and its promises).
+/// One process holds a directory at a time. Safe from any thread; calls that wait do so for the one writer, which
+/// commits what has gathered together (QueueFile.swift has the format and its promises).
 package final class RecordQueue: Sendable {
     let writer: QueueWriter
 
@@ -26,11 +26,13 @@ package final class RecordQueue: Sendable {
         try await writer.run(committingFirst: committingFirst, body)
     }
 
-    /// Opens the queue of a directory, which is made if it is missing. The time it takes does not depend on the backlog.
+    /// Opens the queue of a directory, which is made if it is missing. The time it takes does not depend on the
+    /// backlog.
     ///
-    /// A corrupt file is moved aside and what is readable of it goes into a new one, in a new epoch (Salvage.swift); `status` reports it.
-    /// - Throws: `.inUse` while another process or queue holds it, `.newerVersion`, `.diskFull`, `.io`, `.invalid` for a setting out of
-    ///   range.
+    /// A corrupt file is moved aside and what is readable of it goes into a new one, in a new epoch (Salvage.swift);
+    /// `status` reports it.
+    /// - Throws: `.inUse` while another process or queue holds it, `.newerVersion`, `.diskFull`, `.io`, `.invalid` for
+    ///   a setting out of range.
     package static func open(
         directory: String, configuration: Configuration, clock: any RecordClock, logger: Logger
     ) throws(QueueError) -> RecordQueue {
@@ -53,10 +55,12 @@ package final class RecordQueue: Sendable {
         }
     }
 
-    /// Hands an ordinary record to the writer: lost if the process or the machine dies within the loss window. A commit that fails is
-    /// tried again; the record waits in the bounded buffer meanwhile. With a loss window of zero the call waits for its commit.
+    /// Hands an ordinary record to the writer: lost if the process or the machine dies within the loss window. A commit
+    /// that fails is tried again; the record waits in the bounded buffer meanwhile. With a loss window of zero the call
+    /// waits for its commit.
     ///
-    /// - Throws: `.bufferFull`, `.tooLarge` (both counted), `.diskFull` and others once the buffer is full because commits fail, `.closed`.
+    /// - Throws: `.bufferFull`, `.tooLarge` (both counted), `.diskFull` and others once the buffer is full because
+    ///   commits fail, `.closed`.
     package func enqueue(_ record: NewRecord) throws(QueueError) {
         try writer.enqueue(record)
     }
@@ -64,8 +68,8 @@ package final class RecordQueue: Sendable {
     /// Queues a record and waits until it is on synced disk. Calls that wait at the same time share one sync.
     ///
     /// - Returns: its number.
-    /// - Throws: as `enqueue`, and `.diskFull`, `.capReached` (both counted), `.io`, `.corrupt`. After an error the record is not in the
-    ///   queue, unless the disk failed while syncing: then it may be.
+    /// - Throws: as `enqueue`, and `.diskFull`, `.capReached` (both counted), `.io`, `.corrupt`. After an error the
+    ///   record is not in the queue, unless the disk failed while syncing: then it may be.
     package func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
         try await writer.enqueueDurably(record)
     }
@@ -80,7 +84,8 @@ package final class RecordQueue: Sendable {
     /// - Parameters:
     ///   - maximumBytes: of records; one record is given whatever its size.
     ///   - maximumRecords: 1 or more.
-    ///   - hold: only records that are so old, by the queue clock. Nothing overtakes: the first that is not ends the part.
+    ///   - hold: only records that are so old, by the queue clock. Nothing overtakes: the first that is not ends the
+    ///     part.
     /// - Returns: `nil` where nothing waits or nothing is due, and once the histories have diverged.
     package func nextPart(
         of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration
@@ -90,7 +95,8 @@ package final class RecordQueue: Sendable {
             try store.dropOverAged()
             // What a crash or a full disk left of an ended epoch.
             _ = try store.advanceEnded()
-            return try store.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: maximumRecords, hold: hold)
+            return try store.nextPart(
+                of: stream, maximumBytes: maximumBytes, maximumRecords: maximumRecords, hold: hold)
         }
     }
 
@@ -114,7 +120,8 @@ package final class RecordQueue: Sendable {
             // In transactions of bounded size, so that they fit into the WAL.
             while left > 0,
                 let gap = try store.drop(
-                    oldest: min(left, QueueFile.transactionRecords), bytes: QueueFile.transactionBytes, of: stream, reason: reason,
+                    oldest: min(left, QueueFile.transactionRecords), bytes: QueueFile.transactionBytes, of: stream,
+                    reason: reason,
                     keepAside: keepAside)
             {
                 left -= Int(gap.count)
@@ -136,8 +143,8 @@ package final class RecordQueue: Sendable {
         return status
     }
 
-    /// The balance of each stream as committed, over the current epoch and all before it: rows are counted, never derived. What is in the
-    /// buffer is not part of it yet.
+    /// The balance of each stream as committed, over the current epoch and all before it: rows are counted, never
+    /// derived. What is in the buffer is not part of it yet.
     package func balance() async throws(QueueError) -> [StreamName: StreamBalance] {
         try await writer.run { try $0.balance() }
     }
@@ -167,8 +174,216 @@ package final class RecordQueue: Sendable {
         get async throws(QueueError) { try await writer.run { $0.secondsSinceQuarantine } }
     }
 
-    /// Commits what has gathered, closes the file and gives up the lock. Later calls throw `.closed`; a second close is harmless.
+    /// Commits what has gathered, closes the file and gives up the lock. Later calls throw `.closed`; a second close is
+    /// harmless.
     package func close() async {
         await writer.close()
+    }
+}
+
+extension RecordQueue {
+    package struct Configuration: Sendable {
+        /// The most the database file may take, 1 MiB to 1 GiB; the WAL takes 8 MiB beside it.
+        package var maximumBytes = 64 << 20
+        /// The file does not grow into this much free space, 0 or more. The first megabyte and the WAL are taken in any
+        /// case.
+        package var keepFreeBytes = 64 << 20
+        /// Nor into this share of the file system's inodes, percent, 0 to 100.
+        package var keepFreeInodesPercent = 1
+        /// Records older than this, on the queue clock, are dropped; 1 min or more.
+        package var maximumAge: Duration = .seconds(7 * 86400)
+        /// Rows of one stream, 1 or more.
+        package var maximumRecords = 1_000_000
+        /// How long an ordinary record may wait in memory, 0...60 s; 0: every call waits for its own commit.
+        package var lossWindow: Duration = .seconds(1)
+        /// Bytes of records in the writer's buffer, those being committed included; 256 KiB (one record) or more.
+        package var bufferBytes = 1 << 20
+        /// Records and bytes kept aside at most, 0 or more: the oldest go.
+        package var quarantineRecords = 64
+        package var quarantineBytes = 1 << 20
+
+        package init() {}
+
+        func validate() throws(QueueError) {
+            func check(_ valid: Bool, _ name: String, _ range: String) throws(QueueError) {
+                guard valid else {
+                    throw QueueError(.invalid, "queue setting \(name) is out of range; expected \(range)")
+                }
+            }
+            try check((1 << 20...1 << 30).contains(maximumBytes), "maximumBytes", "1 MiB to 1 GiB")
+            try check(keepFreeBytes >= 0, "keepFreeBytes", "0 or more")
+            try check((0...100).contains(keepFreeInodesPercent), "keepFreeInodesPercent", "0 to 100")
+            try check(maximumAge >= .seconds(60), "maximumAge", "60 s or more")
+            try check(maximumRecords >= 1, "maximumRecords", "1 or more")
+            try check(lossWindow >= .zero && lossWindow <= .seconds(60), "lossWindow", "0 to 60 s")
+            try check(bufferBytes >= WireLimits.recordBytes, "bufferBytes", "256 KiB or more")
+            try check(quarantineRecords >= 0 && quarantineBytes >= 0, "quarantineRecords, quarantineBytes", "0 or more")
+        }
+
+        /// By how much the file grows at a time: 1 MiB, less where the cap is small.
+        var growthPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
+        var maximumPages: Int { maximumBytes / QueueFile.pageBytes }
+        /// So that one transaction cannot take the whole of a small queue.
+        var transactionBytes: Int { min(QueueFile.transactionBytes, maximumBytes / 8) }
+    }
+}
+
+/// Ending epochs and closing them with the collector (QueueFile.swift tells the story).
+extension RecordQueue {
+    /// Ends the epoch: what waits is set apart (`.restored`, `.reboundSend`) or dropped under the reason, and a new
+    /// epoch begins at once.
+    ///
+    /// One transaction, whatever waits; on disk when this returns. What is to be erased is erased before it returns,
+    /// too; a crash in between leaves that to the next call of `nextPart`. After `.wiped` the file holds nothing of
+    /// what was in it, free pages included, but for numbers and links until the close is settled; where this throws
+    /// after the epoch has changed, `finishWipe` is what is left to do.
+    /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent; `.invalid` for `.salvaged`.
+    package func endEpoch(_ end: EpochEnd) async throws(QueueError) {
+        try await run(committingFirst: true) { try $0.endEpoch(end) }
+        if end == .wiped { try await finishWipe() } else { try await advanceEnded() }
+    }
+
+    /// Erases what `endEpoch(.wiped)` gave up, and scrubs the file: for one that threw, or that the program did not
+    /// survive. Harmless where that has been done, whatever waits by now.
+    package func finishWipe() async throws(QueueError) {
+        try await advanceEnded()
+        do throws(QueueError) {
+            try await run { try $0.scrub() }
+        } catch {
+            guard error.code == .diskFull else { throw error }
+            // Scrubbing writes the file anew, which needs room for its content: erase links first.
+            while try await run({ try $0.eraseLinks() }) {}
+            try await run { try $0.scrub() }
+        }
+    }
+
+    /// The next `POST /api/v1/streams/close` for an ended epoch, finer each time; `nil`: nothing is to be closed.
+    /// Survives restarts.
+    ///
+    /// Ask whenever a pass begins: epochs also end by salvage, at opening and while running. Costs nothing where there
+    /// is none.
+    package func nextClose() async throws(QueueError) -> WireCloseRequest? {
+        try await run { try $0.nextClose() }
+    }
+
+    /// Takes over the collector's answer to what `nextClose` gave last. Records above the greatest common number are
+    /// queued anew, those at or below it are stored there already; where the collector can no longer tell they count as
+    /// unverifiable.
+    ///
+    /// - Parameter answer: to the newest request: it says which points match only in the light of those that were
+    ///   offered.
+    /// - Returns: `.again`: ask `nextClose` once more.
+    /// - Throws: `.invalid` for an answer that cannot be; nothing changes then.
+    package func applyClose(_ answer: WireCloseAnswer) async throws(QueueError) -> CloseProgress {
+        let progress = try await run(committingFirst: true) { try $0.applyClose(answer) }
+        try await advanceEnded()
+        return progress
+    }
+
+    /// Clears the binding, after `endEpoch(.reboundSend)` or `.reboundDrop`: whoever is bound next is whom the records
+    /// are for.
+    /// - Returns: what came of binding to `binding`; `nil` where none was given.
+    @discardableResult
+    package func rebind(to binding: QueueBinding?) async throws(QueueError) -> BindingOutcome? {
+        try await run { store in
+            try store.unbind()
+            return try binding.map { try store.bind(to: $0) }
+        }
+    }
+
+    /// Erases and moves until nothing is left, in transactions between which others have their turn.
+    private func advanceEnded() async throws(QueueError) {
+        while try await run({ try $0.advanceEnded() }) {}
+    }
+}
+
+/// Records that wait apart from the streams, without a number. They are counted as waiting, and the caps hold for them
+/// too.
+extension RecordQueue {
+    /// Sets a record apart, on synced disk when this returns.
+    /// - Throws: as `enqueueDurably`.
+    package func enqueueApart(_ record: NewRecord, account: ApartAccount) async throws(QueueError) {
+        switch account {
+        case .consent: try await writer.enqueueApart(record)
+        }
+    }
+
+    /// Lets the records go into their streams, in the order in which they came, in bounded transactions. A crash in
+    /// between leaves the rest apart: call it again.
+    /// - Returns: how many.
+    package func releaseApart(_ account: ApartAccount) async throws(QueueError) -> Int {
+        var released = 0
+        for stream in StreamName.allCases {
+            // What is kept apart meanwhile is left to the next call: a producer that never pauses must not keep this
+            // one from returning.
+            var left: UInt64?
+            while left.map({ $0 > 0 }) ?? true {
+                let step = try await run(committingFirst: true) { store -> (waiting: UInt64, moved: Int)? in
+                    let waiting = UInt64(store.state[.consent(stream)].rowCount)
+                    return waiting > 0 ? (waiting, try store.moveSome(from: .consent(stream))) : nil
+                }
+                guard let step else { break }
+                let former = left ?? step.waiting
+                left = former > UInt64(step.moved) ? former - UInt64(step.moved) : 0
+                released += step.moved
+            }
+        }
+        // As with an ended epoch: what was moved must not wait once more because a WAL is lost.
+        if released > 0 { try await run { $0.checkpoint() } }
+        return released
+    }
+
+    /// Drops the records, counted under the reason, in bounded transactions.
+    /// - Returns: how many.
+    package func dropApart(_ account: ApartAccount, reason: DropReason) async throws(QueueError) -> Int {
+        var dropped = 0
+        for stream in StreamName.allCases {
+            while true {
+                let count = try await run(committingFirst: true) { store -> UInt64 in
+                    let before = store.state[.consent(stream)].rowCount
+                    guard before > 0 else { return 0 }
+                    guard
+                        try store.drop(
+                            oldest: QueueFile.transactionRecords, bytes: QueueFile.transactionBytes,
+                            from: .consent(stream),
+                            reason: reason, keepAside: false) != nil
+                    else {
+                        // The ledger says there are rows, and there is none.
+                        return UInt64(try store.moveSome(from: .consent(stream)))
+                    }
+                    return before - store.state[.consent(stream)].rowCount
+                }
+                guard count > 0 else { break }
+                dropped += Int(count)
+            }
+        }
+        return dropped
+    }
+
+    /// Counts records that were refused before they came to the queue. Never waits; written with the next commit.
+    package func countDropped(_ reason: DropReason, of stream: StreamName, _ count: UInt64 = 1) {
+        writer.countDropped(reason, of: stream, count)
+    }
+}
+
+/// Why records wait apart from the streams, without a number.
+package enum ApartAccount: String, Sendable, CaseIterable {
+    /// The person has not decided yet.
+    case consent
+}
+
+/// Records that were quarantined because they alone were refused.
+extension RecordQueue {
+    /// Queues them anew at the end of their streams, on synced disk when this returns. A kill leaves each quarantined
+    /// or queued, never both.
+    ///
+    /// Only those that the collector does not have, by its own counts; the others stay quarantined.
+    /// - Parameters:
+    ///   - ids: as `inspect` gives them; empty: all.
+    ///   - includingUncertain: also those of which nobody can tell any more whether the collector has them. It may then
+    ///     store them twice.
+    /// - Throws: `.capReached`, `.diskFull` where there is no room; nothing changes then.
+    package func retry(_ ids: Set<Int64> = [], includingUncertain: Bool = false) async throws(QueueError) -> QueueRetry {
+        try await run(committingFirst: true) { try $0.retry(ids, includingUncertain: includingUncertain) }
     }
 }

@@ -1,14 +1,15 @@
 import Logging
 import RecordQueue
+import SampleModules
 import Synchronization
 import WireModel
 
-/// How the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from any thread.
+/// How the application is used: launches, sessions, time in use and events, for the Analytics module. Safe from any
+/// thread.
 ///
-/// `<data>/analytics` keeps what a restart would otherwise lose. It is written when a launch, the begin or the end of a session is counted,
-/// when a sample has told such counts, and at an orderly stop - not at every sample, so that a device in steady use writes nothing.
-/// A crash may lose the events and the time in use since the last sample; a launch and a session are lost only together with the sample
-/// that told them.
+/// `<data>/analytics` keeps the counts over a restart. It is written when a launch or a session is counted, when a
+/// sample has told such counts, and at an orderly stop, but not at every sample. A crash may lose the events and the
+/// time in use since the last sample; a launch or session is lost only together with the sample that told it.
 final class AnalyticsLedger: Sendable {
     static let fileName = "analytics"
 
@@ -34,14 +35,11 @@ final class AnalyticsLedger: Sendable {
         file = StateFile(directory: directory, name: Self.fileName)
         self.clock = clock
         self.logger = logger
-        var snapshot: UsageTally.Snapshot?
-        do throws(DataSamplerError) {
-            snapshot = try file.loadOrKeepAsDamaged { error in
-                logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
-            }
-        } catch {
+        func warn(_ error: DataSamplerError) {
             logger.warning("the analytics ledger is begun anew", metadata: ["reason": "\(error.message)"])
         }
+        var snapshot: UsageTally.Snapshot?
+        do throws(DataSamplerError) { snapshot = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
         let written = snapshot ?? UsageTally.Snapshot()
         state = Mutex(State(tally: UsageTally(written), written: written, isEnabled: isEnabled))
     }
@@ -58,7 +56,8 @@ final class AnalyticsLedger: Sendable {
         }
     }
 
-    /// When the launch was that no event has told yet; `nil` on every later call. Taken where the gate for events is open.
+    /// When the launch was that no event has told yet; `nil` on every later call. Taken where the gate for events is
+    /// open.
     func takeUntoldLaunch() -> RecordStamp? {
         state.withLock { state in
             defer { state.untoldLaunch = nil }
@@ -156,4 +155,31 @@ final class AnalyticsLedger: Sendable {
             logger.warning("the analytics ledger was not written", metadata: ["reason": "\(error.message)"])
         }
     }
+}
+
+/// The Analytics module: the application's own usage since the last sample, from the ledger.
+///
+/// Whoever drives it lets the ledger observe the queue's status first, so that the figures of events are those of the
+/// moment.
+struct AnalyticsModule: SampleModule {
+    let name = SampleModuleName.analytics
+    let ledger: AnalyticsLedger
+
+    mutating func sample(at time: SampleTime) -> SampleResult {
+        guard let sample = ledger.sample(at: time.sinceBootMicroseconds) else {
+            return .none(reason: "analytics is not enabled")
+        }
+        return .sample(Sample(kind: .sampleAnalytics, module: name.rawValue, body: sample.encoded))
+    }
+}
+
+/// A session of the application, or, outside of one, the run of the program: what an event's `session_id` names.
+typealias SessionID = Identifier<SessionSubject>
+
+/// What a ``SessionID`` identifies.
+enum SessionSubject {}
+
+extension SessionID {
+    /// How many bytes one has on the wire.
+    static var byteCount: Int { 16 }
 }

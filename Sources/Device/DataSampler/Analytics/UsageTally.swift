@@ -1,6 +1,8 @@
+import RecordQueue
 import WireModel
 
-/// Counts how the application is used, from one sample to the next. Pure: what happened and when go in, a sample comes out.
+/// Counts how the application is used, from one sample to the next. Pure: what happened and when go in, a sample comes
+/// out.
 ///
 /// Times are microseconds since boot, so that a wall clock that is set changes no duration; suspend counts.
 struct UsageTally: Equatable, Sendable {
@@ -12,7 +14,8 @@ struct UsageTally: Equatable, Sendable {
         var eventsRecorded: UInt64 = 0
         /// The open session's id; `nil`: none was open.
         var session: String?
-        /// The last figures a sample has told; only after an orderly stop, because nobody knows what came after them otherwise.
+        /// The last figures a sample has told; only after an orderly stop, because nobody knows what came after them
+        /// otherwise.
         var figures: EventFigures?
 
         /// Whether counts wait in it for the next sample.
@@ -21,7 +24,7 @@ struct UsageTally: Equatable, Sendable {
 
     private struct Session: Equatable {
         var id: SessionID
-        /// Up to here its time is in a sample, or in `useMicroseconds`.
+        /// The time up to which the session is counted.
         var countedTo: UInt64
     }
 
@@ -37,8 +40,8 @@ struct UsageTally: Equatable, Sendable {
 
     init() {}
 
-    /// Goes on where the last run of the program ended. A session it left open is closed: how long it was still used after the last sample
-    /// nobody knows, so that time is not counted.
+    /// Goes on where the last run of the program ended. A session it left open is closed: how long it was still used
+    /// after the last sample nobody knows, so that time is not counted.
     init(_ snapshot: Snapshot) {
         launches = snapshot.launches
         sessions = snapshot.sessions
@@ -112,8 +115,34 @@ struct UsageTally: Equatable, Sendable {
     }
 
     /// In another epoch, or after a count went back (a restored queue), everything counted there is new.
-    private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>) -> UInt64 {
-        guard let before, before.epoch == now.epoch, before[keyPath: count] <= now[keyPath: count] else { return now[keyPath: count] }
+    private static func delta(_ now: EventFigures, _ before: EventFigures?, _ count: KeyPath<EventFigures, UInt64>)
+        -> UInt64
+    {
+        guard let before, before.epoch == now.epoch, before[keyPath: count] <= now[keyPath: count] else {
+            return now[keyPath: count]
+        }
         return now[keyPath: count] - before[keyPath: count]
+    }
+}
+
+/// What has become of the events of one epoch: totals of the queue's event stream, and what it holds now.
+struct EventFigures: Codable, Equatable, Sendable {
+    /// The queue's epoch: another one counts from zero.
+    var epoch: String
+    /// Stored, by the collector's word.
+    var sent: UInt64
+    /// Left the queue without having been stored, for whatever reason.
+    var dropped: UInt64
+    /// Waiting now because their hold is not over.
+    var held: UInt64
+}
+
+extension EventFigures {
+    /// - Parameter status: of the queue, asked with the hold of the event stream.
+    init(_ status: QueueStatus) {
+        let events = status.streams[.event]
+        self.init(
+            epoch: "\(status.epoch)", sent: events?.mark.stored ?? 0, dropped: events?.dropped.values.reduce(0, +) ?? 0,
+            held: events.map { $0.waiting - min($0.waiting, $0.due) } ?? 0)
     }
 }

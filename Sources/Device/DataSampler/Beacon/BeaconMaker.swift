@@ -4,10 +4,10 @@ import SampleModules
 import Synchronization
 import WireModel
 
-/// Brings together what a beacon tells: findings, compliance, user, push token, position, and what the caller knows of the moment.
+/// Gathers what a beacon tells: findings, compliance, user, push token, position and the caller's figures. Safe from
+/// any thread.
 ///
-/// Safe from any thread. Wiring, in `SamplerCore.recordBeacon`: `make`, queue the beacon durably, then `queued` with its number. Whoever changes
-/// something here tells the beacons' state machine (`changed`) and sends one with the trigger *change*.
+/// `SamplerCore.recordBeacon` calls `make`, queues the beacon durably, then calls `queued` with its number.
 final class BeaconMaker: Sendable {
     /// What the rest of the library knows when a beacon is made.
     struct Moment: Sendable {
@@ -47,7 +47,8 @@ final class BeaconMaker: Sendable {
     ///   - detectors: asked for signs of compromise.
     ///   - location: `nil`: nothing here knows where the device is.
     init(
-        configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector], location: (any LocationSource)? = nil,
+        configuration: DataSamplerConfiguration, detectors: [any CompromiseDetector],
+        location: (any LocationSource)? = nil,
         clock: any RecordClock, logger: Logger
     ) {
         pushTokens = PushTokenStore(directory: configuration.directory, logger: logger)
@@ -105,7 +106,8 @@ final class BeaconMaker: Sendable {
     /// The beacon is on synced disk.
     /// - Parameter epoch: of the queue, when it gave the number.
     func queued(_ made: Made, number: UInt64, epoch: EpochID) {
-        // Without figures, or in an epoch begun meanwhile, the number cannot be followed: the next beacon holds the token again.
+        // Without figures, or in an epoch begun meanwhile, the number cannot be followed: the next beacon holds the
+        // token again.
         guard let pending = made.pushToken, let queue = made.queue, queue.epoch == epoch else { return }
         pushTokens.queued(pending, number: number, status: queue)
     }

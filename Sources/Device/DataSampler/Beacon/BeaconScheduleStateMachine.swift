@@ -1,10 +1,10 @@
 import WireModel
 
-/// When a beacon is made, and who shares it. Pure: what happened and when go in, what to do comes out.
+/// When a beacon is made, and which callers share it. Pure.
 ///
-/// One beacon is in flight at a time. Each holds the device's state as of a *change number*; a caller whose change it holds shares its
-/// outcome, another one waits for the beacon after it, together with everybody else who came meanwhile.
-/// Times are microseconds of one clock that never goes back.
+/// One beacon is in flight at a time. Each holds the device's state as of a *change number*. A caller whose change the
+/// beacon holds shares its outcome; the others wait together for the next one. Times are microseconds of one clock that
+/// never goes back.
 struct BeaconScheduleStateMachine: Sendable {
     typealias Caller = UInt64
 
@@ -69,7 +69,8 @@ struct BeaconScheduleStateMachine: Sendable {
     /// A beacon is to go, and nobody waits for it.
     mutating func wanted(_ trigger: WireBeaconTrigger) -> Action { demand(trigger, caller: nil) }
 
-    /// The clock reached a time; a beacon that is due is made. Missed ones are not made up for: a beacon tells the present.
+    /// The clock reached a time; a beacon that is due is made. Missed ones are not made up for: a beacon tells the
+    /// present.
     mutating func reached(_ now: UInt64) -> Action {
         guard let interval, let due = nextDue, now >= due else { return .none }
         // In step with the schedule, so that lateness does not add up; after a long sleep, from now.

@@ -4,10 +4,11 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Keeps the budgets of a running sampler: feeds the machine, remembers the day in `<data>/budget.json`, and says when the slowdown changes.
+/// Keeps the budgets of a running sampler: feeds the machine, keeps the day in `<data>/budget.json`, and says when the
+/// slowdown changes. Safe from any thread.
 ///
-/// The file is written when a hundredth of a budget was used or ten minutes have passed since it was, and at the end: a crash forgets no more
-/// than that, and a restart does not fill a budget. Safe from any thread.
+/// The file is written after each hundredth of a budget, every ten minutes, and at the end. A crash forgets no more
+/// than that, and a restart does not fill a budget.
 final class BudgetKeeper: Sendable {
     static let name = "budget.json"
     private static let saveSeconds = 600.0
@@ -15,7 +16,8 @@ final class BudgetKeeper: Sendable {
     /// The file's content.
     private struct Content: Codable, Sendable {
         var day: BudgetStateMachine.Saved
-        /// The clocks when it was right, from which the time since is told: as the queue clock, bounded to 0 to 24 h across boots.
+        /// The clocks when it was right, from which the time since is told: as the queue clock, bounded to 0 to 24 h
+        /// across boots.
         var wallTime: Int64
         var boot: String?
         var timeSinceBoot: UInt64
@@ -33,7 +35,9 @@ final class BudgetKeeper: Sendable {
     private let state: Mutex<State>
 
     /// - Parameter damaged: is told of a file that had to be quarantined; then the day begins anew.
-    init(directory: String, now: RecordStamp, logger: Logger, damaged: (DataSamplerError) -> Void = { _ in }) throws(DataSamplerError) {
+    init(directory: String, now: RecordStamp, logger: Logger, damaged: (DataSamplerError) -> Void = { _ in })
+        throws(DataSamplerError)
+    {
         file = StateFile(directory: directory, name: Self.name)
         self.logger = logger
         guard let content = try file.loadOrKeepAsDamaged(damaged: damaged) else {
@@ -41,7 +45,8 @@ final class BudgetKeeper: Sendable {
             return
         }
         let written = RecordStamp(
-            wallTime: content.wallTime, bootID: content.boot.flatMap { BootID($0) }, timeSinceBoot: content.timeSinceBoot)
+            wallTime: content.wallTime, bootID: content.boot.flatMap { BootID($0) },
+            timeSinceBoot: content.timeSinceBoot)
         // At its time zero the saved day was right; the machine passes the time since then with its first step.
         let clock = QueueClock(stamp: written).resumed(at: now)
         var machine = BudgetStateMachine(resuming: content.day)
@@ -51,15 +56,18 @@ final class BudgetKeeper: Sendable {
 
     /// Takes usage over, saves where due, and answers how much to slow down.
     ///
-    /// - Returns: `changed` tells whether factor or reason are others than before: then it is worth a notice, a line in the log and a change
-    ///   of the intervals.
-    func advance(usage: BudgetUsage, budgets: DataSamplerBudgets, now: RecordStamp) -> (verdict: BudgetVerdict, changed: Bool) {
+    /// - Returns: `changed` tells whether factor or reason are others than before: then it is worth a notice, a line in
+    ///   the log and a change of the intervals.
+    func advance(usage: BudgetUsage, budgets: DataSamplerBudgets, now: RecordStamp) -> (
+        verdict: BudgetVerdict, changed: Bool
+    ) {
         let (before, verdict, content) = state.withLock { state in
             let before = state.machine.verdict
             state.clock = state.clock.advanced(to: now)
             let time = Double(state.clock.time) / 1_000_000
             let verdict = state.machine.advance(to: time, usage: usage, budgets: budgets)
-            let isDue = time - state.savedTime >= Self.saveSeconds || Self.isMuch(usage, since: state.savedUsage, budgets)
+            let isDue =
+                time - state.savedTime >= Self.saveSeconds || Self.isMuch(usage, since: state.savedUsage, budgets)
             guard isDue else { return (before, verdict, Content?.none) }
             state.savedTime = time
             state.savedUsage = usage
@@ -87,7 +95,8 @@ final class BudgetKeeper: Sendable {
     private static func content(_ state: State) -> Content {
         let stamp = state.clock.stamp
         return Content(
-            day: state.machine.saved, wallTime: stamp.wallTime, boot: stamp.bootID.map { "\($0)" }, timeSinceBoot: stamp.timeSinceBoot)
+            day: state.machine.saved, wallTime: stamp.wallTime, boot: stamp.bootID.map { "\($0)" },
+            timeSinceBoot: stamp.timeSinceBoot)
     }
 
     private static func isMuch(_ usage: BudgetUsage, since saved: BudgetUsage, _ budgets: DataSamplerBudgets) -> Bool {

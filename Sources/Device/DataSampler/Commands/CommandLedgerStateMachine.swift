@@ -1,12 +1,15 @@
 import FoundationEssentials
 import WireModel
 
-/// What became of each command, and what to do next. Pure: commands, outcomes and times go in, what to persist, run and report comes out.
+/// The state of each command, and what to do next. Pure.
 ///
-/// `received` -> `running` -> `done`, `failed`; one that takes long (`isLong`: a request for logs) stays `running` while others are carried out,
-/// tells of its progress, and ends later, `notNow` where it has to wait; or at once `expired`, `unsupported`, `failed` (not ours). `notNow` is tried again until the
-/// command expires. Every change is persisted before it is acted on, so a crash repeats a step and never skips one. A command stays until it
-/// expires: a repeat is answered, not run again. Times are microseconds of the queue clock, which a wall clock set by somebody does not move.
+/// A command goes from `received` to `running` to `done` or `failed`. One that must not or cannot run becomes
+/// `expired`, `unsupported` or `failed` at once. `notNow` is tried again until the command expires. A long one
+/// (`isLong`, a request for logs) stays `running` while others are carried out and reports its progress.
+///
+/// Every change is persisted before it is acted on, so a crash repeats a step and never skips one. A command stays
+/// until it expires, so that a repeat is answered and not run again. Times are microseconds of the queue clock, which
+/// setting the wall clock does not move.
 struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     enum State: String, Codable, Sendable {
         case received
@@ -115,7 +118,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         let (state, detail) = Self.verdict(command, enrollment: enrollment, isExpired: life == 0)
         entries.append(
             Entry(
-                id: command.id, command: command.encoded, deadline: now + life, state: state, detail: detail, isUnreported: true))
+                id: command.id, command: command.encoded, deadline: now + life, state: state, detail: detail,
+                isUnreported: true))
     }
 
     private static func verdict(_ command: WireCommand, enrollment: Data, isExpired: Bool) -> (State, String) {
@@ -157,7 +161,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         stepFailed()
     }
 
-    /// As `restarted`, for what was being carried out when the ledger could not be written. What takes long goes on all the while.
+    /// As `restarted`, for what was being carried out when the ledger could not be written. What takes long goes on all
+    /// the while.
     mutating func stepFailed() {
         for index in entries.indices where entries[index].state == .running && entries[index].isLong != true {
             entries[index].state = .received
@@ -185,7 +190,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     /// It goes on by itself from now on.
     mutating func goesOn(_ id: Data) {
-        guard let index = index(of: id), entries[index].state == .running || entries[index].state == .notNow else { return }
+        guard let index = index(of: id), entries[index].state == .running || entries[index].state == .notNow else {
+            return
+        }
         entries[index].isLong = true
         entries[index].retryAt = nil
     }
@@ -193,7 +200,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     /// How far one that goes on by itself has come, and what it waits for, if it does.
     /// - Returns: whether there is something to tell.
     mutating func progressed(_ id: Data, _ progress: UInt32, waitsFor why: String) -> Bool {
-        guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else { return false }
+        guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else {
+            return false
+        }
         let state = why.isEmpty ? State.running : .notNow
         let isFurther = progress >= (entries[index].progress ?? 0) + Self.progressStep
         guard state != entries[index].state || why != entries[index].detail || isFurther else { return false }
@@ -216,7 +225,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         case .received, .notNow, .running:
             set(index, .failed, "cancelled")
             return (.done, "")
-        case .done, .failed, .expired, .unsupported: return (.failed, "it has ended already: \(entries[index].state.rawValue)")
+        case .done, .failed, .expired, .unsupported:
+            return (.failed, "it has ended already: \(entries[index].state.rawValue)")
         }
     }
 
@@ -253,7 +263,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     /// When something is to be looked at again; `nil`: nothing waits for a time.
     var wakeAt: Int64? {
         let waiting = entries.filter { !$0.state.isFinal && ($0.state != .running || $0.isLong == true) }
-        return (waiting.map { min($0.deadline, $0.retryAt ?? $0.deadline) } + [levelChange?.until].compactMap { $0 }).min()
+        return (waiting.map { min($0.deadline, $0.retryAt ?? $0.deadline) } + [levelChange?.until].compactMap { $0 })
+            .min()
     }
 
     private func index(of id: Data) -> Int? { entries.firstIndex { $0.id == id } }
@@ -266,5 +277,36 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries[index].state = state
         entries[index].detail = detail
         entries[index].isUnreported = true
+    }
+}
+
+/// `<data>/commands.json`: what became of each command, until it expires.
+///
+/// A damaged file is quarantined and counts as empty. That is safe for the one command that must not be replayed, the
+/// wipe, because its own note and the enrollment it belongs to are kept elsewhere; others run once more.
+struct CommandLedger: Codable, Equatable, Sendable {
+    static let fileName = "commands.json"
+
+    var machine = CommandLedgerStateMachine()
+
+    static func file(in directory: String) -> StateFile<CommandLedger> {
+        StateFile(directory: directory, name: fileName)
+    }
+}
+
+/// How a command does that goes on by itself.
+enum CommandCourse: Equatable, Sendable {
+    /// - Parameters:
+    ///   - progress: ten-thousandths.
+    ///   - waitsFor: what keeps it from going on, for people; empty: nothing.
+    case progressed(UInt32, waitsFor: String)
+    /// - Parameter detail: for people.
+    case ended(CommandLedgerStateMachine.State, String)
+
+    var isEnd: Bool {
+        switch self {
+        case .progressed: false
+        case .ended: true
+        }
     }
 }

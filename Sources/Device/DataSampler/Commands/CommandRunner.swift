@@ -5,11 +5,14 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Carries out the collector's commands, one after the other, each noted on disk before it is done and answered when it has ended.
+/// Carries out the collector's commands, one after the other, each noted on disk before it is done and answered when it
+/// has ended.
 ///
-/// The shell around `CommandLedgerStateMachine`. Where the ledger cannot be written nothing is carried out; it is tried again a minute later.
+/// The shell around `CommandLedgerStateMachine`. Where the ledger cannot be written nothing is carried out; it is tried
+/// again a minute later.
 actor CommandRunner {
-    /// Asks the collector for news, for when nothing is sent on whose answer they could ride. They arrive as other news do.
+    /// Asks the collector for news, for when nothing is sent on whose answer they could ride. They arrive as other news
+    /// do.
     typealias Poll = @Sendable () async -> Void
 
     /// As in a status.
@@ -44,7 +47,8 @@ actor CommandRunner {
     ///   - save: keeps the ledger.
     ///   - ledger: what was kept.
     init(
-        save: @escaping Save, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions, poll: @escaping Poll,
+        save: @escaping Save, ledger: CommandLedger, core: SamplerCore, actions: any CommandActions,
+        poll: @escaping Poll,
         sleeper: any Clock<Duration>, logger: Logger
     ) {
         self.save = save
@@ -57,7 +61,9 @@ actor CommandRunner {
         news = Mutex(NewsPoll(now: core.clock.now().timeSinceBoot))
     }
 
-    var report: Report { Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure) }
+    var report: Report {
+        Report(entries: ledger.machine.entries, levelChange: ledger.machine.levelChange, failure: failure)
+    }
 
     /// Notes what rode on an answer. Safe from any thread, never blocks.
     nonisolated func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64) {
@@ -116,7 +122,9 @@ actor CommandRunner {
             for entry in expired where entry.isLong == true { await actions.cancelLogs(command: entry.id) }
             try await reportStates()
             // Told, or its note would keep producers stopped for ever.
-            if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) { try await actions.wipeWasReported() }
+            if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) {
+                try await actions.wipeWasReported()
+            }
             guard let entry = ledger.machine.nextToRun(now: core.queueTime) else { return }
             ledger.machine.began(entry.id)
             try save(ledger)
@@ -133,7 +141,9 @@ actor CommandRunner {
         }
     }
 
-    private func tell(_ entry: CommandLedgerStateMachine.Entry, _ state: CommandLedgerStateMachine.State, _ detail: String) {
+    private func tell(
+        _ entry: CommandLedgerStateMachine.Entry, _ state: CommandLedgerStateMachine.State, _ detail: String
+    ) {
         let action = Self.name(entry)
         logger.info("command ended", metadata: ["action": "\(action)", "state": "\(state.rawValue)"])
         guard state.isFinal else { return }
@@ -150,14 +160,18 @@ actor CommandRunner {
         }
         var changed = false
         for (commands, enrollment, serverTime) in news {
-            changed = ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime) || changed
+            changed =
+                ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime)
+                || changed
         }
         let heard = courses.withLock { courses in
             defer { courses = [] }
             return courses
         }
         for (command, course) in heard {
-            guard let entry = ledger.machine.entries.first(where: { $0.id == command }), entry.isLong == true, !entry.state.isFinal else {
+            guard let entry = ledger.machine.entries.first(where: { $0.id == command }), entry.isLong == true,
+                !entry.state.isFinal
+            else {
                 continue
             }
             switch course {
@@ -177,7 +191,9 @@ actor CommandRunner {
     /// - Returns: how it ended; `nil`: it goes on by itself.
     private func perform(_ entry: CommandLedgerStateMachine.Entry) async -> (CommandLedgerStateMachine.State, String)? {
         // It was decoded before it was kept.
-        guard let command = try? WireCommand.decode(entry.command) else { return (.failed, "it cannot be read any more") }
+        guard let command = try? WireCommand.decode(entry.command) else {
+            return (.failed, "it cannot be read any more")
+        }
         do throws(DataSamplerError) {
             switch command.action {
             case .sendBeacon: try await actions.sendBeacon()
@@ -257,7 +273,8 @@ actor CommandRunner {
     private var pollInterval: UInt64 {
         let settings = core.settings
         return NewsPoll.interval(
-            beaconInterval: settings.beaconInterval, transmitInterval: settings.transmitInterval, slowdown: core.slowdown)
+            beaconInterval: settings.beaconInterval, transmitInterval: settings.transmitInterval,
+            slowdown: core.slowdown)
     }
 
     private var pause: Duration {
@@ -271,4 +288,27 @@ actor CommandRunner {
     static func name(_ entry: CommandLedgerStateMachine.Entry) -> String {
         (try? WireCommand.decode(entry.command))?.action?.kind ?? "unknown"
     }
+}
+
+/// What commands can do to the device: the port between the runner, which keeps the books, and the sampler.
+///
+/// Each is harmless when it is done twice.
+protocol CommandActions: Sendable {
+    func sendBeacon() async throws(DataSamplerError)
+    func deviceInformation() async -> WireDeviceInformation
+    func reloadProfile() async -> ProfileKeeper.Outcome
+    /// - Parameter level: `nil`: back to what the profile says.
+    func changeLogLevel(_ level: WireLogLevel?) async
+    /// Begins to gather and upload logs, or finds that it has begun; `CommandRunner.heard` is told how it goes on.
+    func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError)
+    /// Harmless where the command asked for no logs, or has ended.
+    func cancelLogs(command: Data) async
+    /// Returns once everything is erased. The result may be recorded then; producers stay stopped until
+    /// `wipeWasReported`.
+    func wipe(command: Data, reason: String) async throws(DataSamplerError)
+    /// The command whose wipe is noted on disk and has not been finished; `nil`: none is.
+    func wipeUnderWay() async -> Data?
+    func wipeWasReported() async throws(DataSamplerError)
+    /// Something was recorded that should be seen soon.
+    func transmitNow()
 }

@@ -1,13 +1,11 @@
 import WireModel
 
-/// When the collector is asked for news - commands, and whether there is a newer profile - because nothing was sent on whose answer they could
-/// ride: all that waits is held back by the transmission rules, or nothing waits. Pure.
+/// Decides when to ask the collector for news (commands, a newer profile) because no answer has brought any. Pure.
 ///
-/// A quiet device asks as often as it is expected to speak, which is its beacon interval, and every 15 min where that is longer or there is
-/// none; but never more often than it transmits, so that no radio is woken for it alone. That is 60 s at least (the least beacon interval) and
-/// a day at most (the greatest transmit interval); 15 min by default; longer while a budget slows the device down. The request is a `GET`
-/// without a body, some 300 bytes.
-/// Times are microseconds of one clock that never goes back.
+/// A device asks at its beacon interval, at least every 15 minutes, and never more often than it transmits, so that no
+/// radio is woken for it alone. That is between 60 s and a day, 15 minutes by default, and longer while a budget slows
+/// the device down. The request is a `GET` without a body, some 300 bytes. Times are microseconds of one clock that
+/// never goes back.
 struct NewsPoll: Equatable, Sendable {
     /// What stands in the way of asking.
     struct Circumstances: Equatable, Sendable {
@@ -48,8 +46,8 @@ struct NewsPoll: Equatable, Sendable {
         return due > now ? due - now : 0
     }
 
-    /// The clock reached a time. What may not be asked now is not asked as soon as it may: what changed then sends something of itself, or the
-    /// next look asks.
+    /// The clock reached a time. What may not be asked now is not asked as soon as it may: what changed then sends
+    /// something of itself, or the next look asks.
     ///
     /// - Returns: whether to ask.
     mutating func reached(_ now: UInt64, interval: UInt64, _ circumstances: Circumstances) -> Bool {

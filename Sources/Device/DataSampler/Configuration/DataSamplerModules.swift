@@ -1,8 +1,10 @@
 import SampleModules
 
-/// The modules to sample, as a bit mask. Bits and names are stable for ever; they are those of `AWDataSamplerModuleBitmask` (ws1).
+/// The modules to sample, as a bit mask. Bits and names are stable for ever; they are those of
+/// `AWDataSamplerModuleBitmask` (ws1).
 ///
-/// A mask may hold modules that this version or platform does not offer; starting a data sampler with one is refused, never passed over.
+/// A mask may hold modules that this version or platform does not offer; starting a data sampler with one is refused,
+/// never passed over.
 public struct DataSamplerModules: OptionSet, Hashable, Sendable {
     /// The mask.
     public let rawValue: UInt32

@@ -1,14 +1,16 @@
+import FoundationEssentials
 import Logging
+import RecordQueue
 import Synchronization
 import WireModel
 
-/// Knows what consent says, keeps records apart while it says nothing yet, and carries a decision out.
+/// Knows the consent, keeps records apart while it is pending, and carries a decision out. Safe from any thread.
 ///
-/// A decision is on disk before any record moves, and moving can be done again: a crash in between is resumed by `settle()` at the next
-/// start. While what was kept apart is on its way into its streams, new records queue up behind it, so that the order is that of their
-/// making. Safe from any thread; one settling runs at a time.
+/// A decision is on disk before any record moves. Moving can be repeated: `settle()` resumes after a crash, one call at
+/// a time. While kept records move into their streams, new ones queue up behind them, so that their order stays.
 final class ConsentKeeper: Sendable {
-    /// Releases after which a producer that never pauses no longer waits behind what was kept apart: its records go straight on.
+    /// Releases after which a producer that never pauses no longer waits behind what was kept apart: its records go
+    /// straight on.
     static let maximumReleases = 8
 
     private struct State {
@@ -49,8 +51,9 @@ final class ConsentKeeper: Sendable {
 
     /// Puts a record where consent wants it: into its stream, apart, or nowhere.
     ///
-    /// A decision may fall while the record is on its way. One that is kept apart is then moved after; one that went into its stream is deleted
-    /// after where the decision was a denial, which may have emptied the stream before the record was there.
+    /// A decision may fall while the record is on its way. One that is kept apart is then moved after; one that went
+    /// into its stream is deleted after where the decision was a denial, which may have emptied the stream before the
+    /// record was there.
     ///
     /// - Parameters:
     ///   - make: called only where the record is wanted.
@@ -79,13 +82,16 @@ final class ConsentKeeper: Sendable {
 
     private static var denied: DataSamplerError {
         DataSamplerError(
-            .consentDenied, "consent to being sampled is denied: the record was not kept, and was counted; grant consent to record again")
+            .consentDenied,
+            "consent to being sampled is denied: the record was not kept, and was counted; grant consent to record again"
+        )
     }
 
     /// Keeps a record apart, for the decision to come.
     private func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
         try await queue.keepApart(record)
-        // The decision may have fallen, or have been carried out, while the record was on its way; then this one is left to be moved.
+        // The decision may have fallen, or have been carried out, while the record was on its way; then this one is
+        // left to be moved.
         if markUnsettled(where: { $0 != .pending }) { await settleLoggingFailure() }
     }
 
@@ -101,8 +107,8 @@ final class ConsentKeeper: Sendable {
         try await settle()
     }
 
-    /// Moves what lies where the decision does not want it. To be called at start before anything records, and now and then after a failure;
-    /// costs a lock where there is nothing to do.
+    /// Moves what lies where the decision does not want it. To be called at start before anything records, and now and
+    /// then after a failure; costs a lock where there is nothing to do.
     func settle() async throws(DataSamplerError) {
         var releases = 0
         while let consent = beginSettling() {
@@ -185,7 +191,64 @@ final class ConsentKeeper: Sendable {
 
     private func settleLoggingFailure() async {
         do { try await settle() } catch {
-            logger.warning("records kept apart could not be moved yet; it is tried again", metadata: ["error": "\(error)"])
+            logger.warning(
+                "records kept apart could not be moved yet; it is tried again", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+/// What consent asks of the queue.
+protocol ConsentQueue: Sendable {
+    /// Keeps a record out of its stream, counted as waiting.
+    func keepApart(_ record: NewRecord) async throws(DataSamplerError)
+    /// Moves what is kept apart into its streams, in order. Interrupted, it goes on when called again.
+    /// - Returns: how many were moved.
+    func releaseKept() async throws(DataSamplerError) -> Int
+    /// Deletes what is kept apart, counted under `consent`.
+    func deleteKept() async throws(DataSamplerError)
+    /// Deletes the events and samples that wait to be sent, counted under `consent`.
+    func deleteWaiting() async throws(DataSamplerError)
+    /// Counts a record that was not made under `consent`.
+    func countRefused(_ stream: StreamName)
+    /// The copy of the file of the decision, as last kept; `nil`: there is none.
+    func consentCopy() throws(DataSamplerError) -> Data?
+    /// Replaces the copy; on synced disk when this returns.
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError)
+}
+
+/// The device's queue, as consent uses it.
+struct QueueForConsent: ConsentQueue {
+    let queue: RecordQueue
+
+    func keepApart(_ record: NewRecord) async throws(DataSamplerError) {
+        do { try await queue.enqueueApart(record, account: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func releaseKept() async throws(DataSamplerError) -> Int {
+        do { return try await queue.releaseApart(.consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func deleteKept() async throws(DataSamplerError) {
+        do { _ = try await queue.dropApart(.consent, reason: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func deleteWaiting() async throws(DataSamplerError) {
+        do {
+            // What is still in the writer's memory waits, too.
+            try await queue.flush()
+            for stream in StreamName.allCases where stream != .status {
+                _ = try await queue.drop(oldest: .max, of: stream, reason: .consent, keepAside: false)
+            }
+        } catch { throw DataSamplerError(error) }
+    }
+
+    func countRefused(_ stream: StreamName) { queue.countDropped(.consent, of: stream) }
+
+    func consentCopy() throws(DataSamplerError) -> Data? {
+        do throws(QueueError) { return try queue.copy(of: .consent) } catch { throw DataSamplerError(error) }
+    }
+
+    func keepConsentCopy(_ content: Data) throws(DataSamplerError) {
+        do throws(QueueError) { try queue.keepCopy(content, of: .consent) } catch { throw DataSamplerError(error) }
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WireModel
 
 /// What the person whose device it is has said to being sampled.
@@ -17,5 +18,77 @@ extension DataSamplerConsent {
         case .pending: .pending
         case .denied: .denied
         }
+    }
+}
+
+/// What consent lets a record do. Pure.
+///
+/// Events and samples tell what a person does: they wait for consent, or are not made without it. Status records go on,
+/// so that the collector can tell a refusal from a dead device, the balance closes and commands end. Until consent is
+/// granted they hold only what the program tells of itself (see ``reduced(_:kind:)``). The analytics and logging
+/// switches do not touch beacons: they are the organization's, consent is the person's.
+enum ConsentGate {
+    enum Decision: Equatable, Sendable {
+        /// Into its stream.
+        case queue
+        /// Kept apart until it is decided.
+        case apart
+        /// Not made; counted under `consent`.
+        case refuse
+    }
+
+    /// - Parameter isSettling: consent was granted, and what was kept apart is still on its way into its streams: newer
+    ///   records wait behind it.
+    static func decide(_ consent: DataSamplerConsent, isSettling: Bool = false, stream: StreamName) -> Decision {
+        guard stream != .status else { return .queue }
+        return switch consent {
+        case .granted: isSettling ? .apart : .queue
+        case .pending: .apart
+        case .denied: .refuse
+        }
+    }
+
+    /// What of a status record may go while consent is not granted: whose it is, that it lives, its versions, schedule,
+    /// accounts and cost, and what was said to consent. Of a command's result, its state.
+    ///
+    /// Fields are taken over one by one, so that a new one stays out until somebody decides to let it in. The push
+    /// token is the program's own address, set by a call of the host; without it a pending question could not even be
+    /// put.
+    static func reduced(_ body: Data, kind: WireRecordKind) -> Data {
+        switch kind {
+        case .beacon: (try? WireBeacon.decode(body)).map { reduced($0).encoded } ?? Data()
+        case .commandResult: (try? WireCommandResult.decode(body)).map { reduced($0).encoded } ?? Data()
+        default: Data()
+        }
+    }
+
+    private static func reduced(_ whole: WireBeacon) -> WireBeacon {
+        var beacon = WireBeacon()
+        beacon.trigger = whole.trigger
+        beacon.organizationGroup = whole.organizationGroup
+        beacon.application = whole.application
+        beacon.applicationVersion = whole.applicationVersion
+        beacon.libraryVersion = whole.libraryVersion
+        beacon.enrollment = whole.enrollment
+        beacon.managed = whole.managed
+        if whole.hasPushToken { beacon.pushToken = whole.pushToken }
+        beacon.profileRevision = whole.profileRevision
+        beacon.nextBeaconSeconds = whole.nextBeaconSeconds
+        beacon.queue = whole.queue
+        if whole.hasSelf_p { beacon.self_p = whole.self_p }
+        beacon.processStartTime = whole.processStartTime
+        beacon.beaconSequence = whole.beaconSequence
+        beacon.consent = whole.consent
+        if whole.hasSlowdown { beacon.slowdown = whole.slowdown }
+        if whole.hasTelemetryDisabled { beacon.telemetryDisabled = whole.telemetryDisabled }
+        return beacon
+    }
+
+    private static func reduced(_ whole: WireCommandResult) -> WireCommandResult {
+        var result = WireCommandResult()
+        result.commandID = whole.commandID
+        result.state = whole.state
+        result.progress = whole.progress
+        return result
     }
 }

@@ -1,5 +1,6 @@
 import Logging
 import RecordQueue
+import SampleModules
 import Transmitter
 import WireModel
 
@@ -37,13 +38,15 @@ extension DeviceController {
                 await lookAtFigures()
                 figuresAt = now + Self.figuresLook
             }
-            let due = [offline.dueAt(allowedSeconds: core.settings.offlineTimeAllowed), isLeaving ? leaveAt : nil].compactMap { $0 }.min()
+            let due = [offline.dueAt(allowedSeconds: core.settings.offlineTimeAllowed), isLeaving ? leaveAt : nil]
+                .compactMap { $0 }.min()
             let pause = max(1000, min(figuresAt, due ?? figuresAt) - core.queueTime)
             await wake.wait(for: .microseconds(pause), clock: sleeper)
         }
     }
 
-    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks for it.
+    /// Tells metrics and budgets what was used, moves on what consent left behind, and slows down where a budget asks
+    /// for it.
     private func lookAtFigures() async {
         guard let parts else { return }
         do { try await core.consent.settle() } catch {
@@ -59,7 +62,8 @@ extension DeviceController {
         core.metrics.update(transmitter: sent, wallTime: core.clock.now().wallTime)
         let cost = core.cost()
         let usage = BudgetUsage(
-            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0, cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
+            sentBytes: sent.sentBytes, writtenBytes: cost?.writtenBytes ?? 0,
+            cpuMicroseconds: cost?.cpuTimeMicroseconds ?? 0)
         let (verdict, changed) = budgets.advance(usage: usage, budgets: core.settings.budgets, now: core.clock.now())
         core.metrics.update(slowdown: verdict)
         guard changed else { return }
@@ -106,5 +110,85 @@ extension DeviceController {
             core.logger.error("unenrolling waits", metadata: ["reason": "\(error.message)"])
             return .waiting(error.message)
         }
+    }
+}
+
+/// What a running data sampler adds to what its directory tells.
+struct RunReport: Sendable {
+    var transmitter: TransmitterStatus
+    var modules: [DataSamplerStatus.Module]
+    /// Seconds.
+    var beaconInterval: Double?
+    var profile: ProfileKeeper.Report
+    var commands: CommandRunner.Report
+    var wipe: WipeNote?
+    var isDoNotDisturb: Bool
+    var isSuspended: Bool
+    var slowdown: Double
+    var slowdownReason: String?
+}
+
+extension DeviceController {
+    func report() async throws(DataSamplerError) -> RunReport {
+        guard let parts else { throw DeviceLoop.stopped }
+        let plan = await parts.loop.plan
+        let reports = await parts.loop.reports
+        let modules = plan.intervals.sorted { $0.key < $1.key }.map { module, interval in
+            let report = reports[module] ?? DeviceLoop.ModuleReport()
+            var isCustom = false
+            if case .custom = module { isCustom = true }
+            return DataSamplerStatus.Module(
+                name: module.name, isCustom: isCustom, sampleInterval: Double(interval.microseconds) / 1_000_000,
+                samples: report.samples,
+                lastSample: report.lastSample, reason: report.reason)
+        }
+        return RunReport(
+            transmitter: parts.transmitter.status, modules: modules,
+            beaconInterval: await parts.loop.beacons.interval.map { Double($0) / 1_000_000 },
+            profile: await parts.profiles.report,
+            commands: await parts.commands.report, wipe: await parts.wipes.pending, isDoNotDisturb: isDoNotDisturb,
+            isSuspended: isSuspended,
+            slowdown: slowdown, slowdownReason: budgets.verdict.reason == nil ? nil : budgets.verdict.description)
+    }
+}
+
+/// Tells once that the collector was out of reach for longer than is allowed (ws1). Pure; times are microseconds of the
+/// queue clock, so that neither a wall clock set by somebody nor a restart changes what is counted.
+struct OfflineWatch: Codable, Equatable, Sendable {
+    static let fileName = "offline.json"
+
+    /// Since when the collector is out of reach; `nil`: it answers.
+    private(set) var since: Int64?
+    private(set) var wasTold = false
+
+    static func file(in directory: String) -> StateFile<OfflineWatch> {
+        StateFile(directory: directory, name: fileName)
+    }
+
+    /// - Returns: whether something changed that is to be kept.
+    mutating func reached() -> Bool {
+        guard since != nil else { return false }
+        self = OfflineWatch()
+        return true
+    }
+
+    /// - Returns: whether something changed that is to be kept.
+    mutating func unreachable(since: Int64) -> Bool {
+        guard self.since == nil else { return false }
+        self.since = since
+        return true
+    }
+
+    /// When it is to be told; `nil`: nothing is allowed to run out, or it was told.
+    func dueAt(allowedSeconds: Double?) -> Int64? {
+        guard let allowedSeconds, let since, !wasTold else { return nil }
+        return since + Int64(allowedSeconds * 1_000_000)
+    }
+
+    /// - Returns: the seconds without the collector, once, when they are more than is allowed.
+    mutating func overdue(allowedSeconds: Double?, now: Int64) -> Int64? {
+        guard let due = dueAt(allowedSeconds: allowedSeconds), due <= now, let since else { return nil }
+        wasTold = true
+        return (now - since) / 1_000_000
     }
 }

@@ -6,10 +6,8 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// Makes what runs follow the settings in force: the one place where profile, explicit calls and circumstances meet, and from which core, loop and
-/// transmitter are told.
-///
-/// It also is the transmitter's delegate, what commands act on, and the watch over what runs out.
+/// Applies the settings in force: profile, explicit calls and circumstances meet here, and core, loop and transmitter
+/// are told. It is also the transmitter's delegate, carries out commands, and watches what runs out.
 actor DeviceController {
     /// What it steers; put together after it.
     struct Parts: Sendable {
@@ -33,11 +31,11 @@ actor DeviceController {
     private var calls = DeviceSettings.Calls()
     /// What requests that capture logs ask for.
     private var captureLevel: LogLevel?
-    private var custom: [String: any CustomSampleModule]
+    private(set) var custom: [String: any CustomSampleModule]
     private var doNotDisturb = false
-    private var isSuspended = false
+    private(set) var isSuspended = false
     /// The budgets': intervals are so many times longer.
-    private var slowdown = 1.0
+    private(set) var slowdown = 1.0
     let budgets: BudgetKeeper
     private var appliedBeacons: Double?
     private var isDisabled = false
@@ -68,7 +66,8 @@ actor DeviceController {
     /// What the transmitter begins with, before it is told more.
     nonisolated static func initialSettings(_ core: SamplerCore) -> TransmitterSettings {
         transmitterSettings(
-            core.settings, pins: core.pins.inForce(core.settings.pins), gate: core.gate, isSuspended: false, isDoNotDisturb: false,
+            core.settings, pins: core.pins.inForce(core.settings.pins), gate: core.gate, isSuspended: false,
+            isDoNotDisturb: false,
             slowdown: 1)
     }
 
@@ -135,7 +134,8 @@ actor DeviceController {
 
     func setDoNotDisturb(_ isOn: Bool) async throws(DataSamplerError) {
         guard core.settings.doNotDisturbAllowed || !isOn else {
-            throw DataSamplerError(.notAllowed, "do-not-disturb is not allowed by the profile: its doNotDisturbAllowed is off")
+            throw DataSamplerError(
+                .notAllowed, "do-not-disturb is not allowed by the profile: its doNotDisturbAllowed is off")
         }
         guard doNotDisturb != isOn else { return }
         doNotDisturb = isOn
@@ -164,9 +164,6 @@ actor DeviceController {
     func gateChanged() async { await apply(beacons: .change) }
 
     var isDoNotDisturb: Bool { doNotDisturb && core.settings.doNotDisturbAllowed }
-    var isPaused: Bool { isSuspended }
-    var customModules: [String: any CustomSampleModule] { custom }
-    var slowdownFactor: Double { slowdown }
 
     /// Tells the collector at once that something a beacon tells has changed; what stands in the way is logged there.
     func tellChange() async {
@@ -184,9 +181,11 @@ actor DeviceController {
         core.setDoNotDisturb(settings.doNotDisturbAllowed ? doNotDisturb : nil)
         await core.recordUsage()
         let gate = core.gate
-        let isStopped = isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || settings.telemetryDisabled
+        let isStopped =
+            isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || settings.telemetryDisabled
         let plan = SamplePlan(
-            settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown, isPaused: isStopped || isDoNotDisturb)
+            settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown,
+            isPaused: isStopped || isDoNotDisturb)
         await parts.loop.apply(plan, custom: custom)
         let beacons = isStopped ? nil : settings.beaconInterval
         if beacons != appliedBeacons {
@@ -204,17 +203,20 @@ actor DeviceController {
             settings.logging,
             level: LogCapture.level(
                 settings.logging, command: calls.logLevel.flatMap { LogLevel($0) }, capture: captureLevel,
-                isStopped: gate.isWiping || gate.isUnenrolled || settings.telemetryDisabled || core.consent.consent == .denied))
+                isStopped: gate.isWiping || gate.isUnenrolled || settings.telemetryDisabled
+                    || core.consent.consent == .denied))
         await parts.transmitter.apply(
             Self.transmitterSettings(
-                settings, pins: core.pins.inForce(settings.pins), gate: gate, isSuspended: isSuspended, isDoNotDisturb: isDoNotDisturb,
+                settings, pins: core.pins.inForce(settings.pins), gate: gate, isSuspended: isSuspended,
+                isDoNotDisturb: isDoNotDisturb,
                 slowdown: slowdown))
         if settings.telemetryDisabled != isDisabled {
             isDisabled = settings.telemetryDisabled
             core.logger.warning("telemetry is switched", metadata: ["disabled": "\(isDisabled)"])
             core.notices.post(
                 isDisabled
-                    ? DataSamplerNotice(.telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
+                    ? DataSamplerNotice(
+                        .telemetryDisabled, "telemetry is switched off: nothing is sampled, recorded or sent")
                     : DataSamplerNotice(.telemetryEnabled, "telemetry is switched on again"))
             await parts.profiles.switched(disabled: isDisabled)
         }
@@ -231,17 +233,25 @@ actor DeviceController {
             let text = change.finding?.text
             let revision = ["revision": "\(change.revision)"]
             switch change.change {
-            case .refused: core.notices.post(DataSamplerNotice(.pinsRefused, text ?? "the certificate pins were refused", revision))
-            case .fellBack: core.notices.post(DataSamplerNotice(.pinsFallenBack, text ?? "the certificate pins failed", revision))
-            case .taken: core.notices.post(DataSamplerNotice(.pinsTaken, "the certificate pins of the profile are in force", revision))
+            case .refused:
+                core.notices.post(
+                    DataSamplerNotice(.pinsRefused, text ?? "the certificate pins were refused", revision))
+            case .fellBack:
+                core.notices.post(DataSamplerNotice(.pinsFallenBack, text ?? "the certificate pins failed", revision))
+            case .taken:
+                core.notices.post(
+                    DataSamplerNotice(.pinsTaken, "the certificate pins of the profile are in force", revision))
             }
-            if let text { core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"]) }
+            if let text {
+                core.logger.error("certificate pins of the profile are not in force", metadata: ["reason": "\(text)"])
+            }
         }
         if !changes.isEmpty { await tellChange() }
     }
 
     private static func transmitterSettings(
-        _ settings: DeviceSettings, pins: [Data], gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool, slowdown: Double
+        _ settings: DeviceSettings, pins: [Data], gate: RecordGate, isSuspended: Bool, isDoNotDisturb: Bool,
+        slowdown: Double
     ) -> TransmitterSettings {
         var result = TransmitterSettings(
             transmitInterval: settings.transmitInterval, eventHold: settings.eventHold,
@@ -254,7 +264,8 @@ actor DeviceController {
         result.slowdown = slowdown
         result.logsOverWiFiOnly = settings.logging.wifiOnly
         result.areLogsPaused =
-            settings.telemetryDisabled || isSuspended || isDoNotDisturb || gate.isUnenrolled || gate.isLeaving || gate.isWiping
+            settings.telemetryDisabled || isSuspended || isDoNotDisturb || gate.isUnenrolled || gate.isLeaving
+            || gate.isWiping
         if settings.telemetryDisabled || isSuspended || gate.isUnenrolled {
             result.pausedStreams = Set(StreamName.allCases)
         } else if isDoNotDisturb || gate.isLeaving {
@@ -264,14 +275,123 @@ actor DeviceController {
     }
 }
 
-extension TraceLevel {
-    init?(_ level: WireLogLevel) {
-        switch level {
-        case .error: self = .error
-        case .warning: self = .warning
-        case .information: self = .information
-        case .verbose: self = .verbose
-        case .unspecified, .UNRECOGNIZED: return nil
+/// What the collector says, handed to whom it concerns.
+extension DeviceController: TransmitterDelegate {
+    func received(_ news: CollectorNews) async {
+        parts?.profiles.noticed(newest: news.newestProfileRevision)
+        parts?.commands.received(news.commands, enrollment: news.enrollmentID, serverTime: news.serverTime)
+    }
+
+    func stateChanged(_ change: TransmitterChange) async {
+        switch change {
+        case .enrolled(let enrollment):
+            core.notices.post(
+                DataSamplerNotice(
+                    .enrolled, "enrolled as device \(enrollment.deviceID) of organization \(enrollment.organization)",
+                    ["device": "\(enrollment.deviceID)"]))
+            core.changeGate { $0.isUnenrolled = false }
+            await gateChanged()
+            await parts?.profiles.lookAgain()
+        case .reached:
+            if offline.reached() { keepOffline() }
+            core.notices.post(DataSamplerNotice(.reachable, "the collector answers"))
+            await parts?.profiles.lookAgain()
+        case .unreachable(let since, let why):
+            let now = core.clock.now()
+            let ago = now.timeSinceBoot >= since.timeSinceBoot ? now.timeSinceBoot - since.timeSinceBoot : 0
+            if offline.unreachable(since: core.queueTime - Int64(clamping: ago)) { keepOffline() }
+            core.notices.post(DataSamplerNotice(.unreachable, "the collector does not answer: \(why)"))
+            wake.signal()
+        case .forbidden(let why):
+            core.notices.post(DataSamplerNotice(.forbidden, "the collector refuses this device: \(why)"))
+        case .diverged(let divergence):
+            core.notices.post(
+                DataSamplerNotice(
+                    .diverged, "the histories of device and collector have diverged: \(divergence.rawValue)"))
+        case .cloned(let former):
+            core.notices.post(
+                DataSamplerNotice(
+                    .newEpoch, "the directory is a copy of device \(former)'s: this machine is enrolled as a new device"
+                ))
+            await parts?.profiles.lookAgain()
+        case .newEpoch(let epoch): core.notices.post(DataSamplerNotice(.newEpoch, "records go into epoch \(epoch)"))
+        case .collectorRestored:
+            // What it was restored to may have another profile under a lower revision.
+            await parts?.profiles.demand()
+        case .blocked: await tellChange()
+        case .enrollmentAnswered(let succeeded, let duration):
+            await core.noteUsage(.enrollmentCall(succeeded ? .succeeded : .failed, duration: duration))
+        case .credentialRotated, .epochSettled, .unenrolled: break
         }
     }
+
+    func keepOffline() {
+        do { try offlineFile.save(offline) } catch {
+            core.logger.warning(
+                "the offline time cannot be kept over a restart", metadata: ["reason": "\(error.message)"])
+        }
+    }
+}
+
+/// What commands do.
+extension DeviceController: CommandActions {
+    func sendBeacon() async throws(DataSamplerError) { _ = try await parts?.loop.sendBeacon(.command) }
+
+    func deviceInformation() async -> WireDeviceInformation {
+        let settings = core.settings
+        var information = WireDeviceInformation()
+        if let identity = core.machineIdentity() { information.identity = identity }
+        information.modules = settings.modules.map(\.rawValue) + custom.keys.sorted()
+        information.attributes = [
+            "library.version": DataSampler.version, "profile.revision": "\(settings.profileRevision)",
+            "queue.epoch": "\(core.queue.epoch)",
+            "trace.level": traces.level.rawValue, "analytics.enabled": "\(settings.analyticsEnabled)",
+            "sample.interval": "\(settings.sampleIntervals.values.min() ?? 0)",
+            "transmit.interval": "\(settings.transmitInterval)",
+            "event.hold": "\(settings.eventHold)", "application": core.configuration.applicationIdentifier,
+            "application.version": core.configuration.applicationVersion,
+        ]
+        for (name, reason) in settings.unavailable { information.attributes["module.\(name)"] = reason }
+        return information
+    }
+
+    func reloadProfile() async -> ProfileKeeper.Outcome {
+        await parts?.profiles.refresh() ?? .failed("the data sampler has not started yet")
+    }
+
+    func changeLogLevel(_ level: WireLogLevel?) async { await changeTraceLevel(level) }
+
+    func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {
+        guard let parts else { throw DeviceLoop.stopped }
+        try await parts.logRequests.begin(command: command, request)
+    }
+
+    /// An upload of logs came further: tells whoever asked for them.
+    func uploadChanged(_ upload: LogUpload) async { await parts?.logRequests.changed(upload) }
+
+    func cancelLogs(command: Data) async { await parts?.logRequests.cancel(command: command) }
+
+    func wipe(command: Data, reason: String) async throws(DataSamplerError) {
+        try await erase(command: command, reason: reason)
+    }
+
+    /// - Parameter command: `nil`: asked for here.
+    func erase(command: Data?, reason: String) async throws(DataSamplerError) {
+        guard let parts else { throw DeviceLoop.stopped }
+        try await parts.wipes.begin(command: command, reason: reason)
+        await gateChanged()
+        try await parts.wipes.erase()
+    }
+
+    func wipeUnderWay() async -> Data? { await parts?.wipes.pending?.command }
+
+    func wipeWasReported() async throws(DataSamplerError) {
+        guard let parts else { return }
+        try await parts.wipes.finish()
+        guard await parts.wipes.pending == nil else { return }
+        await gateChanged()
+        await tellChange()
+    }
+
+    nonisolated func transmitNow() { transmitter.withLock { $0 }?.transmitNow() }
 }

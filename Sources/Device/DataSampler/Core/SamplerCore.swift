@@ -7,10 +7,11 @@ import Transmitter
 import WireModel
 
 /// Everything that is open while this process holds the queue directory: queue, identity, and the making of records.
+/// Safe from any thread.
 ///
-/// The one place where a record is made: whether it may be (`RecordGate`), what of it (`PrivacyFilter`), where it waits (consent), and what is
-/// counted. Samples nothing and sends nothing by itself; the running data sampler adds that, and a command that finds no agent running uses just
-/// this. Safe from any thread.
+/// Every record is made here: `RecordGate` says whether it may be, `PrivacyFilter` what of it is kept, and consent
+/// where it waits. The core samples and sends nothing by itself. The running data sampler adds that; a command without
+/// an agent uses the core alone.
 final class SamplerCore: Sendable {
     private struct State {
         var settings: DeviceSettings
@@ -20,7 +21,8 @@ final class SamplerCore: Sendable {
         var beacons: UInt64 = 0
         /// The modules that the newest beacon tells of; `nil`: none was made yet.
         var toldModules: [SampleModuleName]?
-        /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the oldest go.
+        /// Usage that no event has told yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
+        /// oldest go.
         var untoldUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
         var doNotDisturb: Bool?
@@ -48,9 +50,11 @@ final class SamplerCore: Sendable {
     let metrics: SelfMetrics
     private let state: Mutex<State>
 
-    /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let it go.
+    /// Takes the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to let
+    /// it go.
     static func open(
-        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, notices: NoticeBoard = NoticeBoard(), logger: Logger
+        _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment,
+        notices: NoticeBoard = NoticeBoard(), logger: Logger
     ) async throws(DataSamplerError) -> SamplerCore {
         let queue = try await openQueue(configuration, environment: environment, logger: logger)
         do {
@@ -70,7 +74,8 @@ final class SamplerCore: Sendable {
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
-                configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile, environment: environment,
+                configuration, queue: queue, queueClock: clock, consent: consent, pins: pins, profile: profile,
+                environment: environment,
                 notices: notices, logger: logger)
             core.tellReplacedQueue(try await queue.status())
             return core
@@ -90,9 +95,11 @@ final class SamplerCore: Sendable {
         while true {
             do {
                 return try RecordQueue.open(
-                    directory: configuration.directory, configuration: settings, clock: environment.clock, logger: logger)
+                    directory: configuration.directory, configuration: settings, clock: environment.clock,
+                    logger: logger)
             } catch  where error.code == .inUse && waited < environment.lockWait && !Task.isCancelled {
-                // A lock held by another process cannot be awaited without blocking a thread; a start asks for it a few times.
+                // A lock held by another process cannot be awaited without blocking a thread; a start asks for it a few
+                // times.
                 try? await environment.sleeper.sleep(for: step)
                 waited += step
             } catch {
@@ -102,8 +109,10 @@ final class SamplerCore: Sendable {
     }
 
     private init(
-        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
-        profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment, notices: NoticeBoard, logger: Logger
+        _ configuration: DataSamplerConfiguration, queue: RecordQueue, queueClock: QueueClock, consent: ConsentKeeper,
+        pins: PinKeeper,
+        profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment, notices: NoticeBoard,
+        logger: Logger
     ) {
         self.configuration = configuration
         self.queue = queue
@@ -118,9 +127,11 @@ final class SamplerCore: Sendable {
         self.pins = pins
         pins.apply(settings)
         analytics = AnalyticsLedger(
-            directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled, logger: logger)
+            directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
+            logger: logger)
         beacons = BeaconMaker(
-            configuration: configuration, detectors: environment.detectors(configuration, environment.host), clock: environment.clock,
+            configuration: configuration, detectors: environment.detectors(configuration, environment.host),
+            clock: environment.clock,
             logger: logger)
         let filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
         // The sampled module says what is odd about this machine; one voice is enough.
@@ -174,7 +185,9 @@ final class SamplerCore: Sendable {
     }
 
     /// Whether the newest beacon told of other modules than are sampled now.
-    var isBeaconOutdated: Bool { state.withLock { state in state.toldModules.map { $0 != state.settings.modules } ?? false } }
+    var isBeaconOutdated: Bool {
+        state.withLock { state in state.toldModules.map { $0 != state.settings.modules } ?? false }
+    }
 
     func changeGate(_ change: (inout RecordGate) -> Void) { state.withLock { change(&$0.gate) } }
 
@@ -207,7 +220,8 @@ final class SamplerCore: Sendable {
     // MARK: Making records
 
     /// - Parameter stamp: when it was; `nil`: now.
-    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later, and for one that waits for consent.
+    /// - Returns: the event's number in its stream; `nil` for an ordinary one, which gets it later, and for one that
+    ///   waits for consent.
     func record(
         _ event: AnalyticsEvent, durability: Durability, at stamp: RecordStamp? = nil
     ) async throws(DataSamplerError) -> UInt64? {
@@ -229,8 +243,8 @@ final class SamplerCore: Sendable {
         await recordUsage()
     }
 
-    /// Tells the launch of this run and what else was noted as events, once, with the time each had; while the gate for events is shut they
-    /// stay to be told later.
+    /// Tells the launch of this run and what else was noted as events, once, with the time each had; while the gate for
+    /// events is shut they stay to be told later.
     func recordUsage() async {
         if case .refuse = gate.decide(.event) { return }
         let launch = analytics.takeUntoldLaunch().map { (event: UsageEvent.launch, at: $0) }
@@ -242,7 +256,9 @@ final class SamplerCore: Sendable {
             do throws(DataSamplerError) {
                 _ = try await record(AnalyticsEvent(usage.event), durability: .ordinary, at: usage.at)
             } catch {
-                logger.warning("usage was not recorded as an event", metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
+                logger.warning(
+                    "usage was not recorded as an event",
+                    metadata: ["code": "\(error.code)", "reason": "\(error.message)"])
             }
         }
     }
@@ -257,7 +273,8 @@ final class SamplerCore: Sendable {
     }
 
     func record(_ sample: Sample, at stamp: RecordStamp) async throws(DataSamplerError) {
-        _ = try await make(.sample, .sample, sample.kind, module: sample.module, at: stamp, body: sample.body, durability: .ordinary)
+        _ = try await make(
+            .sample, .sample, sample.kind, module: sample.module, at: stamp, body: sample.body, durability: .ordinary)
     }
 
     /// A sample that the application hands over.
@@ -267,15 +284,18 @@ final class SamplerCore: Sendable {
             queue.countDropped(.disabled, of: .sample)
             throw DataSamplerError(
                 .moduleDisabled,
-                "custom module '\(sample.module)' is not sampled: the profile or the configuration leaves it out of the modules")
+                "custom module '\(sample.module)' is not sampled: the profile or the configuration leaves it out of the modules"
+            )
         }
         _ = try await make(
-            .sample, .sample, .sampleCustom, module: sample.module, at: clock.now(), body: sample.body, durability: durability)
+            .sample, .sample, .sampleCustom, module: sample.module, at: clock.now(), body: sample.body,
+            durability: durability)
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
     func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64 {
-        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is queued.
+        // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is
+        // queued.
         let status = try? await queue.status()
         let stamp = clock.now()
         // Of an identity that cannot be read nothing is known here; `status` says why.
@@ -287,20 +307,24 @@ final class SamplerCore: Sendable {
                 trigger: trigger, nextBeaconSeconds: nextBeaconSeconds, sequence: state.beacons, stamp: stamp,
                 facts: state.facts.read(at: stamp).adding(metrics.selfFigures()),
                 standing: Self.standing(organization, trigger, state.gate), settings: state.settings,
-                queue: status, conditions: conditions.current(), doNotDisturb: state.doNotDisturb, consent: consent.consent.wire,
+                queue: status, conditions: conditions.current(), doNotDisturb: state.doNotDisturb,
+                consent: consent.consent.wire,
                 slowdown: state.slowdown, profileFindings: pins.finding(state.settings.pins).map { [$0.name] } ?? [])
         }
         let made = await beacons.make(moment)
         // A durable record that does not wait for consent has a number.
         let number =
             try await make(
-                trigger == .unenroll ? .lastBeacon : .beacon, .status, .beacon, at: stamp, body: made.beacon.encoded, durability: .durable)
+                trigger == .unenroll ? .lastBeacon : .beacon, .status, .beacon, at: stamp, body: made.beacon.encoded,
+                durability: .durable)
             ?? 0
         beacons.queued(made, number: number, epoch: queue.epoch)
         return number
     }
 
-    private static func standing(_ organization: String?, _ trigger: WireBeaconTrigger, _ gate: RecordGate) -> EnrollmentStanding {
+    private static func standing(_ organization: String?, _ trigger: WireBeaconTrigger, _ gate: RecordGate)
+        -> EnrollmentStanding
+    {
         guard let organization else { return gate.isUnenrolled ? .unenrolled(organization: "") : .unknown }
         if trigger == .unenroll { return .unenrolled(organization: organization) }
         return gate.isWiping ? .wipePending(organization: organization) : .enrolled(organization: organization)
@@ -308,7 +332,8 @@ final class SamplerCore: Sendable {
 
     /// Tells what became of a command.
     func record(_ result: WireCommandResult, durability: Durability) async throws(DataSamplerError) {
-        _ = try await make(.result, .status, .commandResult, at: clock.now(), body: result.encoded, durability: durability)
+        _ = try await make(
+            .result, .status, .commandResult, at: clock.now(), body: result.encoded, durability: durability)
     }
 
     /// What this machine is, as beacons tell it.
@@ -318,7 +343,8 @@ final class SamplerCore: Sendable {
     }
 
     private func make(
-        _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "", at stamp: RecordStamp, body: Data,
+        _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "",
+        at stamp: RecordStamp, body: Data,
         durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
         let (decision, filter, isTest) = state.withLock { ($0.gate.decide(content), $0.filter, $0.settings.test) }
@@ -330,7 +356,8 @@ final class SamplerCore: Sendable {
             metrics.recordMade(stream)
             let isReduced = stream == .status && consent.consent != .granted
             return NewRecord(
-                stream: stream, kind: kind, module: module, stamp: stamp, application: configuration.applicationIdentifier, test: isTest,
+                stream: stream, kind: kind, module: module, stamp: stamp,
+                application: configuration.applicationIdentifier, test: isTest,
                 body: filter.filtered(isReduced ? ConsentGate.reduced(body, kind: kind) : body, kind: kind))
         } enqueue: { record throws(DataSamplerError) in
             do throws(QueueError) {
@@ -354,11 +381,39 @@ final class SamplerCore: Sendable {
     }
 }
 
-extension RecordGate {
-    /// What the settings say of it.
-    mutating func take(_ settings: DeviceSettings) {
-        isTelemetryDisabled = settings.telemetryDisabled
-        isProfileChecked = settings.profileChecked
-        isAnalyticsEnabled = settings.analyticsEnabled
+/// What ends here: wipes and unenrollments, as far as the core is concerned.
+extension SamplerCore {
+    /// A wipe: what is kept beside the queue and tells of the person or the program's use. Harmless twice.
+    func eraseKeptState() throws(DataSamplerError) {
+        try beacons.pushTokens.erase()
+        try analytics.erase()
+    }
+
+    /// Shuts the gate where this device was unenrolled and no other token enrolls it again.
+    ///
+    /// - Throws: `identity` where the file cannot be read or is damaged.
+    func honourUnenrollment() throws(DataSamplerError) {
+        do {
+            guard case .unenrolled = try identity.state(), try identity.enrollmentToken() == nil else { return }
+        } catch {
+            throw (error as? DataSamplerError) ?? DataSamplerError(.identity, "\(error)", cause: error)
+        }
+        changeGate { $0.isUnenrolled = true }
+    }
+
+    /// For whoever does not go on with it: shuts the gate where a wipe or an unenrollment was begun and not finished,
+    /// or this device was unenrolled. A note that is there and cannot be read counts; an identity that cannot be read
+    /// says nothing of either, status tells it.
+    func honourWhatIsUnderWay() {
+        func isNoted<Note>(_ file: StateFile<Note>) -> Bool {
+            do { return try file.load() != nil } catch { return true }
+        }
+        let isWiping = isNoted(WipeNote.file(in: configuration.directory))
+        let isLeaving = isNoted(LeaveNote.file(in: configuration.directory))
+        changeGate { gate in
+            gate.isWiping = isWiping
+            gate.isLeaving = isLeaving
+        }
+        try? honourUnenrollment()
     }
 }

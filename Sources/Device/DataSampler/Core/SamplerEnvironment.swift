@@ -1,7 +1,10 @@
+import Crypto
+import FoundationEssentials
 import HTTPTransport
 import Logging
 import RecordQueue
 import SampleModules
+import Synchronization
 import Transmitter
 import WireModel
 
@@ -24,7 +27,9 @@ struct SamplerEnvironment: Sendable {
     /// For jitter: 0 up to 1.
     var roll: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// What looks for signs of compromise.
-    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = { $0.allDetectors(host: $1) }
+    var detectors: @Sendable (DataSamplerConfiguration, any HostSource) -> [any CompromiseDetector] = {
+        $0.allDetectors(host: $1)
+    }
     /// What the sampler's own figures are told to.
     var metrics: @Sendable () -> SelfMetrics = { SelfMetrics() }
     var machineHash: String? = MachineHash.ofThisMachine()
@@ -37,5 +42,42 @@ struct SamplerEnvironment: Sendable {
         configuration throws(HTTPTransportError) in
         let transport = try HTTPTransport(configuration: configuration)
         return Connection(transport: transport) { await transport.shutdown() }
+    }
+}
+
+/// At most one data sampler runs in a process (ws1). Tests give each instance a slot of its own.
+final class ProcessSlot: Sendable {
+    static let shared = ProcessSlot()
+
+    private let taken = Mutex(false)
+
+    /// Whether the slot was free and is now the caller's.
+    func take() -> Bool {
+        taken.withLock { taken in
+            defer { taken = true }
+            return !taken
+        }
+    }
+
+    func release() { taken.withLock { $0 = false } }
+}
+
+/// A keyed hash of the machine id: tells a cloned disk from a restored one without giving the id itself away, which
+/// identifies the machine to every program that reads it (machine-id(5) asks for just this).
+enum MachineHash {
+    static let path = "/etc/machine-id"
+    private static let key = SymmetricKey(data: Data("ws1-telemetry machine id 1".utf8))
+
+    /// Hexadecimal; `nil` for an empty or missing id, which says nothing.
+    static func hash(ofMachineID machineID: String?) -> String? {
+        guard let machineID, let first = machineID.split(whereSeparator: \.isWhitespace).first, first != "uninitialized"
+        else { return nil }
+        return Data(HMAC<SHA256>.authenticationCode(for: Data(first.utf8), using: key)).hexadecimal
+    }
+
+    /// The hash of the machine this runs on.
+    static func ofThisMachine() -> String? {
+        let bytes = try? Data(contentsOf: URL(filePath: path))
+        return hash(ofMachineID: bytes.map { String(decoding: $0.prefix(256), as: UTF8.self) })
     }
 }

@@ -1,18 +1,21 @@
+import Crypto
+import FoundationEssentials
+import Glibc
 import SampleModules
 import Synchronization
+import WireModel
 
-/// Whether the program's own file is the one it should be.
+/// Whether the program's own file is the expected one.
 ///
-/// It is compared with the digest the configuration expects. Where none is given, with what was recorded in `<data>/binary` when this
-/// release first started here: that finds a file changed since, not one that was changed before, nor a change by somebody who also rewrites
-/// the record. Another release (version of the application or of the library) is an update and recorded anew.
-/// The file is read once per start and again only when it is another one or has changed since.
+/// It is compared with the configured digest, or else with the one recorded in `<data>/binary` when this release first
+/// started here. The record shows later changes, but no change before it, and none by somebody who also rewrites it.
+/// Another release is recorded anew. The file is read once per start, and again only when it has changed.
 final class AgentBinaryDetector: CompromiseDetector {
     /// What was recorded, as kept in `<data>/binary`.
     struct Record: Codable, Equatable, Sendable {
         /// SHA-256, hexadecimal.
         var digest: String
-        /// Of what it is the digest.
+        /// The release whose file has this digest.
         var release: String
     }
 
@@ -54,14 +57,20 @@ final class AgentBinaryDetector: CompromiseDetector {
         do throws(DataSamplerError) {
             if let recorded = try record.load(), recorded.release == release {
                 return actual == recorded.digest
-                    ? CompromiseFinding(.no, evidence: "the program's file is as it was when release \(release) first started here")
+                    ? CompromiseFinding(
+                        .no, evidence: "the program's file is as it was when release \(release) first started here")
                     : CompromiseFinding(
-                        .yes, evidence: "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)")
+                        .yes,
+                        evidence:
+                            "the program's file of release \(release) has SHA-256 \(actual), recorded is \(recorded.digest)"
+                    )
             }
             try record.save(Record(digest: actual, release: release))
-            return CompromiseFinding(.no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
+            return CompromiseFinding(
+                .no, evidence: "first start of release \(release): its SHA-256 \(actual) is recorded now")
         } catch {
-            return CompromiseFinding(.unknown, evidence: "the record of the program's file cannot be used: \(error.message)")
+            return CompromiseFinding(
+                .unknown, evidence: "the record of the program's file cannot be used: \(error.message)")
         }
     }
 
@@ -71,5 +80,27 @@ final class AgentBinaryDetector: CompromiseDetector {
         guard let digest = digest(Self.executablePath) else { return nil }
         last.withLock { $0 = (status, digest) }
         return digest
+    }
+}
+
+/// The SHA-256 of a file of any size, read in pieces.
+enum FileDigest {
+    private static let pieceBytes = 256 * 1024
+
+    /// The digest in hexadecimal; `nil` if the file cannot be read to its end.
+    static func sha256(_ path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var hash = SHA256()
+        return withUnsafeTemporaryAllocation(byteCount: pieceBytes, alignment: 16) { piece -> String? in
+            while true {
+                let count = read(descriptor, piece.baseAddress, piece.count)
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { return nil }
+                if count == 0 { return Data(hash.finalize()).hexadecimal }
+                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: piece[..<count]))
+            }
+        }
     }
 }

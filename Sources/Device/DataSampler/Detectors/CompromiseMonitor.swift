@@ -5,9 +5,8 @@ import WireModel
 
 /// Keeps what the detectors have seen, so that a beacon does not wait for them.
 ///
-/// They are asked again when what is kept is older than ``interval``, or on demand. One examination runs at a time; a beacon takes what is
-/// kept while one does, and waits only for the very first. Wiring: `run` is a child of the task that runs the device's loop, `report` goes
-/// into ``BeaconInputs``, and what `run` says has changed calls for a beacon (`changed`, then one with the trigger *change*).
+/// The detectors are asked again on demand, or when the report is older than ``interval``. One examination runs at a
+/// time. A beacon takes the kept report meanwhile and waits only for the very first.
 actor CompromiseMonitor {
     /// How old a report may be.
     static let interval = Duration.seconds(600)
@@ -32,11 +31,6 @@ actor CompromiseMonitor {
         return await firstReport()
     }
 
-    /// Looks now, whatever is kept.
-    func refresh() -> CompromiseReport {
-        examine()
-    }
-
     /// Examines again and again until its task is cancelled.
     ///
     /// - Parameter changed: called when a verdict is another than before.
@@ -52,11 +46,11 @@ actor CompromiseMonitor {
     /// - Returns: the new report where a verdict has changed.
     func examineIfDue() -> CompromiseReport? {
         guard let former = kept.withLock({ $0 }) else {
-            _ = examine()
+            refresh()
             return nil
         }
         guard Self.isDue(lastExamined: former.examined, now: clock.now().timeSinceBoot) else { return nil }
-        let report = examine()
+        let report = refresh()
         return report.differs(from: former) ? report : nil
     }
 
@@ -65,9 +59,10 @@ actor CompromiseMonitor {
         now < lastExamined || now - lastExamined >= UInt64(interval.components.seconds) * 1_000_000
     }
 
-    private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? examine() }
+    private func firstReport() -> CompromiseReport { kept.withLock { $0 } ?? refresh() }
 
-    private func examine() -> CompromiseReport {
+    /// Looks now, whatever is kept.
+    @discardableResult func refresh() -> CompromiseReport {
         var report = CompromiseReport(examined: clock.now().timeSinceBoot)
         report.findings = detectors.compactMap { detector in
             detector.examine().map { CompromiseReport.Finding(detector: detector.name, finding: $0) }
@@ -79,9 +74,57 @@ actor CompromiseMonitor {
         if former.map(report.differs(from:)) ?? (report.verdict == .yes) {
             for finding in report.findings where finding.finding.verdict == .yes {
                 logger.warning(
-                    "a sign of compromise", metadata: ["detector": "\(finding.detector)", "evidence": "\(finding.finding.evidence)"])
+                    "a sign of compromise",
+                    metadata: ["detector": "\(finding.detector)", "evidence": "\(finding.finding.evidence)"])
             }
         }
         return report
+    }
+}
+
+/// What all detectors have seen at one time.
+struct CompromiseReport: Equatable, Sendable {
+    struct Finding: Equatable, Sendable {
+        static let maximumNameBytes = 64
+
+        var detector: String
+        var finding: CompromiseFinding
+
+        var wire: WireFinding {
+            var message = WireFinding()
+            message.detector = detector.bounded(bytes: Self.maximumNameBytes)
+            message.verdict = finding.verdict.wire
+            message.evidence = finding.evidence
+            return message
+        }
+    }
+
+    /// In the order of the detectors; those that had nothing to look at say nothing.
+    var findings: [Finding] = []
+    /// Microseconds since boot when the examination began.
+    var examined: UInt64 = 0
+
+    /// Yes where one sign was seen. No only where something was looked at and everything that was could be seen.
+    var verdict: CompromiseFinding.Verdict {
+        if findings.contains(where: { $0.finding.verdict == .yes }) { return .yes }
+        return !findings.isEmpty && findings.allSatisfy { $0.finding.verdict == .no } ? .no : .unknown
+    }
+
+    /// Whether a beacon is due for it: evidence that is only worded otherwise is not worth one.
+    func differs(from other: CompromiseReport) -> Bool {
+        func verdicts(_ report: CompromiseReport) -> [String: CompromiseFinding.Verdict] {
+            Dictionary(report.findings.map { ($0.detector, $0.finding.verdict) }) { first, _ in first }
+        }
+        return verdicts(self) != verdicts(other)
+    }
+}
+
+extension CompromiseFinding.Verdict {
+    var wire: WireVerdict {
+        switch self {
+        case .unknown: .unknown
+        case .no: .no
+        case .yes: .yes
+        }
     }
 }

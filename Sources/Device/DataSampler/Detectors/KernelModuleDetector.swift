@@ -1,10 +1,12 @@
 import SampleModules
 
-/// Kernel modules that nobody has signed, or that were forced in: the kernel marks them, and itself until the next boot.
+/// Kernel modules that nobody has signed, or that were forced in: the kernel marks them, and itself until the next
+/// boot.
 ///
-/// Sources: `/proc/modules` (taint letters at the end of a line: E unsigned, F forced; O out of tree and P proprietary say nothing of their
-/// origin and are ordinary with drivers), `/proc/sys/kernel/tainted` (the same of every module loaded since boot, hidden or
-/// removed ones too), `/sys/module/module/parameters/sig_enforce` (absent: this kernel checks no signatures, and its marks say nothing).
+/// Sources: `/proc/modules` (taint letters at the end of a line: E unsigned, F forced; O out of tree and P proprietary
+/// say nothing of their origin and are ordinary with drivers), `/proc/sys/kernel/tainted` (the same of every module
+/// loaded since boot, hidden or removed ones too), `/sys/module/module/parameters/sig_enforce` (absent: this kernel
+/// checks no signatures, and its marks say nothing).
 struct KernelModuleDetector: CompromiseDetector {
     static let modulesPath = "/proc/modules"
     static let taintedPath = "/proc/sys/kernel/tainted"
@@ -15,9 +17,7 @@ struct KernelModuleDetector: CompromiseDetector {
     private static let namedModules = 8
 
     let name = BuiltInDetector.kernelModuleUnsigned.rawValue
-    private let host: any HostSource
-
-    init(host: any HostSource) { self.host = host }
+    let host: any HostSource
 
     func examine() -> CompromiseFinding? {
         let modules = host.text(Self.modulesPath, maximumBytes: Self.maximumModulesBytes)
@@ -31,20 +31,27 @@ struct KernelModuleDetector: CompromiseDetector {
         }
         if let taint, taint & (Self.unsignedTaint | Self.forcedTaint) != 0 {
             let what = taint & Self.unsignedTaint != 0 ? "an unsigned" : "a forced"
-            return CompromiseFinding(.yes, evidence: "\(what) kernel module was loaded since boot and is not listed (tainted \(taint))")
+            return CompromiseFinding(
+                .yes, evidence: "\(what) kernel module was loaded since boot and is not listed (tainted \(taint))")
         }
         guard let listed, listed.isWhole, let taint else {
             return CompromiseFinding(.unknown, evidence: "the kernel's list of modules or its taint could not be read")
         }
-        if listed.count == 0 { return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))") }
+        if listed.count == 0 {
+            return CompromiseFinding(.no, evidence: "no kernel module is loaded (tainted \(taint))")
+        }
         switch host.text(Self.enforcePath, maximumBytes: 16) {
         case .text(let text) where text.hasPrefix("Y"):
-            return CompromiseFinding(.no, evidence: "\(listed.count) kernel modules, all signed, as the kernel enforces (tainted \(taint))")
+            return CompromiseFinding(
+                .no, evidence: "\(listed.count) kernel modules, all signed, as the kernel enforces (tainted \(taint))")
         case .text(let text) where text.hasPrefix("N"):
             return CompromiseFinding(.no, evidence: "\(listed.count) kernel modules, all signed (tainted \(taint))")
-        case .absent: return CompromiseFinding(.unknown, evidence: "\(listed.count) kernel modules, and this kernel checks no signatures")
+        case .absent:
+            return CompromiseFinding(
+                .unknown, evidence: "\(listed.count) kernel modules, and this kernel checks no signatures")
         case .text, .unreadable:
-            return CompromiseFinding(.unknown, evidence: "\(listed.count) kernel modules; whether signatures are checked could not be read")
+            return CompromiseFinding(
+                .unknown, evidence: "\(listed.count) kernel modules; whether signatures are checked could not be read")
         }
     }
 
@@ -84,4 +91,25 @@ private struct ModuleList {
             if words[6].contains("E") || words[6].contains("F") { marked.append("\(words[0]) \(words[6])") }
         }
     }
+}
+
+extension HostSource {
+    /// A small file as text; a beginning counts too.
+    func text(_ path: String, maximumBytes: Int) -> HostText {
+        var buffer = FileBuffer(capacity: 4_096)
+        switch read(path, into: &buffer, maximumBytes: maximumBytes, keepOpen: false) {
+        case .complete, .truncated: return .text(buffer.withBytes { String(decoding: $0, as: UTF8.self) })
+        case .absent: return .absent
+        case .denied, .failed: return .unreadable
+        }
+    }
+}
+
+/// How reading a small file went.
+enum HostText: Equatable {
+    case text(String)
+    /// No such file or kernel feature.
+    case absent
+    /// It is there and could not be read.
+    case unreadable
 }

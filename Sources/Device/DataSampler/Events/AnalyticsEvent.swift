@@ -21,7 +21,8 @@ package struct AnalyticsEvent: Sendable {
 
     /// - Throws: `invalidEvent` naming the bound that was passed.
     package init(
-        _ type: AnalyticsEventType = .customEvent, name: String, value: EventValue, attributes: [String: EventValue] = [:]
+        _ type: AnalyticsEventType = .customEvent, name: String, value: EventValue,
+        attributes: [String: EventValue] = [:]
     ) throws(DataSamplerError) {
         var message = WireEvent()
         switch type {
@@ -45,7 +46,8 @@ package struct AnalyticsEvent: Sendable {
     /// Takes an event that another program handed over.
     package init(_ message: WireEvent) throws(DataSamplerError) {
         guard (1...EventLimits.nameBytes).contains(message.name.utf8.count) else {
-            throw Self.error("the event's name has \(message.name.utf8.count) bytes: it must have 1 to \(EventLimits.nameBytes)")
+            throw Self.error(
+                "the event's name has \(message.name.utf8.count) bytes: it must have 1 to \(EventLimits.nameBytes)")
         }
         // A usage event tells by its type, outcome and duration; the application's own is its value.
         switch message.type {
@@ -55,16 +57,21 @@ package struct AnalyticsEvent: Sendable {
         }
         guard !message.hasValue || message.value.isWithinBounds else { throw Self.valueError("the event's value") }
         guard message.attributes.count <= EventLimits.attributes else {
-            throw Self.error("the event has \(message.attributes.count) attributes: at most \(EventLimits.attributes) are taken")
+            throw Self.error(
+                "the event has \(message.attributes.count) attributes: at most \(EventLimits.attributes) are taken")
         }
         for (name, value) in message.attributes {
             guard (1...EventLimits.attributeNameBytes).contains(name.utf8.count) else {
-                throw Self.error("an attribute's name has \(name.utf8.count) bytes: it must have 1 to \(EventLimits.attributeNameBytes)")
+                throw Self.error(
+                    "an attribute's name has \(name.utf8.count) bytes: it must have 1 to \(EventLimits.attributeNameBytes)"
+                )
             }
             guard value.isWithinBounds else { throw Self.valueError("the attribute '\(name.prefix(64))'") }
         }
         guard message.sessionID.isEmpty || message.sessionID.count == SessionID.byteCount else {
-            throw Self.error("the event's session id has \(message.sessionID.count) bytes: it must have \(SessionID.byteCount), or none")
+            throw Self.error(
+                "the event's session id has \(message.sessionID.count) bytes: it must have \(SessionID.byteCount), or none"
+            )
         }
         let bytes = message.encoded.count
         guard bytes <= EventLimits.eventBytes else {
@@ -74,8 +81,77 @@ package struct AnalyticsEvent: Sendable {
     }
 
     private static func valueError(_ what: String) -> DataSamplerError {
-        error("\(what) is out of bounds: text up to \(EventLimits.textBytes) bytes, finite numbers, dates within microseconds of 64 bits")
+        error(
+            "\(what) is out of bounds: text up to \(EventLimits.textBytes) bytes, finite numbers, dates within microseconds of 64 bits"
+        )
     }
 
     private static func error(_ text: String) -> DataSamplerError { DataSamplerError(.invalidEvent, text) }
+}
+
+/// Something the library's own use is told by: the usage events of (intune), recorded like the application's own.
+public struct UsageEvent: Sendable {
+    /// How something that was tried ended.
+    public enum Outcome: Sendable {
+        /// It did what was asked.
+        case succeeded
+        /// It did not.
+        case failed
+    }
+
+    let type: WireEventType
+    let name: String
+    let outcome: Outcome?
+    let duration: Duration?
+
+    private init(_ type: WireEventType, _ name: String, _ outcome: Outcome? = nil, _ duration: Duration? = nil) {
+        self.type = type
+        self.name = name
+        self.outcome = outcome
+        self.duration = duration
+    }
+
+    /// The program was launched. ``DataSampler/start()`` records one by itself where analytics is enabled; an
+    /// application records another only for a launch of its own, such as that of a window.
+    public static let launch = UsageEvent(.launch, "launch")
+
+    /// An enrollment was asked for and answered.
+    ///
+    /// - Parameter duration: from the call to its answer; not negative.
+    public static func enrollmentCall(_ outcome: Outcome, duration: Duration) -> UsageEvent {
+        UsageEvent(.enrollmentCall, "enrollment", outcome, duration)
+    }
+
+    /// The application asked the library to do something.
+    ///
+    /// - Parameters:
+    ///   - name: what, 1 to 256 bytes of UTF-8, such as `logs.send`.
+    ///   - duration: how long it took, not negative; `nil`: not measured.
+    public static func sdkAction(_ name: String, _ outcome: Outcome, duration: Duration? = nil) -> UsageEvent {
+        UsageEvent(.sdkAction, name, outcome, duration)
+    }
+}
+
+extension AnalyticsEvent {
+    /// - Throws: `invalidEvent` naming the bound that was passed.
+    package init(_ usage: UsageEvent, attributes: [String: EventValue] = [:]) throws(DataSamplerError) {
+        var message = WireEvent()
+        message.type = usage.type
+        message.name = usage.name
+        switch usage.outcome {
+        case .succeeded: message.succeeded = true
+        case .failed: message.succeeded = false
+        case nil: break
+        }
+        if let duration = usage.duration {
+            let (seconds, attoseconds) = duration.components
+            guard duration >= .zero, seconds < 1 << 40 else {
+                throw DataSamplerError(
+                    .invalidEvent,
+                    "the duration is \(duration): it must not be negative, nor over thirty thousand years")
+            }
+            message.durationMicroseconds = UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
+        }
+        try self.init(message, adding: attributes)
+    }
 }

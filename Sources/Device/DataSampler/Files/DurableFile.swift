@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// A small file of the data directory that is replaced whole and never edited: identity, push token, analytics ledger and their like.
+/// A small file of the data directory that is replaced whole and never edited, such as identity or push token. Mode
+/// 0600.
 ///
-/// Mode 0600. A replacement is written to a temporary file, synced, renamed, and the directory synced: after a crash there is the old
-/// content or the new one, never a part of either. Callers keep two replacements of one file from running at the same time.
+/// A replacement is written to a temporary file, synced and renamed, and the directory is synced: after a crash the
+/// file holds the old content or the new one. Callers replace a file from one thread at a time.
 struct DurableFile: Sendable {
     /// Content of ours has a few hundred bytes; what is longer is not one of ours, and is not read whole.
     static let defaultMaximumBytes = 64 * 1024
@@ -33,7 +34,9 @@ struct DurableFile: Sendable {
         var bytes = [UInt8](repeating: 0, count: min(maximumBytes, Int(clamping: status.st_size)))
         var filled = 0
         while filled < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled)
+            }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure("reading", path) }
             if count == 0 { break }

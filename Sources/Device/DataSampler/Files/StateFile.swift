@@ -2,7 +2,8 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// A `DurableFile` that holds one value as JSON, with its version and a SHA-256, so that a damaged file is noticed instead of believed.
+/// A `DurableFile` that holds one value as JSON, with its version and a SHA-256, so that a damaged file is noticed
+/// instead of believed.
 ///
 /// The form is `{"content": ..., "digest": "<SHA-256 of content as encoded with sorted keys>", "version": 1}`.
 struct StateFile<Content: Codable & Sendable>: Sendable {
@@ -29,7 +30,8 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
 
     /// `nil` where there is none.
     ///
-    /// - Throws: `storageDamaged` for a file that is not what was written, `storage` for one that cannot be read or is of a newer version.
+    /// - Throws: `storageDamaged` for a file that is not what was written, `storage` for one that cannot be read or is
+    ///   of a newer version.
     func load() throws(DataSamplerError) -> Content? {
         guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
         return try decoded(bytes, from: file.path)

@@ -1,13 +1,14 @@
 import Crypto
 import FoundationEssentials
+import LogStore
 import Transmitter
 import WireModel
 
-/// `<data>/enrolling`: the id of an enrollment request that was made, and perhaps answered, but is not kept in the identity file yet.
+/// `<data>/enrolling`: the id of an enrollment request whose answer is not in the identity file yet. Mode 0600.
 ///
-/// Written before the collector is asked and removed once the answer is on disk, so that asking again after a lost answer or a kill is a repeat
-/// to the collector and leaves no device behind that never reports. It belongs to one token and one role: asked differently it is another
-/// request. Mode 0600. A damaged one is forgotten: the worst of it is one device too many.
+/// It is written before the collector is asked and removed once the answer is on disk. So asking again after a lost
+/// answer is a repeat to the collector, and leaves no device behind that never reports. The id belongs to one token and
+/// one role. A damaged file is forgotten: the worst of it is one device too many.
 struct EnrollingFile: Sendable {
     private struct Form: Codable {
         var request: String
@@ -27,7 +28,8 @@ struct EnrollingFile: Sendable {
     /// The id of this request, on synced disk when it returns: the one of an earlier attempt, or a new one.
     func requestID(token: String?, role: EnrollmentRole) throws(DataSamplerError) -> Data {
         let purpose = Self.purpose(token: token, role: role)
-        if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes), form.purpose == purpose,
+        if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes),
+            form.purpose == purpose,
             let request = RequestID(form.request)
         {
             return request.data
@@ -57,3 +59,38 @@ struct EnrollingFile: Sendable {
 
 private enum RequestSubject {}
 private typealias RequestID = Identifier<RequestSubject>
+
+/// The configured certificate signing request: PKCS #10 as `openssl req -new` writes it, PEM or DER. It is read each
+/// time it is sent, so that a replaced one goes next. The collector judges its content.
+struct SigningRequestFile: Sendable {
+    private static let maximumBytes = 64 * 1024
+    private static let line = "-----"
+
+    let path: String
+
+    /// The request in DER.
+    func read() throws(DataSamplerError) -> Data {
+        guard let content = BoundedFile.read(path, maximumBytes: Self.maximumBytes) else {
+            throw failure("cannot be read")
+        }
+        guard case .whole(let bytes) = content else { throw failure("has more than \(Self.maximumBytes) bytes") }
+        // A sequence (30) is what every request in DER begins with.
+        if bytes.first == 0x30 { return bytes }
+        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        guard
+            let begin = lines.firstIndex(where: {
+                $0.hasPrefix("-----BEGIN") && $0.contains("CERTIFICATE REQUEST-----")
+            }),
+            let end = lines[begin...].firstIndex(where: { $0.hasPrefix("-----END") }),
+            let request = Data(base64Encoded: lines[(begin + 1)..<end].joined()), !request.isEmpty
+        else { throw failure("holds no certificate signing request") }
+        return request
+    }
+
+    private func failure(_ what: String) -> DataSamplerError {
+        DataSamplerError(
+            .invalidConfiguration,
+            "\(path) \(what): make it with the key of this device, such as with openssl req -new -key KEY -subj /CN=device -out \(path)"
+        )
+    }
+}

@@ -5,11 +5,10 @@ import WireModel
 
 /// `<data>/identity`: who this device is to its collector. Mode 0600; replaced whole, never edited.
 ///
-/// One JSON object of strings and a SHA-256 over them, so that a damaged file is noticed instead of presenting a wrong credential. A damaged
-/// file is never replaced silently: with it would go the proof of the device's id (`IdentityStore` has the copy it is
-/// made anew from). Version 1 had neither enrollment id, former credential nor
-/// an end of the enrollment, version 2 neither client certificate nor spare credential; they are read as they are, and version 3 is written only
-/// where there is one of these.
+/// One JSON object of strings with a SHA-256 over them, so that a damaged file does not present a wrong credential. A
+/// damaged file is never replaced silently, because it proves the device's id; `IdentityStore` has the copy it is made
+/// anew from. Version 1 had neither enrollment id, former credential nor an end of the enrollment; version 2 neither
+/// client certificate nor spare credential. Version 3 is written only if there is one of these.
 struct IdentityFile: Sendable {
     enum Content: Equatable, Sendable {
         /// - machineHash: of the machine that enrolled; `nil` where it had no machine id.
@@ -31,14 +30,15 @@ struct IdentityFile: Sendable {
         var incarnation = ""
         var enrollment: String?
         var machine: String?
-        /// Only once unenrolled; empty where there was no token.
+        /// Set only once unenrolled; empty if there was no token.
         var leftWithToken: String?
         /// PEM, with the credential that it came with: never one without the other.
         var certificate: String?
         var formerCertificate: String?
         var spare: String?
         var spareCertificate: String?
-        /// Not under the digest, so that versions that do not know it read the file: a wrong one renews the credential early or late, no more.
+        /// Not under the digest, so that versions that do not know it read the file: a wrong one renews the credential
+        /// early or late, no more.
         var credentialSince: Int64?
         var digest = ""
 
@@ -46,7 +46,9 @@ struct IdentityFile: Sendable {
             var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
             // An absent one and an empty one are not the same.
             if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
-            if version > 2 { fields += [certificate, formerCertificate, spare, spareCertificate].map { $0.map { "=\($0)" } ?? "" } }
+            if version > 2 {
+                fields += [certificate, formerCertificate, spare, spareCertificate].map { $0.map { "=\($0)" } ?? "" }
+            }
             // Lengths in front keep two different sets of fields from reading the same.
             let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
             return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
@@ -103,11 +105,13 @@ struct IdentityFile: Sendable {
         if let token = form.leftWithToken {
             return .content(.unenrolled(device, tokenDigest: token.isEmpty ? nil : token))
         }
-        guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation), !form.credential.isEmpty,
+        guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation),
+            !form.credential.isEmpty,
             let enrollment = Self.enrollmentID(form.enrollment)
         else { return .damaged("an id or the credential is malformed") }
         var enrolled = Enrollment(
-            deviceID: device, credential: form.credential, formerCredential: form.former, organization: form.organization,
+            deviceID: device, credential: form.credential, formerCredential: form.former,
+            organization: form.organization,
             collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment)
         enrolled.certificate = form.certificate ?? ""
         enrolled.formerCertificate = form.formerCertificate ?? ""

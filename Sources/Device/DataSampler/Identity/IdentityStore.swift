@@ -7,10 +7,9 @@ import WireModel
 
 /// The transmitter's `EnrollmentStore` over the identity file. Safe from any thread.
 ///
-/// The queue holds a copy of the file, written right after it. Where the file is damaged or gone the copy takes its
-/// place by itself, and that is told. So a copied or emptied directory needs no rule of its own: the copy names its
-/// machine as the file does, and on another machine it makes a clone of this one, never the device itself; an
-/// unenrollment is in the copy as well.
+/// The queue holds a copy of the file, written right after it. If the file is damaged or gone, the copy takes its
+/// place, and a notice tells it. The copy names its machine as the file does, so on another machine it makes a clone,
+/// never the device itself. An unenrollment is in the copy as well.
 final class IdentityStore: EnrollmentStore {
     private let file: IdentityFile
     private let enrolling: EnrollingFile
@@ -63,8 +62,8 @@ final class IdentityStore: EnrollmentStore {
         }
     }
 
-    /// Whether a directory holds the identity of a device that is enrolled. One that cannot be read counts as one: what is the matter with it the
-    /// start says, and a token would not help.
+    /// Whether a directory holds the identity of a device that is enrolled. One that cannot be read counts as one: what
+    /// is the matter with it the start says, and a token would not help.
     static func isEnrolled(in directory: String) -> Bool {
         do throws(DataSamplerError) {
             if case .enrolled? = try IdentityFile(directory: directory).load() { return true }
@@ -148,8 +147,8 @@ final class IdentityStore: EnrollmentStore {
         memory.isCopyKept = true
     }
 
-    /// A token stays where it was configured, in a file or a unit, so that its mere presence after an unenrollment says nothing. Another one
-    /// than the device had when it left is somebody's decision to enroll it again.
+    /// A token stays where it was configured, in a file or a unit, so that its mere presence after an unenrollment says
+    /// nothing. Another one than the device had when it left is somebody's decision to enroll it again.
     func enrollmentToken() throws -> String? {
         guard let configuredToken else { return nil }
         if case .unenrolled(_, let digest)? = try access.withLock({ try content(&$0) }),

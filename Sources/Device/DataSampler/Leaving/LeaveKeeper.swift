@@ -3,10 +3,10 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Unenrolls this device, so that a crash or a collector out of reach only delays it.
+/// Unenrolls this device; a crash or an unreachable collector only delays it.
 ///
-/// The order: the note is on synced disk; producers are stopped; the last beacon is recorded and sent; what else waits is counted as `unenrolled`
-/// and the epoch closed; the collector is told; the identity file says that it is over, and the note is removed.
+/// The order: the note is on synced disk; producers are stopped; the last beacon is recorded and sent; what else waits
+/// counts as `unenrolled` and the epoch is closed; the collector is told; the identity file says so; the note goes.
 actor LeaveKeeper {
     enum Progress: Equatable, Sendable {
         case done
@@ -102,7 +102,8 @@ actor LeaveKeeper {
             gate.isLeaving = false
             gate.isUnenrolled = true
         }
-        core.notices.post(DataSamplerNotice(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more"))
+        core.notices.post(
+            DataSamplerNotice(.unenrolled, "this device was unenrolled; nothing is recorded or sent any more"))
         return .done
     }
 
@@ -110,4 +111,19 @@ actor LeaveKeeper {
         try file.save(note)
         self.note = note
     }
+}
+
+/// `<data>/leaving.json`: that this device is being unenrolled, and how far that has come. The identity file says when
+/// it has been.
+struct LeaveNote: Codable, Equatable, Sendable {
+    static let fileName = "leaving.json"
+
+    /// Wall clock, microseconds since 1970.
+    var noted: Int64
+    /// The last beacon is on disk.
+    var beaconRecorded = false
+    /// What else waited is counted as `unenrolled`.
+    var epochEnded = false
+
+    static func file(in directory: String) -> StateFile<LeaveNote> { StateFile(directory: directory, name: fileName) }
 }

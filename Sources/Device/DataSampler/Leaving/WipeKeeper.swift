@@ -4,17 +4,17 @@ import RecordQueue
 import Transmitter
 import WireModel
 
-/// Erases what the device keeps, so that a crash at any point is followed by going on where it was.
+/// Erases what the device keeps, and goes on after a crash at any point. Each step may be done twice.
 ///
-/// The order: the note is on synced disk; producers are stopped; what waits is counted as `wiped` and the epoch closed, in one step of the queue;
-/// kept state is removed; whoever asked is told, in the new epoch; the note is removed and producers go on. The note, the commands' ledger, the
-/// identity and the profile survive. Each step may be done twice.
+/// The order: the note is on synced disk; producers are stopped; the queue counts what waits as `wiped` and closes the
+/// epoch; kept state is removed; the result is told in the new epoch; the note goes and producers go on. The commands'
+/// ledger, the identity and the profile survive.
 actor WipeKeeper {
     private let file: StateFile<WipeNote>
     private let core: SamplerCore
     private let eraseLogs: EraseLogs
     private var note: WipeNote?
-    /// Since the note was written or found.
+    /// Everything was erased since the note was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor lets others in meanwhile: two at once would end two epochs.
     private let turnstile = AsyncMutex()
@@ -33,12 +33,15 @@ actor WipeKeeper {
 
     /// Goes on with what an earlier run of the program began, before anything is produced.
     ///
-    /// - Parameter isOpen: whether a command is in the ledger and has no final state yet: then its runner asks for the wipe again, and tells.
+    /// - Parameter isOpen: whether a command is in the ledger and has no final state yet: then its runner asks for the
+    ///   wipe again, and tells.
     func resume(isOpen: (Data) -> Bool) async throws(DataSamplerError) {
         // A damaged note still says that somebody asked for it, and what is erased twice is erased.
         let found: WipeNote?
         do { found = try file.load() } catch  where error.code == .storageDamaged {
-            found = WipeNote(command: nil, reason: "the note was damaged", epoch: "\(core.queue.epoch)", noted: core.clock.now().wallTime)
+            found = WipeNote(
+                command: nil, reason: "the note was damaged", epoch: "\(core.queue.epoch)",
+                noted: core.clock.now().wallTime)
         }
         guard let found else { return }
         core.changeGate { $0.isWiping = true }
@@ -47,11 +50,13 @@ actor WipeKeeper {
         if found.command.map({ !isOpen($0) }) ?? true { try finish() }
     }
 
-    /// Decides it: the note is on synced disk, then producers are stopped until `finish`. After an error nothing has changed.
+    /// Decides it: the note is on synced disk, then producers are stopped until `finish`. After an error nothing has
+    /// changed.
     func begin(command: Data?, reason: String) throws(DataSamplerError) {
         if note == nil || note?.command != command {
             let new = WipeNote(
-                command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)", noted: core.clock.now().wallTime)
+                command: command, reason: String(reason.prefix(1000)), epoch: "\(core.queue.epoch)",
+                noted: core.clock.now().wallTime)
             try file.save(new)
             note = new
             isErased = false
@@ -62,7 +67,9 @@ actor WipeKeeper {
 
     /// Erases what `begin` decided on; harmless where that has been done.
     func erase() async throws(DataSamplerError) {
-        guard await turnstile.enter() else { throw DataSamplerError(.wipePending, "the wipe goes on later: the attempt was cancelled") }
+        guard await turnstile.enter() else {
+            throw DataSamplerError(.wipePending, "the wipe goes on later: the attempt was cancelled")
+        }
         defer { turnstile.leave() }
         guard let note, !isErased else { return }
         do throws(QueueError) {
@@ -86,6 +93,23 @@ actor WipeKeeper {
         try file.file.remove()
         note = nil
         core.changeGate { $0.isWiping = false }
-        core.notices.post(DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
+        core.notices.post(
+            DataSamplerNotice(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)"))
     }
+}
+
+/// `<data>/wipe.json`: that everything is to be erased. Written before anything is, and removed when it has been told.
+struct WipeNote: Codable, Equatable, Sendable {
+    static let fileName = "wipe.json"
+
+    /// The command that asked for it, 16 bytes; `nil`: the program or a person here.
+    var command: Data?
+    /// As given, for status and log.
+    var reason: String
+    /// The epoch to end: where the queue has another one, that has been done.
+    var epoch: String
+    /// Wall clock, microseconds since 1970.
+    var noted: Int64
+
+    static func file(in directory: String) -> StateFile<WipeNote> { StateFile(directory: directory, name: fileName) }
 }

@@ -1,12 +1,12 @@
-import Logging
 import LogStore
+import Logging
 import Synchronization
 import WireModel
 
 /// The device's log store under the settings in force: who opened it, down to which level it writes, what it scrubs.
 ///
-/// A program may hand over a store of its own, which it opened before everything else; otherwise one is opened in `<directory>/logs`, and closed
-/// at the end. Safe from any thread.
+/// A program may hand over a store of its own, which it opened before everything else; otherwise one is opened in
+/// `<directory>/logs`, and closed at the end. Safe from any thread.
 final class LogKeeper: Sendable {
     let store: LogStore
     private let isOwn: Bool
@@ -24,9 +24,12 @@ final class LogKeeper: Sendable {
         } else {
             let settings = LogStore.Configuration(
                 configuration,
-                applicationName: configuration.applicationIdentifier.isEmpty ? "ws1agent" : configuration.applicationIdentifier,
+                applicationName: configuration.applicationIdentifier.isEmpty
+                    ? "ws1agent" : configuration.applicationIdentifier,
                 applicationVersion: configuration.applicationVersion)
-            do { store = try LogStore(settings) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
+            do { store = try LogStore(settings) } catch {
+                throw DataSamplerError(.storage, error.message, cause: error)
+            }
             isOwn = true
         }
         rules = Mutex((own, own))
@@ -50,7 +53,8 @@ final class LogKeeper: Sendable {
             guard scrubbing != rules.scrubbing else { return true }
             do throws(LogStoreError) { try store.setScrubbing(scrubbing) } catch {
                 // The profile was validated: only too many of both together come here.
-                logger.error("logs are off: the scrub rules cannot be applied", metadata: ["reason": "\(error.message)"])
+                logger.error(
+                    "logs are off: the scrub rules cannot be applied", metadata: ["reason": "\(error.message)"])
                 return false
             }
             rules.scrubbing = scrubbing
@@ -67,4 +71,34 @@ final class LogKeeper: Sendable {
     }
 
     func close() async { if isOwn { await store.close() } else { store.flush() } }
+}
+
+/// Down to which level lines are written now. Pure.
+enum LogCapture {
+    /// - Parameters:
+    ///   - command: a change of the level by command, for a while.
+    ///   - capture: what requests that capture ask for: never less than is written anyway.
+    ///   - isStopped: telemetry is disabled, a wipe is under way, consent is denied, or the device was unenrolled.
+    /// - Returns: `nil`: nothing is written.
+    static func level(_ settings: DeviceSettings.Logging, command: LogLevel?, capture: LogLevel?, isStopped: Bool)
+        -> LogLevel?
+    {
+        guard settings.enabled, !isStopped else { return nil }
+        let level = command ?? LogLevel(settings.level) ?? .information
+        return max(level, capture ?? .error)
+    }
+}
+
+extension LogStore.Configuration {
+    /// The store of a data sampler's directory.
+    package init(_ configuration: DataSamplerConfiguration, applicationName: String, applicationVersion: String) {
+        self.init(
+            directory: "\(configuration.directory)/\(DataSampler.logDirectoryName)", applicationName: applicationName)
+        self.applicationVersion = applicationVersion
+        flushInterval = .seconds(configuration.lossWindow)
+        level = configuration.loggingEnabled ? .information : nil
+        maximumBytes = configuration.logRetention.bytes
+        maximumAge = .seconds(configuration.logRetention.days * 86_400)
+        ringBytes = configuration.logRetention.verboseRingBytes
+    }
 }

@@ -3,9 +3,9 @@ import WireModel
 
 /// Requests for logs that have begun and not ended, for restarts: `log-requests.json`. Pure.
 ///
-/// `capturing` until its time is over -> `planning` -> `uploading` -> gone from here: the command says what came of it. A snapshot begins with
-/// `planning`. Each step may be done twice: an upload is found again by its command.
-/// Times are microseconds: of the queue clock where they are waited for, since 1970 where lines are chosen by them.
+/// A request goes from `capturing` (a snapshot skips it) to `planning` to `uploading`, and is then removed; the command
+/// says what came of it. Each step may be repeated: an upload is found again by its command. Times are microseconds: of
+/// the queue clock for waiting, since 1970 for choosing lines.
 struct LogRequestLedger: Codable, Equatable, Sendable {
     enum Phase: Codable, Equatable, Sendable {
         case capturing(until: Int64, sinceWallTime: Int64)
@@ -22,7 +22,9 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
 
     static let fileName = "log-requests.json"
 
-    static func file(in directory: String) -> StateFile<LogRequestLedger> { StateFile(directory: directory, name: fileName) }
+    static func file(in directory: String) -> StateFile<LogRequestLedger> {
+        StateFile(directory: directory, name: fileName)
+    }
 
     private(set) var entries: [Entry] = []
     /// Ordinals of crashes whose uploads were begun, of those that are kept.
@@ -35,7 +37,8 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
         guard self[command] == nil else { return }
         let phase: Phase =
             wire.mode == .capture
-            ? .capturing(until: queueTime + Int64(wire.captureSeconds) * 1_000_000, sinceWallTime: wallTime) : .planning(sinceWallTime: nil)
+            ? .capturing(until: queueTime + Int64(wire.captureSeconds) * 1_000_000, sinceWallTime: wallTime)
+            : .planning(sinceWallTime: nil)
         entries.append(Entry(command: command, request: wire.encoded, phase: phase))
     }
 
@@ -68,7 +71,9 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     /// The least severe level that a capture under way asks for; `nil`: none is.
     var captureLevel: LogLevel? {
         entries.compactMap { entry in
-            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else { return nil }
+            guard case .capturing = entry.phase, let wire = try? WireRequestLogs.decode(entry.request) else {
+                return nil
+            }
             return LogLevel(wire.level) ?? .verbose
         }.max()
     }
@@ -79,4 +84,72 @@ struct LogRequestLedger: Codable, Equatable, Sendable {
     }
 
     var planning: [Entry] { entries.filter { if case .planning = $0.phase { true } else { false } } }
+}
+
+/// What a collector asks of this device's logs, checked: a command is refused as a whole, never carried out in part.
+struct LogRequest: Equatable, Sendable {
+    enum Mode: Equatable, Sendable {
+        /// What is there now.
+        case snapshot
+        /// What comes, for so many seconds, kept down to the level asked for.
+        case capture(seconds: UInt32)
+    }
+
+    static let captureSeconds: ClosedRange<UInt32> = 1...86_400
+    static let maximumCategories = 64
+    static let maximumTextBytes = 1024
+
+    var mode: Mode
+    /// `nil`: all.
+    var type: LogType?
+    var filter: LogFilter
+    /// Text sent at most, newest lines first to stay; `nil`: no budget.
+    var maximumBytes: UInt64?
+    var includesRing: Bool
+
+    /// `nil` for what `objection` objects to.
+    init?(_ wire: WireRequestLogs) {
+        guard Self.objection(to: wire) == nil else { return nil }
+        mode = wire.mode == .capture ? .capture(seconds: wire.captureSeconds) : .snapshot
+        type = LogType(wire.type)
+        filter = LogFilter(
+            level: LogLevel(wire.level) ?? .verbose, since: wire.hasSince ? wire.since : nil,
+            until: wire.hasUntil ? wire.until : nil,
+            categories: wire.categories, text: wire.text)
+        maximumBytes = wire.maximumBytes == 0 ? nil : wire.maximumBytes
+        includesRing = wire.includeVerboseRing
+    }
+
+    /// The filter with one more border.
+    func filter(since: Int64?) -> LogFilter {
+        guard let since else { return filter }
+        var filter = filter
+        filter.since = max(since, filter.since ?? .min)
+        return filter
+    }
+
+    /// Why a request cannot be carried out, for people; `nil`: it can.
+    static func objection(to wire: WireRequestLogs) -> String? {
+        if case .UNRECOGNIZED = wire.mode { return "a mode this version does not know: update it" }
+        if case .UNRECOGNIZED = wire.type { return "a type of log this version does not know: update it" }
+        if case .UNRECOGNIZED = wire.level { return "a level this version does not know: update it" }
+        if wire.mode == .capture, !captureSeconds.contains(wire.captureSeconds) {
+            return "a capture takes 1 to 86400 seconds, not \(wire.captureSeconds)"
+        }
+        if wire.mode == .capture, wire.type == .crash {
+            return "crashes cannot be captured: ask for a snapshot of them"
+        }
+        if wire.hasSince, wire.hasUntil, wire.since >= wire.until {
+            return "the time range is empty: it ends before it begins"
+        }
+        guard wire.categories.count <= maximumCategories,
+            wire.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
+        else {
+            return "at most \(maximumCategories) categories of \(LogLimits.categoryBytes) bytes each"
+        }
+        guard wire.text.utf8.count <= maximumTextBytes else {
+            return "the text has more than \(maximumTextBytes) bytes"
+        }
+        return nil
+    }
 }

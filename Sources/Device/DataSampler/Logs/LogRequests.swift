@@ -4,8 +4,9 @@ import Logging
 import Transmitter
 import WireModel
 
-/// Carries out requests for logs, of the collector and of this device's own programs: captures for as long as was asked, finds the lines, cuts them
-/// into chunks, and hands them to the uploader. What has begun goes on after a restart.
+/// Carries out requests for logs, of the collector and of this device's own programs: captures for as long as was
+/// asked, finds the lines, cuts them into chunks, and hands them to the uploader. What has begun goes on after a
+/// restart.
 ///
 /// The shell around `LogRequestLedger`. It tells whoever asked how each request does.
 actor LogRequests {
@@ -135,7 +136,9 @@ actor LogRequests {
     private func upload(_ planned: [PlannedLogs], command: Data) async throws(DataSamplerError) -> [Data] {
         var ids: [Data] = []
         do throws(DataSamplerError) {
-            for logs in planned { ids.append(try await upload(logs, command: command)) }
+            for logs in planned {
+                ids.append(try await add(logs, id: .random(), command: command, created: clock().wallTime))
+            }
         } catch {
             // All of it or nothing.
             for id in ids { await uploader.cancel(id) }
@@ -144,11 +147,9 @@ actor LogRequests {
         return ids
     }
 
-    private func upload(_ logs: PlannedLogs, command: Data) async throws(DataSamplerError) -> Data {
-        try await add(logs, id: UploadID.random(), command: command, created: clock().wallTime)
-    }
-
-    private func add(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) async throws(DataSamplerError) -> Data {
+    private func add(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) async throws(DataSamplerError)
+        -> Data
+    {
         var manifest = WireUploadManifest()
         manifest.uploadID = id.data
         manifest.application = applicationIdentifier
@@ -159,12 +160,16 @@ actor LogRequests {
         manifest.created = created
         manifest.logEpoch = logs.logEpoch
         let isTaken: Bool
-        do { isTaken = try await uploader.add(LogUpload(manifest: manifest, plan: logs.plan, accepted: clock().queueTime)) } catch {
+        do {
+            isTaken = try await uploader.add(
+                LogUpload(manifest: manifest, plan: logs.plan, accepted: clock().queueTime))
+        } catch {
             throw (error as? DataSamplerError) ?? DataSamplerError(.storage, "\(error)", cause: error)
         }
         guard isTaken else {
             throw DataSamplerError(
-                .queueFull, "\(UploadStateMachine.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
+                .queueFull,
+                "\(UploadStateMachine.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
         }
         return manifest.uploadID
     }
@@ -210,7 +215,9 @@ actor LogRequests {
         let chunks = uploads.reduce(0) { $0 + $1.chunkCount }
         let gone = uploads.reduce(0) { $0 + $1.gone.count }
         let bytes = uploads.reduce(UInt64(0)) { $0 + $1.rawBytes }
-        end(command, .done, "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were gone from the device"))
+        end(
+            command, .done,
+            "\(chunks) chunks, \(bytes) bytes" + (gone == 0 ? "" : "; \(gone) of them were gone from the device"))
     }
 
     private func end(_ command: Data, _ state: CommandLedgerStateMachine.State, _ detail: String) {
@@ -218,7 +225,9 @@ actor LogRequests {
         forget(command)
     }
 
-    private func uploads(of command: Data) async -> [LogUpload] { await uploader.uploads.filter { $0.command == command } }
+    private func uploads(of command: Data) async -> [LogUpload] {
+        await uploader.uploads.filter { $0.command == command }
+    }
 
     // MARK: Keeping
 
@@ -241,4 +250,38 @@ actor LogRequests {
         captureLevel = ledger.captureLevel
         await changeCapture(captureLevel)
     }
+}
+
+/// Finds what a request asks for and cuts it into chunks: the port between requests, which keep the books, and the
+/// store.
+protocol LogPlanner: Sendable {
+    /// - Parameter since: microseconds since 1970, beside what the request says; `nil`: no more border.
+    /// - Returns: one upload per type of log in which something was found, crashes first.
+    func plan(_ request: LogRequest, since: Int64?) async throws(DataSamplerError) -> [PlannedLogs]
+
+    /// Crashes that are kept here.
+    /// - Parameter known: ordinals of those that are not asked for.
+    func crashes(besides known: Set<UInt64>) async throws(DataSamplerError) -> [CrashUpload]
+}
+
+/// One crash, to be uploaded by itself.
+struct CrashUpload: Equatable, Sendable {
+    /// The ordinal of its segment.
+    var ordinal: UInt64
+    /// Ordinals of all crashes that are kept.
+    var present: Set<UInt64>
+    var logs: PlannedLogs
+    /// Microseconds since 1970, when it was found.
+    var time: Int64
+}
+
+/// Lines of one type, cut into chunks and not uploaded yet.
+struct PlannedLogs: Equatable, Sendable {
+    var type: LogType
+    var level: LogLevel
+    /// The store whose line numbers these are, 16 bytes.
+    var logEpoch: Data
+    var chunks: [WireUploadChunk]
+    /// How the chunks are made again.
+    var plan: Data
 }

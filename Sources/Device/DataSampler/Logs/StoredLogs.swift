@@ -4,7 +4,8 @@ import LogStore
 import Transmitter
 import WireModel
 
-/// The device's log store as requests and uploads see it: finds lines, cuts them into chunks, and makes the chunks again when they are sent.
+/// The device's log store as requests and uploads see it: finds lines, cuts them into chunks, and makes the chunks
+/// again when they are sent.
 struct StoredLogs: LogPlanner, UploadSource {
     let store: LogStore
     /// Names the device in file names.
@@ -37,7 +38,8 @@ struct StoredLogs: LogPlanner, UploadSource {
                 uploads.append(
                     CrashUpload(
                         ordinal: segment.name.ordinal, present: Set(all.segments.map(\.name.ordinal)),
-                        logs: try self.planned(plan, LogType.crash, epoch: all.epoch), time: segment.index.whole.times.upperBound))
+                        logs: try self.planned(plan, LogType.crash, epoch: all.epoch),
+                        time: segment.index.whole.times.upperBound))
             }
             return uploads
         }
@@ -46,7 +48,9 @@ struct StoredLogs: LogPlanner, UploadSource {
     func chunk(_ number: UInt32, of upload: LogUpload) async throws -> UploadContent {
         let plan = try JSONDecoder().decode(ChunkPlan.self, from: upload.plan)
         let manifest = try WireUploadManifest.decode(upload.manifest)
-        guard number >= 1, number <= plan.chunks.count, let chunk = manifest.chunks.first(where: { $0.number == number }) else {
+        guard number >= 1, number <= plan.chunks.count,
+            let chunk = manifest.chunks.first(where: { $0.number == number })
+        else {
             return .gone(.unreadable)
         }
         let planned = plan.chunks[Int(number) - 1]
@@ -79,7 +83,8 @@ struct StoredLogs: LogPlanner, UploadSource {
 
     /// Reads the store as it is now, off the threads that tasks share; a store without a directory has nothing.
     private func read<Value: Sendable>(
-        _ body: @escaping @Sendable ((Set<SegmentName.Kind>) throws(LogStoreError) -> Logs) throws(LogStoreError) -> [Value]
+        _ body:
+            @escaping @Sendable ((Set<SegmentName.Kind>) throws(LogStoreError) -> Logs) throws(LogStoreError) -> [Value]
     ) async throws(DataSamplerError) -> [Value] {
         let store = store
         do throws(LogStoreError) {
@@ -88,7 +93,8 @@ struct StoredLogs: LogPlanner, UploadSource {
                 do throws(LogStoreError) {
                     return try body { (kinds) throws(LogStoreError) in
                         let epoch = try store.directory.readState()?.epoch ?? .unknown
-                        return Logs(snapshot: try StoreSnapshot(store.directory, kinds: kinds, epoch: epoch), epoch: epoch)
+                        return Logs(
+                            snapshot: try StoreSnapshot(store.directory, kinds: kinds, epoch: epoch), epoch: epoch)
                     }
                 } catch {
                     if error.code == .notFound { return [] }
@@ -101,11 +107,14 @@ struct StoredLogs: LogPlanner, UploadSource {
     }
 
     /// - Parameter maximumBytes: of text; the newest chunks are kept, cut no larger than that. `nil`: no budget.
-    private static func plan(_ logs: Logs, _ filter: LogFilter, maximumBytes: UInt64?) throws(LogStoreError) -> ChunkPlan {
+    private static func plan(_ logs: Logs, _ filter: LogFilter, maximumBytes: UInt64?) throws(LogStoreError)
+        -> ChunkPlan
+    {
         let budget = maximumBytes.map { Int(clamping: $0) } ?? .max
         // What cannot be read is left out; `verify` and the collector's gaps tell of it.
         var problems = logs.snapshot.problems
-        var plan = try ChunkPlan(logs.snapshot, filter: filter, maximumBytes: min(LogLimits.chunkBytes, budget), problems: &problems)
+        var plan = try ChunkPlan(
+            logs.snapshot, filter: filter, maximumBytes: min(LogLimits.chunkBytes, budget), problems: &problems)
         var kept = 0
         let first = plan.chunks.lastIndex { chunk in
             kept += chunk.rawBytes
@@ -134,9 +143,57 @@ struct StoredLogs: LogPlanner, UploadSource {
         }
         do {
             return PlannedLogs(
-                type: type, level: plan.filter.level, logEpoch: epoch.data, chunks: chunks, plan: try JSONEncoder().encode(plan))
+                type: type, level: plan.filter.level, logEpoch: epoch.data, chunks: chunks,
+                plan: try JSONEncoder().encode(plan))
         } catch {
             throw LogStoreError(.invalid, "a plan of chunks cannot be encoded: \(error)", cause: error)
         }
+    }
+}
+
+/// The log store of a data directory in which no data sampler runs, for a command that logs and goes. Takes no lock of
+/// the queue: a store is written by several programs. What holds is what a data sampler that starts now would hold:
+/// level and scrub rules of the last good profile.
+package struct OfflineLogs {
+    private let visitor: LogVisitor
+
+    /// - Throws: `storageDamaged` where the profile cannot be read, so that nobody knows what must not be written;
+    ///   `storage`.
+    package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
+        let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
+        var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
+        let isStopped = try Self.isStopped(configuration)
+        store.level = LogCapture.level(
+            settings.logging, command: nil, capture: nil, isStopped: settings.telemetryDisabled || isStopped)
+        store.scrubbing = LogScrubbing(values: settings.logging.scrubValues, patterns: settings.logging.scrubPatterns)
+        do { visitor = try LogVisitor(store) } catch { throw DataSamplerError(.storage, error.message, cause: error) }
+    }
+
+    /// Writes lines; they are with the kernel when this returns, or what became of them is said.
+    package func deliver(_ entries: [LogEntry]) -> LogDelivery { visitor.deliver(entries) }
+
+    private static func profile(_ directory: String) throws(DataSamplerError) -> WireProfile? {
+        let file = StoredProfile.file(in: directory)
+        guard let stored = try file.load() else { return nil }
+        do { return try stored.validProfile() } catch {
+            throw DataSamplerError(
+                .storageDamaged, "\(file.file.path) holds no profile to run: start the agent, which fetches another")
+        }
+    }
+
+    /// Wiping, unenrolled, or consent is denied. A note of a wipe that is there and cannot be read counts.
+    private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
+        let directory = configuration.directory
+        do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }
+        if try ConsentStore(directory: directory).decided() ?? configuration.initialConsent == .denied { return true }
+        let identity = IdentityStore(
+            directory: directory, machineHash: nil, enrollmentToken: configuration.enrollmentToken,
+            request: WireEnrollRequest())
+        do {
+            if case .unenrolled = try identity.state() { return try identity.enrollmentToken() == nil }
+        } catch {
+            throw (error as? DataSamplerError) ?? DataSamplerError(.identity, "\(error)", cause: error)
+        }
+        return false
     }
 }

@@ -1,6 +1,7 @@
 /// The names under which the sampler tells a host's metrics system about itself, each with its unit and dimensions.
 ///
-/// Counters count from the start of the process. `stream` is status, event or sample; `reason` a drop reason as in the balance.
+/// Counters count from the start of the process. `stream` is status, event or sample; `reason` a drop reason as in the
+/// balance.
 enum SamplerMetrics {
     /// Records made, whatever became of them. Counter; stream.
     static let recordsMade = "ws1_sampler_records_made_total"

@@ -4,10 +4,11 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// What the sampler tells of itself: to the host through swift-metrics, and to the collector in its own System sample and beacon.
+/// The sampler's own figures: to the host through swift-metrics, to the collector in System sample and beacon. Safe
+/// from any thread.
 ///
-/// It bootstraps nothing: it takes the factory that the host gave, or the one the host's metrics system has when the sampler is made. With the
-/// one that does nothing, a record costs two atomic additions and a call that returns at once. Safe from any thread.
+/// It bootstraps nothing: it takes the host's factory, or that of the host's metrics system when the sampler is made.
+/// With the factory that does nothing, a record costs two atomic additions.
 final class SelfMetrics: SelfFiguresSource {
     private struct StreamCounters: Sendable {
         var made: Counter
@@ -56,7 +57,8 @@ final class SelfMetrics: SelfFiguresSource {
     private let lost = Atomic<UInt64>(0)
     private let seen = Mutex(Seen())
 
-    /// - Parameter factory: the host's; by default that of its metrics system, which does nothing until it is bootstrapped.
+    /// - Parameter factory: the host's; by default that of its metrics system, which does nothing until it is
+    ///   bootstrapped.
     init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
         status = StreamCounters(.status, factory)
@@ -94,7 +96,8 @@ final class SelfMetrics: SelfFiguresSource {
         let timer = seen.withLock { seen in
             if let timer = seen.timers[module] { return timer }
             let timer = Timer(
-                label: SamplerMetrics.sampleDuration, dimensions: [(SamplerMetrics.moduleDimension, module)], factory: factory)
+                label: SamplerMetrics.sampleDuration, dimensions: [(SamplerMetrics.moduleDimension, module)],
+                factory: factory)
             // Modules are few and named by the program.
             seen.timers[module] = timer
             return timer
@@ -103,8 +106,8 @@ final class SelfMetrics: SelfFiguresSource {
         timer.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// The queue as it is now. Losses are what its counts have grown by since the first call, so that those of former processes are not
-    /// counted again; a count that went back (what was thought lost had arrived) counts as no loss.
+    /// The queue as it is now. Losses are what its counts have grown by since the first call, so that those of former
+    /// processes are not counted again; a count that went back (what was thought lost had arrived) counts as no loss.
     func update(queue status: QueueStatus) {
         for (stream, figures) in status.streams {
             counters(stream).waiting.record(figures.waiting)
@@ -114,7 +117,8 @@ final class SelfMetrics: SelfFiguresSource {
         let (grown, pages) = seen.withLock { seen in
             let losses = seen.dropped.map { Self.grown(from: $0, to: dropped) } ?? []
             seen.dropped = dropped
-            let pages = status.pagesWritten >= seen.pagesWritten ? status.pagesWritten - seen.pagesWritten : status.pagesWritten
+            let pages =
+                status.pagesWritten >= seen.pagesWritten ? status.pagesWritten - seen.pagesWritten : status.pagesWritten
             seen.pagesWritten = status.pagesWritten
             return (losses.map { (lostCounter(&seen, $0.stream, $0.reason), $0.count) }, pages)
         }
@@ -179,7 +183,8 @@ final class SelfMetrics: SelfFiguresSource {
         if let counter = seen.lostCounters[key] { return counter }
         let counter = Counter(
             label: SamplerMetrics.recordsLost,
-            dimensions: [(SamplerMetrics.streamDimension, "\(stream)"), (SamplerMetrics.reasonDimension, "\(reason)")], factory: factory)
+            dimensions: [(SamplerMetrics.streamDimension, "\(stream)"), (SamplerMetrics.reasonDimension, "\(reason)")],
+            factory: factory)
         seen.lostCounters[key] = counter
         return counter
     }

@@ -11,7 +11,7 @@ final class PinKeeper: Sendable {
     private struct State {
         var machine: PinStateMachine
         var saved: PinStateMachine
-        /// Of the profile that is applied.
+        /// The pins of the applied profile.
         var profile: [Data]
         var revision: UInt64 = 0
         var allowedSeconds: Double?
@@ -49,7 +49,7 @@ final class PinKeeper: Sendable {
         }
     }
 
-    /// Of these pins of a profile, those in force.
+    /// The pins in force, given those of a profile.
     func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.machine.inForce(profile) } }
 
     /// Why the pins of the profile are not in force; `nil`: they are.
@@ -115,7 +115,7 @@ final class PinKeeper: Sendable {
 /// What changed, and what is to be said of the pins since then.
 struct PinChange: Equatable, Sendable {
     var change: PinStateMachine.Change
-    /// Of the profile that has the pins.
+    /// The revision of the profile that has the pins.
     var revision: UInt64
     /// `nil`: the pins are in force.
     var finding: PinFinding?
@@ -126,7 +126,7 @@ struct PinFinding: Equatable, Sendable {
     var reason: PinStateMachine.Reason
     var fallsBackToNone: Bool
 
-    /// In beacons; stable.
+    /// The stable name in beacons.
     var name: String {
         switch reason {
         case .unsatisfied: "certificate-pins-refused"

@@ -7,8 +7,8 @@ import WireModel
 
 /// Keeps the profile this device runs: the last good one from disk, newer ones from the collector when they are due.
 ///
-/// The shell around `ProfileRefreshStateMachine`. A profile is validated, then on synced disk, then applied; one that is not valid is refused
-/// and the last good one stays. Safe from any task.
+/// The shell around `ProfileRefreshStateMachine`. A profile is validated, then on synced disk, then applied; one that
+/// is not valid is refused and the last good one stays. Safe from any task.
 actor ProfileKeeper {
     /// Asks the collector under the device's credential.
     typealias Request = @Sendable (_ ifNoneMatch: String?) async -> CollectorAnswer
@@ -57,7 +57,8 @@ actor ProfileKeeper {
     ///   - arriving: is told of a good profile before it is kept.
     ///   - apply: takes a good profile over.
     init(
-        file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock, sleeper: any Clock<Duration>,
+        file: StateFile<StoredProfile>, stored: StoredProfile?, isDisabled: Bool, clock: any RecordClock,
+        sleeper: any Clock<Duration>,
         roll: @escaping @Sendable () -> Double, audience: @escaping @Sendable () -> String, request: @escaping Request,
         notices: NoticeBoard,
         logger: Logger, arriving: @escaping @Sendable (WireProfile) -> Void = { _ in },
@@ -88,11 +89,7 @@ actor ProfileKeeper {
             notices.post(DataSamplerNotice(.fileSetAside, error.message, ["file": StoredProfile.fileName]))
         }
         guard let stored = try file.loadOrKeepAsDamaged(damaged: keepAsDamaged) else { return nil }
-        do {
-            let profile = try WireProfile.decode(stored.profile)
-            try profile.validate()
-            return (stored, profile)
-        } catch {
+        do { return (stored, try stored.validProfile()) } catch {
             try file.file.keepAsDamaged()
             keepAsDamaged(DataSamplerError(.storageDamaged, "\(file.file.path) holds no profile to run: \(error)"))
             return nil
@@ -103,7 +100,9 @@ actor ProfileKeeper {
     func run() async {
         while !Task.isCancelled {
             let now = clock.now().timeSinceBoot
-            if machine.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now) || machine.dueAt <= now {
+            if machine.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
+                || machine.dueAt <= now
+            {
                 finish(await fetch())
                 continue
             }
@@ -177,7 +176,9 @@ actor ProfileKeeper {
         return outcome
     }
 
-    private func take(_ answer: CollectorAnswer, audience: String) async -> (Outcome, ProfileRefreshStateMachine.Outcome) {
+    private func take(_ answer: CollectorAnswer, audience: String) async -> (
+        Outcome, ProfileRefreshStateMachine.Outcome
+    ) {
         switch answer {
         case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
         case .success(let body, let etag): return await take(body, etag: etag ?? "", audience: audience)
@@ -187,11 +188,14 @@ actor ProfileKeeper {
             .notEnrolled(let why):
             return (.failed(why), .failed(after: nil))
         case .empty: return (.failed("the collector answered without a profile"), .failed(after: nil))
-        case .otherCollector(let other): return (.failed("another collector, \(other), answers at this address"), .failed(after: nil))
+        case .otherCollector(let other):
+            return (.failed("another collector, \(other), answers at this address"), .failed(after: nil))
         }
     }
 
-    private func take(_ body: Data, etag: String, audience: String) async -> (Outcome, ProfileRefreshStateMachine.Outcome) {
+    private func take(_ body: Data, etag: String, audience: String) async -> (
+        Outcome, ProfileRefreshStateMachine.Outcome
+    ) {
         let profile: WireProfile
         do {
             profile = try WireProfile.decode(body)
@@ -207,7 +211,8 @@ actor ProfileKeeper {
             return (.refused(why), .refused(revision: profile.revision))
         }
         arriving(profile)
-        let new = StoredProfile(revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
+        let new = StoredProfile(
+            revision: profile.revision, etag: etag, audience: audience, fetched: clock.now().wallTime, profile: body)
         do throws(DataSamplerError) { try file.save(new) } catch {
             // Run all the same: a full disk must not keep a stricter profile out. The next start fetches it again.
             logger.error("the profile cannot be kept", metadata: ["reason": "\(error.message)"])
@@ -219,7 +224,36 @@ actor ProfileKeeper {
         await apply(profile)
         logger.info("profile applied", metadata: ["revision": "\(profile.revision)"])
         notices.post(
-            DataSamplerNotice(.profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"]))
+            DataSamplerNotice(
+                .profileApplied, "profile revision \(profile.revision) is applied", ["revision": "\(profile.revision)"])
+        )
         return (.applied(revision: profile.revision), .current(revision: profile.revision))
+    }
+}
+
+/// `<data>/profile.json`: the last good profile, and under whom it was fetched.
+struct StoredProfile: Codable, Equatable, Sendable {
+    static let fileName = "profile.json"
+
+    /// For people; the profile's own says the same.
+    var revision: UInt64
+    /// For `If-None-Match`; empty where the collector gave none.
+    var etag: String
+    /// Device and organization it was given to: another enrollment does not ask whether "it" has changed.
+    var audience: String
+    /// Wall clock, microseconds since 1970.
+    var fetched: Int64
+    /// The serialized `Profile`.
+    var profile: Data
+
+    /// The profile, checked once more: another version of this program may have stored it.
+    func validProfile() throws -> WireProfile {
+        let profile = try WireProfile.decode(profile)
+        try profile.validate()
+        return profile
+    }
+
+    static func file(in directory: String) -> StateFile<StoredProfile> {
+        StateFile(directory: directory, name: fileName)
     }
 }

@@ -1,7 +1,7 @@
-/// When the profile is fetched. Pure: what happened, the time and a roll go in; `dueAt` says when to ask next.
+/// When the profile is fetched. Pure; `dueAt` says when to ask next.
 ///
-/// At the start, every 8 h (intune), and at once when an answer names a newer revision. Failures are tried again with full jitter, never given
-/// up. A revision that was refused is not fetched again because it is newest, only with the next regular look: somebody has to mend it.
+/// At the start, every 8 h (intune), and at once when an answer names a newer revision. Failures are retried with full
+/// jitter, without end. A refused revision is fetched again only with the next regular look: somebody has to mend it.
 /// Times are microseconds of one clock that never goes back.
 struct ProfileRefreshStateMachine: Equatable, Sendable {
     enum Outcome: Equatable, Sendable {
@@ -14,7 +14,8 @@ struct ProfileRefreshStateMachine: Equatable, Sendable {
     }
 
     static let regularSeconds = 8.0 * 3600
-    /// Nothing but this look can lift a switched-off telemetry: soon enough for whoever lifts it, and one small request (304) each.
+    /// Nothing but this look can lift a switched-off telemetry: soon enough for whoever lifts it, and one small request
+    /// (304) each.
     static let disabledSeconds = 900.0
     /// 1 s to 5 min, as every request; before the first profile nothing can be recorded, so it begins small.
     static let leastBackoffSeconds = 1.0

@@ -38,7 +38,7 @@ actor DeviceLoop {
     var pendingBeacon: WireBeaconTrigger?
     var callers: [BeaconScheduleStateMachine.Caller: CheckedContinuation<Result<UInt64, DataSamplerError>, Never>] = [:]
     var lastCaller: BeaconScheduleStateMachine.Caller = 0
-    private var ended = false
+    private(set) var hasEnded = false
 
     /// - Parameters:
     ///   - makeModule: a module to be sampled from now on; `nil` for one that this platform does not have.
@@ -46,7 +46,8 @@ actor DeviceLoop {
     ///     is decided; must not block.
     ///   - beaconRecorded: called after each beacon that is on disk; must not block.
     init(
-        core: SamplerCore, sleeper: any Clock<Duration>, makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
+        core: SamplerCore, sleeper: any Clock<Duration>,
+        makeModule: @escaping @Sendable (SampleModuleName) -> (any SampleModule)?,
         sampleRecorded: @escaping @Sendable (String) -> Void, beaconRecorded: @escaping @Sendable () -> Void
     ) {
         self.core = core
@@ -89,11 +90,12 @@ actor DeviceLoop {
             perform(beacons.reached(now.timeSinceBoot))
             if pendingBeacon != nil { continue }
             let next = [step.wakeAt, beacons.nextDue, nextCustomDeadline].compactMap { $0 }.min()
-            // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on it.
+            // Without anything scheduled only a signal wakes; a day is as good as for ever, and no clock overflows on
+            // it.
             let pause = next.map { $0 > now.timeSinceBoot ? $0 - now.timeSinceBoot : 0 } ?? 86_400_000_000
             await wake.wait(for: .microseconds(Int64(clamping: pause)), clock: sleeper)
         }
-        ended = true
+        hasEnded = true
         for run in customRuns.values { run.task.cancel() }
         for caller in callers.values { caller.resume(returning: .failure(Self.stopped)) }
         callers = [:]
@@ -114,7 +116,8 @@ actor DeviceLoop {
     /// Tells how long taking a sample took.
     func measured(_ module: String, since begin: RecordStamp) {
         let now = core.clock.now().timeSinceBoot
-        core.metrics.sampled(module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
+        core.metrics.sampled(
+            module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
     }
 
     func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
@@ -142,8 +145,6 @@ actor DeviceLoop {
 
     static let stopped = DataSamplerError(.notRunning, "the data sampler has stopped")
 
-    var hasEnded: Bool { ended }
-
     func perform(_ action: BeaconScheduleStateMachine.Action) {
         guard case .make(let trigger) = action else { return }
         pendingBeacon = trigger
@@ -164,5 +165,115 @@ actor DeviceLoop {
         let (shared, next) = beacons.finished()
         for caller in shared { callers.removeValue(forKey: caller)?.resume(returning: result) }
         perform(next)
+    }
+}
+
+extension DeviceLoop {
+    /// One call of a custom module that has not returned.
+    struct CustomRun: Sendable {
+        var number: UInt64
+        var task: Task<Void, Never>
+        /// Microseconds since boot.
+        var deadline: UInt64
+        var isOverdue = false
+    }
+
+    /// As the protocol's documentation promises.
+    static var customLimitMicroseconds: UInt64 { 30_000_000 }
+
+    var nextCustomDeadline: UInt64? { customRuns.values.filter { !$0.isOverdue }.map(\.deadline).min() }
+
+    /// Calls the module beside the loop. A task of its own on purpose: one that never returns, cancelled or not, must
+    /// not hold a stop up.
+    func startCustom(_ name: String, at stamp: RecordStamp) {
+        guard let module = customModules[name] else { return }
+        guard customRuns[name] == nil else {
+            return failed(name, "its last call has not returned yet")
+        }
+        lastCustomRun += 1
+        let number = lastCustomRun
+        let task = Task {
+            let result: Result<[SampleMeasurement], any Error>
+            do { result = .success(try await module.sample()) } catch { result = .failure(error) }
+            await self.customEnded(name, number, result, at: stamp)
+        }
+        customRuns[name] = CustomRun(
+            number: number, task: task, deadline: stamp.timeSinceBoot + Self.customLimitMicroseconds)
+    }
+
+    func cancelOverdueCustom(now: UInt64) {
+        for (name, run) in customRuns where !run.isOverdue && run.deadline <= now {
+            customRuns[name]?.isOverdue = true
+            run.task.cancel()
+            failed(name, "it took longer than 30 s and was cancelled")
+        }
+    }
+
+    private func customEnded(
+        _ name: String, _ number: UInt64, _ result: Result<[SampleMeasurement], any Error>, at stamp: RecordStamp
+    ) async {
+        guard let run = customRuns[name], run.number == number else { return }
+        customRuns[name] = nil
+        measured(name, since: stamp)
+        guard !run.isOverdue, !hasEnded else { return }
+        switch result {
+        case .success(let measurements) where measurements.isEmpty: note(.custom(name), "it had nothing to measure")
+        case .success(let measurements):
+            do throws(DataSamplerError) {
+                let sample = try CustomSample(module: name, measurements: measurements)
+                await keep(Sample(kind: .sampleCustom, module: name, body: sample.body), of: .custom(name), at: stamp)
+            } catch {
+                failed(name, error.message)
+            }
+        case .failure(let error): failed(name, "it failed: \(error)")
+        }
+    }
+
+    private func failed(_ name: String, _ reason: String) {
+        guard note(.custom(name), reason) else { return }
+        core.notices.post(DataSamplerNotice(.moduleFailed, "custom module \(name): \(reason)", ["module": name]))
+    }
+
+    /// Makes a beacon, or shares the one in flight where that holds all that is to be told. Returns its number once it
+    /// is on synced disk.
+    func sendBeacon(_ trigger: WireBeaconTrigger) async throws(DataSamplerError) -> UInt64 {
+        guard !hasEnded else { throw Self.stopped }
+        lastCaller += 1
+        let caller = lastCaller
+        let result = await withCheckedContinuation { continuation in
+            callers[caller] = continuation
+            perform(beacons.asked(by: caller, trigger: trigger))
+        }
+        return try result.get()
+    }
+
+    /// Something a beacon tells has changed: one goes at once, to whoever listens. Its failure is logged where it
+    /// happens.
+    func tellChange() async { try? await sendChange() }
+
+    /// As `tellChange`, and waits for nothing.
+    func noteChange() {
+        beacons.changed()
+        perform(beacons.wanted(.change))
+    }
+
+    /// As `tellChange`, and returns once the beacon is on synced disk.
+    func sendChange() async throws(DataSamplerError) {
+        beacons.changed()
+        _ = try await sendBeacon(.change)
+    }
+
+    /// Starts a schedule or replaces the one there is; the first beacon goes at once.
+    func startBeacons(frequency: Double, trigger: WireBeaconTrigger) {
+        // The one in flight tells the former schedule.
+        beacons.changed()
+        perform(beacons.scheduleStarted(frequency: frequency, now: core.clock.now().timeSinceBoot, trigger: trigger))
+    }
+
+    /// Idempotent.
+    func stopBeacons() {
+        guard beacons.interval != nil else { return }
+        beacons.changed()
+        beacons.scheduleStopped()
     }
 }

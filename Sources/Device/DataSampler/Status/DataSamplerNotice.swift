@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Something the host may want to know, as it happens.
 public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
     /// What happened. Stable; new ones may be added.
@@ -15,10 +17,11 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let profileApplied = Kind(rawValue: "profile-applied")
         /// What the collector sent is no profile to run; the last good one stays. `details["revision"]`.
         public static let profileRefused = Kind(rawValue: "profile-refused")
-        /// The profile's certificate pins are not in force: the collector's present key is none of them. `details["revision"]`.
-        public static let pinsRefused = Kind(rawValue: "pins-refused")
-        /// The profile's certificate pins failed for longer than the offline time allowed; those that last worked are in force beside them.
+        /// The profile's certificate pins are not in force: the collector's present key is none of them.
         /// `details["revision"]`.
+        public static let pinsRefused = Kind(rawValue: "pins-refused")
+        /// The profile's certificate pins failed for longer than the offline time allowed; those that last worked are
+        /// in force beside them. `details["revision"]`.
         public static let pinsFallenBack = Kind(rawValue: "pins-fallen-back")
         /// The profile's certificate pins, refused before, are in force. `details["revision"]`.
         public static let pinsTaken = Kind(rawValue: "pins-taken")
@@ -26,7 +29,8 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let telemetryDisabled = Kind(rawValue: "telemetry-disabled")
         /// Telemetry was switched on again.
         public static let telemetryEnabled = Kind(rawValue: "telemetry-enabled")
-        /// The collector was out of reach for longer than is allowed (ws1); what follows is the host's to decide. `details["seconds"]`.
+        /// The collector was out of reach for longer than is allowed (ws1); what follows is the host's to decide.
+        /// `details["seconds"]`.
         public static let offlineTimeExceeded = Kind(rawValue: "offline-time-exceeded")
         /// The collector answers.
         public static let reachable = Kind(rawValue: "reachable")
@@ -83,9 +87,43 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
     public var description: String { "\(kind): \(message)" }
 }
 
-/// Is told what a ``DataSampler`` notices. Calls come one after the other, in order, on a task of the sampler's own; a slow one delays only the
-/// next, and of more than 64 that wait the oldest are left out.
+/// Is told what a ``DataSampler`` notices. Calls come one after the other, in order, on a task of the sampler's own; a
+/// slow one delays only the next, and of more than 64 that wait the oldest are left out.
 public protocol DataSamplerDelegate: AnyObject, Sendable {
     /// Something happened.
     func dataSampler(_ sampler: DataSampler, noticed notice: DataSamplerNotice) async
+}
+
+/// Hands notices to whoever listens. Never blocks and never grows: each listener has a bounded buffer that leaves out
+/// the oldest.
+final class NoticeBoard: Sendable {
+    /// Per listener.
+    static let bufferedNotices = 64
+
+    private struct State {
+        var listeners: [UInt64: AsyncStream<DataSamplerNotice>.Continuation] = [:]
+        var last: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// What is posted from now on; ends when nobody holds the stream's iterator any more, or at `finish`.
+    func listen() -> AsyncStream<DataSamplerNotice> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: DataSamplerNotice.self, bufferingPolicy: .bufferingNewest(Self.bufferedNotices))
+        let listener = state.withLock { state in
+            state.last += 1
+            state.listeners[state.last] = continuation
+            return state.last
+        }
+        continuation.onTermination = { [weak self] _ in self?.forget(listener) }
+        return stream
+    }
+
+    func post(_ notice: DataSamplerNotice) {
+        let listeners = state.withLock { Array($0.listeners.values) }
+        for listener in listeners { listener.yield(notice) }
+    }
+
+    private func forget(_ listener: UInt64) { state.withLock { $0.listeners[listener] = nil } }
 }

@@ -1,4 +1,5 @@
-/// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only ever added.
+/// What a data sampler does and what it keeps. `Codable` is the JSON form of `ws1agent status --json`; fields are only
+/// ever added.
 ///
 /// Times are microseconds since 1970 by this device's clock.
 public struct DataSamplerStatus: Codable, Equatable, Sendable {
@@ -212,4 +213,35 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     /// Damages of the queue's file, oldest first, the last few of them; `nil` from an agent of before, which did not
     /// tell.
     public var salvages: [Salvage]?
+}
+
+/// Where every record produced is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream.
+/// `Codable` is its JSON form.
+public struct DataSamplerBalance: Codable, Equatable, Sendable {
+    /// One stream's.
+    public struct Stream: Codable, Equatable, Sendable {
+        /// Records this device produced in this epoch.
+        public var produced: UInt64
+        /// Stored at the collector, by its word.
+        public var stored: UInt64
+        /// Refused by the collector, by reason.
+        public var rejected: [String: UInt64]
+        /// Dropped on this device, by reason.
+        public var dropped: [String: UInt64]
+        /// Passed by the collector without having been seen.
+        public var lostAtCollector: UInt64
+        /// Rows counted on this device's disk.
+        public var waiting: UInt64
+        /// Whether the sum is right.
+        public var closes: Bool
+    }
+
+    /// The present epoch.
+    public var epoch: String
+    /// The device's id; `nil` before the first enrollment.
+    public var device: String?
+    /// By stream: `status`, `event`, `sample`.
+    public var streams: [String: Stream]
+    /// Whether every stream's closes.
+    public var closes: Bool
 }

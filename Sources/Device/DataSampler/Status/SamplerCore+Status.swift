@@ -13,23 +13,32 @@ extension SamplerCore {
             throw DataSamplerError(error)
         }
         let transmitter = run?.transmitter
-        let profile = run?.profile ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)
+        let profile =
+            run?.profile
+            ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)
         var status = DataSamplerStatus(
-            running: run != nil, version: DataSampler.version, directory: configuration.directory, epoch: "\(queue.epoch)",
+            running: run != nil, version: DataSampler.version, directory: configuration.directory,
+            epoch: "\(queue.epoch)",
             enrollment: enrollment(transmitter), collector: collector(transmitter),
             profile: .init(
-                revision: profile.revision, fetched: profile.fetched, failure: profile.failure, refusal: profile.refusal,
+                revision: profile.revision, fetched: profile.fetched, failure: profile.failure,
+                refusal: profile.refusal,
                 findings: pins.finding(settings.pins).map { [$0.text] }),
-            settings: settings.described, telemetryDisabled: settings.telemetryDisabled, consent: consent.consent.rawValue,
-            doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false, slowdown: run?.slowdown ?? 1,
-            slowdownReason: run?.slowdownReason, wipePending: run?.wipe.map { "noted, epoch \($0.epoch): \($0.reason)" },
-            leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [], commandFailure: run?.commands.failure,
+            settings: settings.described, telemetryDisabled: settings.telemetryDisabled,
+            consent: consent.consent.rawValue,
+            doNotDisturb: run?.isDoNotDisturb ?? false, suspended: run?.isSuspended ?? false,
+            slowdown: run?.slowdown ?? 1,
+            slowdownReason: run?.slowdownReason,
+            wipePending: run?.wipe.map { "noted, epoch \($0.epoch): \($0.reason)" },
+            leaving: gate.isLeaving, commands: run?.commands.entries.map(Self.command) ?? [],
+            commandFailure: run?.commands.failure,
             modules: run?.modules ?? [], unavailableModules: settings.unavailable,
             streams: queue.streams.sorted { $0.key < $1.key }.map(Self.stream), holding: [],
             parting: queue.divergence.map {
                 DataSamplerStatus.Divergence(reason: $0.reason.rawValue, stream: "\($0.stream)", time: $0.wallTime)
             },
-            beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1), queueBytes: queue.fileBytes,
+            beaconInterval: run?.beaconInterval, eventHold: settings.eventHold / .seconds(1),
+            queueBytes: queue.fileBytes,
             freeBytes: queue.freeBytes, quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
             })
@@ -57,7 +66,8 @@ extension SamplerCore {
 
     private static func command(_ entry: CommandLedgerStateMachine.Entry) -> DataSamplerStatus.Command {
         .init(
-            id: entry.id.hexadecimal, action: CommandRunner.name(entry), state: entry.state.rawValue, detail: entry.detail,
+            id: entry.id.hexadecimal, action: CommandRunner.name(entry), state: entry.state.rawValue,
+            detail: entry.detail,
             isReported: !entry.isUnreported)
     }
 
@@ -65,7 +75,8 @@ extension SamplerCore {
         do {
             if let enrollment = try identity.load() {
                 return .init(
-                    enrolled: true, reason: nil, device: "\(enrollment.deviceID)", organization: enrollment.organization,
+                    enrolled: true, reason: nil, device: "\(enrollment.deviceID)",
+                    organization: enrollment.organization,
                     collector: "\(enrollment.collectorID)", certificateEnds: transmitter?.certificateEnds,
                     certificateProblem: transmitter?.certificateProblem)
             }
@@ -86,8 +97,10 @@ extension SamplerCore {
             url: url, reachable: transmitter.unreachableSince == nil ? transmitter.reached : false,
             state: transmitter.state.rawValue,
             reason: transmitter.reason,
-            lastSuccess: transmitter.lastSuccess, lastFailure: transmitter.lastFailure, lastFailureReason: transmitter.lastFailureReason,
-            unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt, requests: transmitter.requests,
+            lastSuccess: transmitter.lastSuccess, lastFailure: transmitter.lastFailure,
+            lastFailureReason: transmitter.lastFailureReason,
+            unreachableSince: transmitter.unreachableSince, nextAttempt: transmitter.nextAttempt,
+            requests: transmitter.requests,
             sentBytes: transmitter.sentBytes, gates: transmitter.gates, clockOffset: transmitter.clockOffset)
     }
 
@@ -96,7 +109,8 @@ extension SamplerCore {
             name: "\(name)", waiting: stream.waiting, waitingBytes: stream.waitingBytes, due: stream.due,
             oldestAgeSeconds: stream.oldestAgeSeconds, lastNumber: stream.lastNumber, acknowledged: stream.mark.number,
             consentPending: stream.consentPending, apart: stream.apart,
-            dropped: Dictionary(uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
+            dropped: Dictionary(
+                uniqueKeysWithValues: stream.dropped.filter { $0.value > 0 }.map { ("\($0.key)", $0.value) }))
     }
 
     private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
@@ -113,17 +127,24 @@ extension SamplerCore {
         if gate.isLeaving { reasons.append("this device is being unenrolled") }
         if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
         if status.telemetryDisabled {
-            reasons.append("telemetry is switched off by the \(settings.sources["telemetryDisabled"]?.rawValue ?? "profile")")
+            reasons.append(
+                "telemetry is switched off by the \(settings.sources["telemetryDisabled"]?.rawValue ?? "profile")")
         }
         if status.profile.revision == 0 {
-            reasons.append("no profile is at hand yet, so that no events are taken\(status.profile.failure.map { ": \($0)" } ?? "")")
+            reasons.append(
+                "no profile is at hand yet, so that no events are taken\(status.profile.failure.map { ": \($0)" } ?? "")"
+            )
         }
         if status.consent != "granted" { reasons.append("consent is \(status.consent)") }
         if status.doNotDisturb { reasons.append("do-not-disturb is on: samples and events pause") }
         if status.suspended { reasons.append("the application has suspended it") }
-        reasons += status.collector.gates.sorted { $0.key < $1.key }.map { "\($0.key) may not be sent now: \($0.value)" }
+        reasons += status.collector.gates.sorted { $0.key < $1.key }.map {
+            "\($0.key) may not be sent now: \($0.value)"
+        }
         if let divergence = status.parting {
-            reasons.append("the histories of device and collector have diverged (\(divergence.reason)) in stream \(divergence.stream)")
+            reasons.append(
+                "the histories of device and collector have diverged (\(divergence.reason)) in stream \(divergence.stream)"
+            )
         }
         if !status.enrollment.enrolled { reasons.append("not enrolled: \(status.enrollment.reason ?? "unknown")") }
         if status.collector.state == TransmitterStatus.State.holding.rawValue, let reason = status.collector.reason,
@@ -132,8 +153,32 @@ extension SamplerCore {
             reasons.append(reason)
         }
         if let event = status.streams.first(where: { $0.name == "event" }), event.waiting > event.due {
-            reasons.append("\(event.waiting - event.due) events are held for \(Int(status.eventHold)) s after they were recorded")
+            reasons.append(
+                "\(event.waiting - event.due) events are held for \(Int(status.eventHold)) s after they were recorded")
         }
         return reasons
+    }
+}
+
+extension SamplerCore {
+    func balance() async throws(DataSamplerError) -> DataSamplerBalance {
+        let balances: [StreamName: StreamBalance]
+        let device: DeviceID?
+        do {
+            balances = try await queue.balance()
+            device = try await queue.binding?.device
+        } catch {
+            throw DataSamplerError(error)
+        }
+        var streams: [String: DataSamplerBalance.Stream] = [:]
+        for (name, balance) in balances {
+            streams["\(name)"] = DataSamplerBalance.Stream(
+                produced: balance.produced, stored: balance.stored, rejected: balance.rejected,
+                dropped: balance.dropped,
+                lostAtCollector: balance.lostAtCollector, waiting: balance.waiting, closes: balance.closes)
+        }
+        return DataSamplerBalance(
+            epoch: "\(queue.epoch)", device: device.map { "\($0)" }, streams: streams,
+            closes: balances.values.allSatisfy(\.closes))
     }
 }

@@ -1,10 +1,12 @@
 import WireModel
 
-/// A line from its category on, as it will be on disk, while it is put together: escaped, and cut where it grows too long.
+/// A line from its category on, as it will be on disk, while it is put together: escaped, and cut where it grows too
+/// long.
 struct LineBody {
-    /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the number, which comes later.
+    /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the
+    /// number, which comes later.
     static let maximumBytes = LogLimits.lineBytes - (LogLine.numberOffset + numberDigits + 2)
-    /// Of a number, at most.
+    /// Digits of the longest number.
     private static let numberDigits = 19
     /// Room for `…[+N]`.
     private static let markBytes = 25
@@ -81,5 +83,94 @@ struct LineBody {
         if cut == nil, total + run.count > limit - Self.markBytes { cut = total }
         if total + run.count <= limit { bytes.append(contentsOf: run) }
         total += run.count
+    }
+}
+
+/// The parts of a line that are text, before they are escaped.
+struct LineFields: Equatable, Sendable {
+    struct Field: Equatable, Sendable {
+        var key: String
+        var value: String
+    }
+
+    var category: String
+    var message: String
+    /// In any order; on disk they are sorted by the bytes of their keys.
+    var fields: [Field]
+    /// How many bytes of overlong texts were cut before.
+    var leftOutBytes = 0
+
+    /// As it will be on disk, from the category on.
+    var body: [UInt8] {
+        var body = LineBody(reserve: category.utf8.count + message.utf8.count + 32 * fields.count + 16)
+        var (category, message) = (category, message)
+        category.withUTF8 { body.addCategory($0) }
+        message.withUTF8 { body.addMessage($0) }
+        for (index, field) in fields.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }).enumerated() {
+            var field = field
+            field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) }
+            }
+        }
+        body.finish(leavingOut: leftOutBytes)
+        return body.bytes
+    }
+}
+
+/// Which bytes may not stand in a part of a line, and what stands for them. Schemas/logs/FORMAT.md has the rule.
+enum Escape {
+    case category
+    case message
+    /// A key or value of the metadata.
+    case field
+
+    @inline(__always)
+    func isPlain(_ byte: UInt8) -> Bool {
+        switch self {
+        case .category: byte > 0x20 && byte != 0x7F
+        case .message: byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")
+        case .field: byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "=")
+        }
+    }
+
+    /// Where the first byte from `start` on lies that is not plain; the end if there is none.
+    @inline(__always)
+    func plainEnd(_ text: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int {
+        var position = start
+        // Eight at a time; what may not be plain is looked at again, one by one.
+        while position + 8 <= text.count {
+            let word = UnsafeRawPointer(text.baseAddress! + position).loadUnaligned(as: UInt64.self)
+            if Self.mayHoldControl(word, below: self == .message ? 0x20 : 0x21) || Self.mayHold(word, 0x7F)
+                || self != .category && Self.mayHold(word, UInt8(ascii: "\\"))
+                || self == .field && Self.mayHold(word, UInt8(ascii: "="))
+            {
+                break
+            }
+            position += 8
+        }
+        while position < text.count, isPlain(text[position]) { position += 1 }
+        return position
+    }
+
+    /// What stands for a byte that is not plain, outside of a category.
+    static func sequence(_ byte: UInt8) -> [UInt8] {
+        switch byte {
+        case UInt8(ascii: "\n"): Array("\\n".utf8)
+        case UInt8(ascii: "\r"): Array("\\r".utf8)
+        case UInt8(ascii: "\t"): Array("\\t".utf8)
+        case UInt8(ascii: "\\"): Array("\\\\".utf8)
+        default: Array("\\u{\(String(byte, radix: 16, uppercase: true))}".utf8)
+        }
+    }
+
+    // Bit Twiddling Hacks: "Determine if a word has a byte less than n", "... equal to n". Never misses one.
+
+    @inline(__always)
+    private static func mayHoldControl(_ word: UInt64, below bound: UInt64) -> Bool {
+        (word &- 0x0101_0101_0101_0101 &* bound) & ~word & 0x8080_8080_8080_8080 != 0
+    }
+
+    @inline(__always)
+    private static func mayHold(_ word: UInt64, _ byte: UInt8) -> Bool {
+        mayHoldControl(word ^ (0x0101_0101_0101_0101 &* UInt64(byte)), below: 1)
     }
 }

@@ -1,12 +1,12 @@
 import Glibc
 import WireModel
 
-/// A line with fields in which nothing has to be escaped, cut or scrubbed, as nearly all are: its body is put together where the call's stack
-/// lies, without the memory that `LineFields` asks for.
+/// A line with fields in which nothing has to be escaped, cut or scrubbed, as nearly all are: its body is put together
+/// where the call's stack lies, without the memory that `LineFields` asks for.
 enum ShortLine {
     /// Of a body. A longer line goes the long way.
     static let maximumBytes = 1024
-    /// Of a line; sorted by insertion.
+    /// More fields go the long way: these are sorted by insertion.
     static let maximumFields = 16
 
     /// Puts the body together as `LineFields.body` would, and gives it to `take`, once.
@@ -24,7 +24,8 @@ enum ShortLine {
             for (key, value) in fields {
                 var place = count
                 while place > 0, precedes(key, sorted[place - 1].key) { place -= 1 }
-                (sorted.baseAddress! + place + 1).moveInitialize(from: sorted.baseAddress! + place, count: count - place)
+                (sorted.baseAddress! + place + 1).moveInitialize(
+                    from: sorted.baseAddress! + place, count: count - place)
                 (sorted.baseAddress! + place).initialize(to: Field(key: key, value: value))
                 count += 1
             }
@@ -77,7 +78,7 @@ enum ShortLine {
         }
     }
 
-    /// By the bytes.
+    /// Whether a key comes before another, by their bytes.
     private static func precedes(_ left: String, _ right: String) -> Bool {
         let isBefore = left.utf8.withContiguousStorageIfAvailable { left in
             right.utf8.withContiguousStorageIfAvailable { right in

@@ -3,8 +3,8 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// Produces the bytes of planned chunks. Holds a few blocks in memory. Not `Sendable`: one thread at a time; chunks depend on nothing but their
-/// plan, so several readers can share the work.
+/// Produces the bytes of planned chunks, holding a few blocks in memory. Not `Sendable`: one thread at a time. Chunks
+/// depend only on their plan, so several readers can share the work.
 package final class ChunkReader {
     package enum Form: String, Codable, Sendable {
         case plain, gzip
@@ -24,8 +24,10 @@ package final class ChunkReader {
         do { compressor = try GzipCompressor() } catch { throw LogStoreError(.io, error.message, cause: error) }
     }
 
-    /// Hands the bytes to a sink and tells their digest. A chunk that is one sealed segment is copied, with the digest made at sealing.
-    /// - Throws: `.notFound` where a segment is gone; `.damaged` where its lines are not those planned; what the sink throws.
+    /// Hands the bytes to a sink and tells their digest. A chunk that is one sealed segment is copied, with the digest
+    /// made at sealing.
+    /// - Throws: `.notFound` where a segment is gone; `.damaged` where its lines are not those planned; what the sink
+    ///   throws.
     /// - Returns: bytes, and their SHA-256.
     package func write(
         _ chunk: ChunkPlan.Chunk, as form: Form, to sink: inout some ChunkSink
@@ -40,7 +42,9 @@ package final class ChunkReader {
         defer { sink = digesting.target }
         let rawBytes = try form == .plain ? writePlain(chunk, to: &digesting) : writeGzip(chunk, to: &digesting)
         let digest = digesting.digest
-        guard rawBytes == chunk.rawBytes, form == .gzip || chunk.rawDigest == nil || chunk.rawDigest == digest else { throw changed(chunk) }
+        guard rawBytes == chunk.rawBytes, form == .gzip || chunk.rawDigest == nil || chunk.rawDigest == digest else {
+            throw changed(chunk)
+        }
         return (digesting.bytes, digest)
     }
 
@@ -86,12 +90,15 @@ package final class ChunkReader {
     }
 
     /// Compresses whole blocks until no more than that many bytes wait.
-    private func compress(_ waiting: inout [UInt8], downTo rest: Int, to sink: inout some ChunkSink) throws(LogStoreError) {
+    private func compress(_ waiting: inout [UInt8], downTo rest: Int, to sink: inout some ChunkSink)
+        throws(LogStoreError)
+    {
         var start = 0
         while waiting.count - start > rest {
             let member = try waiting.withUnsafeBufferPointer { (buffer) throws(LogStoreError) -> [UInt8] in
                 let text = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[start...])
-                let block = UnsafeRawBufferPointer(rebasing: text.prefix(LineSlices.blockBytes(text, limit: LogLimits.blockBytes)))
+                let block = UnsafeRawBufferPointer(
+                    rebasing: text.prefix(LineSlices.blockBytes(text, limit: LogLimits.blockBytes)))
                 start += block.count
                 do throws(GzipError) { return try compressor.compress(block) } catch {
                     throw LogStoreError(.io, error.message, cause: error)
@@ -107,7 +114,8 @@ package final class ChunkReader {
         _ part: ChunkPlan.Part, _ reader: SegmentReader, _ body: (UnsafeRawBufferPointer) throws(LogStoreError) -> Void
     ) throws(LogStoreError) {
         if part.isCopied || filter.isEverything {
-            return try reader.read(part.range, where: { _ in true }) { (text, _) throws(LogStoreError) in try body(text) }
+            return try reader.read(part.range, where: { _ in true }) { (text, _) throws(LogStoreError) in try body(text)
+            }
         }
         try reader.read(part.range, where: filter.mayMatch) { (text, _) throws(LogStoreError) in
             var (start, end, offset) = (0, 0, 0)
@@ -128,7 +136,8 @@ package final class ChunkReader {
     private func open(_ part: ChunkPlan.Part) throws(LogStoreError) -> SegmentReader {
         guard let name = part.name else {
             throw LogStoreError(
-                .newer, "the chunks were planned by a newer version, which knows `\(part.kind)` segments: update the program")
+                .newer,
+                "the chunks were planned by a newer version, which knows `\(part.kind)` segments: update the program")
         }
         do { return try SegmentReader.open(name, in: directory, inflater: inflater) } catch {
             guard error.code == .notFound else { throw error }
@@ -142,6 +151,7 @@ package final class ChunkReader {
     private func changed(_ chunk: ChunkPlan.Chunk) -> LogStoreError {
         LogStoreError(
             .damaged,
-            "lines \(chunk.first) to \(chunk.last) in \(directory.path) are not those planned. `ws1log verify` tells what is damaged.")
+            "lines \(chunk.first) to \(chunk.last) in \(directory.path) are not those planned. `ws1log verify` tells what is damaged."
+        )
     }
 }

@@ -12,7 +12,8 @@ package protocol ChunkSink {
 
 extension ChunkSink {
     mutating func write(_ bytes: [UInt8]) throws(LogStoreError) {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer)) }
+        try bytes.withUnsafeBufferPointer { (buffer) throws(LogStoreError) in try write(UnsafeRawBufferPointer(buffer))
+        }
     }
 
     mutating func write(range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
@@ -21,7 +22,8 @@ extension ChunkSink {
             let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
             guard !bytes.isEmpty else {
                 throw LogStoreError(
-                    .damaged, "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
+                    .damaged,
+                    "\(file.path) ends after \(offset) bytes, \(range.upperBound) are expected. Plan the chunks again.")
             }
             try write(bytes)
             offset += bytes.count
@@ -82,13 +84,7 @@ package struct FileChunkSink: ChunkSink {
     }
 
     package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .system("writing", path) }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
+        try StoreFile.write(bytes, to: descriptor, path)
     }
 
     package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {

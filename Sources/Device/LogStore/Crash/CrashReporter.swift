@@ -1,8 +1,9 @@
 import Glibc
+import Gzip
 import WireModel
 
-/// Finds sessions that ended without closing, and writes their crash logs. Several processes may look at the same time: the marker's lock says who
-/// does it.
+/// Finds sessions that ended without closing, and writes their crash logs. The marker's lock decides which of several
+/// processes does it.
 struct CrashReporter {
     let directory: StoreDirectory
     let bootID: String?
@@ -22,7 +23,8 @@ struct CrashReporter {
         return count
     }
 
-    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose end nobody has told yet.
+    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose
+    /// end nobody has told yet.
     static func segmentsOfSessions(in directory: StoreDirectory) throws(LogStoreError) -> Set<UInt64> {
         var segments: Set<UInt64> = []
         for name in try directory.names() where SessionMarker.ordinal(of: name) != nil {
@@ -75,12 +77,173 @@ struct CrashReporter {
             tail = LogTail.lines(of: ordinal, in: directory, maximumBytes: CrashLog.tailBytes - size) + tail
         }
         let text = CrashLog.text(
-            session, reason: reason, backtrace: backtrace, tail: tail, ordinal: name.ordinal, now: SystemClock.wallMicroseconds(),
+            session, reason: reason, backtrace: backtrace, tail: tail, ordinal: name.ordinal,
+            now: SystemClock.wallMicroseconds(),
             scrubber: scrubber)
         let partial = name.file(.text) + SegmentName.partialSuffix
         let target = try StoreFile(replacing: directory.path(partial))
         try target.write(text)
         try target.sync()
         try directory.rename(partial, to: name.file(.text))
+    }
+}
+
+/// The lines of a crash log. Pure.
+enum CrashLog {
+    /// How much of the session's last lines goes into the crash log.
+    static let tailBytes = 64 * 1024
+    /// Together with the tail this stays below the limit of a segment.
+    static let backtraceLines = 4000
+
+    /// - Parameters:
+    ///   - ordinal: of the segment it goes into.
+    ///   - tail: lines of the session's segments, whole, in order.
+    ///   - now: microseconds since 1970; the time of the lines that are not of the session.
+    static func text(
+        _ session: SessionRecord, reason: CrashReason, backtrace: String?, tail: [[UInt8]], ordinal: UInt64, now: Int64,
+        scrubber: LineScrubber?
+    ) -> [UInt8] {
+        var text: [UInt8] = []
+        var pending = LineText()
+        var position: UInt64 = 0
+        func add(_ time: Int64, _ level: LogLevel, _ body: UnsafeRawBufferPointer) {
+            position += 1
+            pending.append(
+                time: time, level: level, number: LogNumber(segment: ordinal, position: position), body: body)
+            guard pending.isFull else { return }
+            text += pending.bytes
+            pending.empty()
+        }
+        func add(_ category: String, _ message: String, _ metadata: [(String, String)] = []) {
+            var fields = LineFields(
+                category: category, message: message, fields: metadata.map { LineFields.Field(key: $0.0, value: $0.1) })
+            scrubber?.scrub(&fields)
+            fields.body.withUnsafeBytes { add(now, .error, $0) }
+        }
+        add(
+            "crash", "\(session.application) \(reason.text)",
+            [
+                ("application", session.application), ("process", "\(session.process)"),
+                ("started", LogTime.text(session.started)),
+                ("version", session.version),
+            ])
+        for line in (backtrace ?? "").split(separator: "\n").prefix(backtraceLines) {
+            add("crash.backtrace", String(line))
+        }
+        // Scrubbed when they were written.
+        for line in tail {
+            line.withUnsafeBytes { bytes in
+                guard let line = LogLine(bytes) else { return }
+                add(
+                    line.time, line.level,
+                    UnsafeRawBufferPointer(rebasing: bytes[line.category.lowerBound..<line.metadata.upperBound]))
+            }
+        }
+        text += pending.bytes
+        return text
+    }
+}
+
+/// The last lines of segments.
+enum LogTail {
+    /// The last whole lines of a segment, at most so many bytes of them, in order; empty where there is no such segment
+    /// any more.
+    static func lines(of ordinal: UInt64, in directory: StoreDirectory, maximumBytes: Int) -> [[UInt8]] {
+        let name = SegmentName(ordinal: ordinal, kind: .application)
+        // It may be sealed between the two looks.
+        return text(of: name, directory, maximumBytes) ?? sealed(name, directory, maximumBytes) ?? []
+    }
+
+    private static func text(of name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
+        guard let file = try? StoreFile(reading: directory.path(name, .text)), let size = try? file.byteCount() else {
+            return nil
+        }
+        let start = max(0, size - maximumBytes)
+        guard let bytes = try? file.read(size - start, at: start) else { return nil }
+        return wholeLines(bytes, isCut: start > 0)
+    }
+
+    private static func sealed(_ name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
+        guard let index = try? SegmentIndex(name, in: directory),
+            let file = try? StoreFile(reading: directory.path(name, .sealed))
+        else {
+            return nil
+        }
+        var lines: [[UInt8]] = []
+        var count = 0
+        for block in index.blocks.reversed() where count < maximumBytes {
+            guard let stored = try? file.read(block.stretch.storedBytes, at: block.storedOffset),
+                let text = try? GzipCodec.decompress(stored)
+            else { return lines }
+            lines = wholeLines(text, isCut: false) + lines
+            count += text.count
+        }
+        while count > maximumBytes, let first = lines.first {
+            count -= first.count
+            lines.removeFirst()
+        }
+        return lines
+    }
+
+    private static func wholeLines(_ bytes: [UInt8], isCut: Bool) -> [[UInt8]] {
+        bytes.withUnsafeBytes { bytes in
+            let lines = LineSlices(bytes).filter { $0.last == UInt8(ascii: "\n") }.map { Array($0) }
+            return isCut ? Array(lines.dropFirst()) : lines
+        }
+    }
+}
+
+/// What Swift's own backtracer leaves: with `SWIFT_BACKTRACE=enable=yes,output-to=PATH` a file
+/// `<program>-<process>-<time>.log` in a directory, or the file itself (docs/Backtracing.rst of the Swift project).
+enum Backtraces {
+    /// Longer ones are cut.
+    static let maximumBytes = 256 * 1024
+
+    /// The path in `SWIFT_BACKTRACE`; `nil`: it is not enabled, or writes to a stream.
+    static func path(from environment: String?) -> String? {
+        var settings: [Substring: Substring] = [:]
+        for setting in (environment ?? "").split(separator: ",") {
+            let parts = setting.split(separator: "=", maxSplits: 1)
+            if parts.count == 2 { settings[parts[0]] = parts[1] }
+        }
+        guard ["yes", "on", "true", "y", "t", "1", "tty"].contains(settings["enable"] ?? "yes"),
+            let path = settings["output-to"],
+            path.contains("/")
+        else { return nil }
+        return String(path)
+    }
+
+    /// The newest backtrace of a process that was written since it started; `nil`: there is none.
+    static func read(of session: SessionRecord) -> String? {
+        guard let path = session.backtraces else { return nil }
+        let names = try? StoreDirectory(path: path).names()
+        let candidates =
+            names?.filter { $0.contains("-\(session.process)-") && $0.hasSuffix(".log") }.map { "\(path)/\($0)" } ?? [
+                path
+            ]
+        let files = candidates.compactMap { file -> (time: Int64, path: String)? in
+            var status = stat()
+            guard stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            let time = Int64(status.st_mtim.tv_sec) * 1_000_000 + Int64(status.st_mtim.tv_nsec) / 1000
+            return time >= session.started ? (time, file) : nil
+        }
+        return files.max { $0.time < $1.time }.flatMap { contents($0.path) }
+    }
+
+    private static func contents(_ path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: maximumBytes)
+        var filled = 0
+        while filled < bytes.count {
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            filled += count
+        }
+        return filled == 0 ? nil : String(decoding: bytes[..<filled], as: UTF8.self)
     }
 }

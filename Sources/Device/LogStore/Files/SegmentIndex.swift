@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 import WireModel
 
@@ -15,7 +16,8 @@ package struct SegmentIndex: Equatable, Sendable {
         package var levelCounts: [UInt64]
 
         package init(
-            rawBytes: Int, storedBytes: Int, first: LogNumber, lines: Int, times: ClosedRange<Int64>, levelCounts: [UInt64]
+            rawBytes: Int, storedBytes: Int, first: LogNumber, lines: Int, times: ClosedRange<Int64>,
+            levelCounts: [UInt64]
         ) {
             self.rawBytes = rawBytes
             self.storedBytes = storedBytes
@@ -41,10 +43,10 @@ package struct SegmentIndex: Equatable, Sendable {
 
     package static let version = 1
 
-    /// Of the store whose numbers these are.
+    /// The epoch of the store whose numbers these are.
     package var epoch: LogEpochID
     package var whole: Stretch
-    /// Of the last line.
+    /// The number of the last line.
     package var last: LogNumber
     /// SHA-256 of the text and of the file as stored, 32 bytes each.
     package var rawDigest: Data
@@ -52,12 +54,264 @@ package struct SegmentIndex: Equatable, Sendable {
     /// They tile the segment, in order.
     package var blocks: [Block]
 
-    package init(epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block]) {
+    package init(
+        epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block]
+    ) {
         self.epoch = epoch
         self.whole = whole
         self.last = last
         self.rawDigest = rawDigest
         self.storedDigest = storedDigest
         self.blocks = blocks
+    }
+}
+
+/// The form of `….index`, Schemas/logs/FORMAT.md: this file alone knows it. One value has one text, so what is read is
+/// compared with what would be written, and anything else is damaged. First line and sum have the same form in every
+/// version.
+extension SegmentIndex {
+    /// No index of a segment within limits is longer: 5,000,000 bytes of text are at most 153 blocks of at least half a
+    /// block each.
+    package static let maximumTextBytes = 1 << 20
+
+    private static let title = "ws1log-index "
+    private static let sumDigits = 32
+
+    package var text: Data {
+        var text = IndexWriter()
+        text.line(Self.title.dropLast(), [Self.version])
+        text.append("epoch ")
+        text.append(epoch.data.hexadecimal)
+        text.append(" key - nonce -\n")
+        text.append(
+            "lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \(whole.storedBytes)\n"
+        )
+        text.append("times \(whole.times.lowerBound) \(whole.times.upperBound)\n")
+        text.line("levels", whole.levelCounts)
+        text.append("raw-sha256 \(rawDigest.hexadecimal)\nstored-sha256 \(storedDigest.hexadecimal)\n")
+        for block in blocks {
+            text.line(
+                "block",
+                [
+                    block.storedOffset, block.rawOffset, block.stretch.rawBytes, block.stretch.storedBytes,
+                    Int(clamping: block.stretch.first.value), block.stretch.lines, Int(block.stretch.times.lowerBound),
+                    Int(block.stretch.times.upperBound),
+                ] + block.stretch.levelCounts.map { Int(clamping: $0) })
+        }
+        let sum = Self.sum(text.bytes[...])
+        text.append("sum \(sum)\n")
+        return Data(text.bytes)
+    }
+
+    /// - Parameter path: of the file, for messages.
+    /// - Throws: `.damaged` for what is not what was written, `.newer` for a whole one of a greater version.
+    package init(text: Data, path: String) throws(LogStoreError) {
+        let bytes = [UInt8](text)
+        func damaged(_ what: String) -> LogStoreError {
+            LogStoreError(
+                .damaged, "\(path) is damaged: \(what). `ws1log verify` tells what can be made anew from the segment.")
+        }
+        let sumLine = Array("sum ".utf8)
+        let sumStart = bytes.count - sumLine.count - Self.sumDigits - 1
+        guard sumStart > 0, bytes[sumStart - 1] == UInt8(ascii: "\n"), bytes[sumStart...].starts(with: sumLine),
+            bytes[(sumStart + sumLine.count)...].elementsEqual("\(Self.sum(bytes[..<sumStart]))\n".utf8)
+        else { throw damaged("its sum is not that of its content") }
+
+        var reader = IndexReader(bytes: bytes[..<sumStart])
+        guard reader.take(Self.title), let version = reader.number(), reader.take("\n") else {
+            throw damaged("it is no index")
+        }
+        guard version <= Self.version else {
+            throw LogStoreError(
+                .newer, "\(path) has version \(version), this program knows up to \(Self.version): update the program")
+        }
+        guard version == Self.version, let index = Self.read(&reader), index.text.elementsEqual(bytes) else {
+            throw damaged("a line is not of the form")
+        }
+        guard index.addsUp else { throw damaged("its blocks do not add up to the whole") }
+        self = index
+    }
+
+    private static func read(_ reader: inout IndexReader) -> SegmentIndex? {
+        guard reader.take("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }),
+            reader.take(" key - nonce -\nlines "), let lines = reader.number(), reader.take(" first "),
+            let first = reader.number(),
+            reader.take(" last "), let last = reader.number(), reader.take(" raw "), let raw = reader.number(),
+            reader.take(" stored "),
+            let stored = reader.number(), reader.take("\ntimes "), let earliest = reader.number(), reader.take(" "),
+            let latest = reader.number(), earliest <= latest, reader.take("\nlevels"), let levels = reader.numbers(4),
+            reader.take("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
+            reader.take("\nstored-sha256 "),
+            let storedDigest = reader.hexadecimal(bytes: 32), reader.take("\n")
+        else { return nil }
+        var blocks: [Block] = []
+        while !reader.isAtEnd {
+            guard reader.take("block"), let values = reader.numbers(12), reader.take("\n"), values[6] <= values[7]
+            else { return nil }
+            blocks.append(
+                Block(
+                    storedOffset: values[0], rawOffset: values[1],
+                    stretch: Stretch(
+                        rawBytes: values[2], storedBytes: values[3], first: LogNumber(value: UInt64(values[4])),
+                        lines: values[5],
+                        times: Int64(values[6])...Int64(values[7]), levelCounts: values[8...].map { UInt64($0) })))
+        }
+        return SegmentIndex(
+            epoch: epoch,
+            whole: Stretch(
+                rawBytes: raw, storedBytes: stored, first: LogNumber(value: UInt64(first)), lines: lines,
+                times: Int64(earliest)...Int64(latest), levelCounts: levels.map { UInt64($0) }),
+            last: LogNumber(value: UInt64(last)), rawDigest: Data(rawDigest), storedDigest: Data(storedDigest),
+            blocks: blocks)
+    }
+
+    private static func sum(_ bytes: ArraySlice<UInt8>) -> String {
+        Data(SHA256.hash(data: bytes).prefix(sumDigits / 2)).hexadecimal
+    }
+
+    /// Whether the blocks tile the segment, in text, file, numbers and levels.
+    private var addsUp: Bool {
+        var (stored, raw, lines) = (0, 0, 0)
+        var levels: [UInt64] = [0, 0, 0, 0]
+        for block in blocks {
+            guard block.storedOffset == stored, block.rawOffset == raw, block.stretch.lines > 0,
+                block.stretch.rawBytes >= block.stretch.lines, block.stretch.storedBytes > 0,
+                block.stretch.first.value == whole.first.value + UInt64(lines),
+                block.stretch.levelCounts.count == levels.count,
+                let count = Self.sum(of: block.stretch.levelCounts), count <= UInt64(block.stretch.lines),
+                // A block in which no line is of the form has no times of its own.
+                count == 0
+                    || whole.times.contains(block.stretch.times.lowerBound)
+                        && whole.times.contains(block.stretch.times.upperBound)
+            else { return false }
+            // Every summand is at most 1 << 62 and the running sums at most what the whole says, so nothing overflows.
+            stored += block.stretch.storedBytes
+            raw += block.stretch.rawBytes
+            lines += block.stretch.lines
+            guard stored <= whole.storedBytes, raw <= whole.rawBytes, lines <= whole.lines else { return false }
+            for level in levels.indices { levels[level] += block.stretch.levelCounts[level] }
+        }
+        return stored == whole.storedBytes && raw == whole.rawBytes && lines == whole.lines && lines > 0
+            && levels == whole.levelCounts
+            && last.value == whole.first.value + UInt64(lines) - 1
+    }
+
+    private static func sum(of counts: [UInt64]) -> UInt64? {
+        var sum: UInt64 = 0
+        for count in counts {
+            let (next, overflow) = sum.addingReportingOverflow(count)
+            guard !overflow else { return nil }
+            sum = next
+        }
+        return sum
+    }
+}
+
+/// Takes an index's text apart from the front; nothing it meets makes it fail but by `nil` or `false`.
+struct IndexReader {
+    private var bytes: ArraySlice<UInt8>
+    /// No number of an index is greater, so two of them can be added.
+    private static let greatest = 1 << 62
+
+    init(bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+
+    var isAtEnd: Bool { bytes.isEmpty }
+
+    /// Whether this comes next; it is taken then.
+    mutating func take(_ text: String) -> Bool {
+        guard bytes.starts(with: text.utf8) else { return false }
+        bytes = bytes.dropFirst(text.utf8.count)
+        return true
+    }
+
+    /// Decimal digits.
+    mutating func number() -> Int? {
+        var value = 0
+        var end = bytes.startIndex
+        while end < bytes.endIndex {
+            let digit = bytes[end] &- UInt8(ascii: "0")
+            guard digit < 10 else { break }
+            guard value <= (Self.greatest - 9) / 10 else { return nil }
+            value = value * 10 + Int(digit)
+            end += 1
+        }
+        guard end > bytes.startIndex else { return nil }
+        bytes = bytes[end...]
+        return value
+    }
+
+    /// That many, each after a space.
+    mutating func numbers(_ count: Int) -> [Int]? {
+        var values: [Int] = []
+        values.reserveCapacity(count)
+        for _ in 0..<count {
+            guard take(" "), let value = number() else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+
+    mutating func hexadecimal(bytes count: Int) -> [UInt8]? {
+        guard bytes.count >= 2 * count else { return nil }
+        var result: [UInt8] = []
+        for position in stride(from: bytes.startIndex, to: bytes.startIndex + 2 * count, by: 2) {
+            guard let high = Self.digit(bytes[position]), let low = Self.digit(bytes[position + 1]) else { return nil }
+            result.append(high << 4 | low)
+        }
+        bytes = bytes.dropFirst(2 * count)
+        return result
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
+
+/// Puts an index's text together.
+struct IndexWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    /// The word and each number after a space.
+    mutating func line(_ word: some StringProtocol, _ numbers: [some BinaryInteger]) {
+        bytes.append(contentsOf: word.utf8)
+        for number in numbers {
+            bytes.append(UInt8(ascii: " "))
+            bytes.append(contentsOf: String(number).utf8)
+        }
+        bytes.append(UInt8(ascii: "\n"))
+    }
+}
+
+extension SegmentIndex {
+    /// Reads the index of a sealed segment from its file.
+    /// - Throws: `.notFound`, `.damaged`, `.newer`.
+    package init(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+        let path = directory.path(name, .index)
+        try self.init(text: try StoreFile(reading: path).readWhole(maximumBytes: Self.maximumTextBytes), path: path)
+        guard whole.first == LogNumber(segment: name.ordinal, position: 1) else {
+            throw LogStoreError(
+                .damaged,
+                "\(path) is that of another segment. `ws1log verify` tells what can be made anew from the segment.")
+        }
+    }
+
+    /// Written and synced, not yet renamed to its name.
+    package func writePartial(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+        let file = try StoreFile(replacing: directory.path(name.file(.index) + SegmentName.partialSuffix))
+        try file.write([UInt8](text))
+        try file.sync()
+    }
+
+    /// Replaces the file, e.g. by an index made anew. For who holds the store's lock.
+    package func store(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+        try writePartial(name, in: directory)
+        try directory.rename(name.file(.index) + SegmentName.partialSuffix, to: name.file(.index))
+        try directory.sync()
     }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import WireModel
 
 /// The directory of a log store, by its path: what is done with names, not with content.
 package struct StoreDirectory: Hashable, Sendable {
@@ -54,5 +55,132 @@ package struct StoreDirectory: Hashable, Sendable {
         guard descriptor >= 0 else { throw .system("opening", path) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .system("syncing", path) }
+    }
+}
+
+/// The names of a segment's files: `<ordinal, ten digits>-<kind>` and what of it a file holds. Sorted by name they are
+/// sorted by ordinal.
+package struct SegmentName: Hashable, Comparable, Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case application
+        case crash
+        /// Lines more verbose than the level in force, kept for a while in case they are asked for.
+        case ring
+
+        package var type: LogType { self == .crash ? .crash : .application }
+    }
+
+    package enum Part: String, CaseIterable, Sendable {
+        /// Plain text: active, or not sealed yet.
+        case text = ".log"
+        case sealed = ".log.gz"
+        case index = ".index"
+    }
+
+    /// Added to a name while the file is being written.
+    package static let partialSuffix = ".partial"
+    package static let stateName = "state"
+    package static let lockName = "lock"
+    private static let ordinalDigits = 10
+
+    /// From 1.
+    package let ordinal: UInt64
+    package let kind: Kind
+
+    package init(ordinal: UInt64, kind: Kind) {
+        self.ordinal = ordinal
+        self.kind = kind
+    }
+
+    package func file(_ part: Part) -> String { "\(Self.digits(ordinal))-\(kind.rawValue)\(part.rawValue)" }
+
+    /// An ordinal as names have it.
+    package static func digits(_ ordinal: UInt64) -> String {
+        let digits = String(ordinal)
+        return String(repeating: "0", count: max(0, ordinalDigits - digits.utf8.count)) + digits
+    }
+
+    /// Reads a file's name; `nil` for what is none of a segment's.
+    package static func read(_ file: String) -> (name: SegmentName, part: Part)? {
+        guard let dash = file.firstIndex(of: "-"), let dot = file[dash...].firstIndex(of: "."),
+            let ordinal = UInt64(file[..<dash]), ordinal > 0,
+            let kind = Kind(rawValue: String(file[file.index(after: dash)..<dot])),
+            let part = Part(rawValue: String(file[dot...]))
+        else { return nil }
+        let name = SegmentName(ordinal: ordinal, kind: kind)
+        return name.file(part) == file ? (name, part) : nil
+    }
+
+    package static func < (left: SegmentName, right: SegmentName) -> Bool { left.ordinal < right.ordinal }
+}
+
+extension StoreDirectory {
+    /// Makes it where it is missing, mode 0700, and those above it.
+    package func make() throws(LogStoreError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+            throw .system("making", path)
+        }
+        try StoreDirectory(path: String(path[..<slash])).make()
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
+    }
+
+    /// Runs `body` with the state while holding `lock`, and replaces the file if it was changed: whole, synced if more
+    /// than the next ordinal changed. What an earlier holder was about to remove is removed first.
+    /// - Throws: `.busy`, `.newer`, and what `body` throws: nothing of the state is changed then.
+    package func withState<Result>(
+        _ body: (inout StoreState) throws(LogStoreError) -> Result
+    ) throws(LogStoreError) -> Result {
+        let lock = try StoreLock(self)
+        defer { extendLifetime(lock) }
+        let old = try readState()
+        var state: StoreState
+        if let old { state = old } else { state = StoreState(epoch: .random(), next: try greatestOrdinal() + 1) }
+        for name in state.removing { try remove(name) }
+        state.removing = []
+        let result = try body(&state)
+        guard state != old else { return result }
+        try replaceState(
+            state, isSynced: state.epoch != old?.epoch || state.dropped != old?.dropped || !state.removing.isEmpty)
+        // Counted by now. What cannot be removed is tried again by the next holder.
+        for name in state.removing { try? remove(name) }
+        return result
+    }
+
+    /// As it stands, without waiting for a holder of `lock`; `nil` where there is none or it is damaged: the next
+    /// holder begins a new epoch.
+    /// - Throws: `.newer`, `.io`.
+    package func readState() throws(LogStoreError) -> StoreState? {
+        let path = path(SegmentName.stateName)
+        do {
+            let bytes = try StoreFile(reading: path).readWhole(maximumBytes: StoreState.maximumBytes)
+            return try StoreState(text: String(decoding: bytes, as: UTF8.self), path: path)
+        } catch {
+            switch error.code {
+            case .notFound, .damaged: return nil
+            default: throw error
+            }
+        }
+    }
+
+    private func replaceState(_ state: StoreState, isSynced: Bool) throws(LogStoreError) {
+        let partial = SegmentName.stateName + SegmentName.partialSuffix
+        let file = try StoreFile(replacing: path(partial))
+        try file.write(Array(state.text.utf8))
+        if isSynced { try file.sync() }
+        try rename(partial, to: SegmentName.stateName)
+    }
+
+    /// 0: none.
+    private func greatestOrdinal() throws(LogStoreError) -> UInt64 {
+        try names().compactMap { SegmentName.read(Self.withoutPartial($0))?.name.ordinal }.max() ?? 0
+    }
+
+    private static func withoutPartial(_ file: String) -> String {
+        file.hasSuffix(SegmentName.partialSuffix) ? String(file.dropLast(SegmentName.partialSuffix.count)) : file
+    }
+
+    private func remove(_ name: SegmentName) throws(LogStoreError) {
+        for part in SegmentName.Part.allCases { try remove(name.file(part)) }
     }
 }

@@ -18,7 +18,8 @@ package struct StoreState: Equatable, Sendable {
     /// The next segment's ordinal.
     package var next: UInt64
     package var dropped: Dropped
-    /// Counted under `dropped` and about to be removed: so that a crash between the two neither loses nor doubles a count.
+    /// Counted under `dropped` and about to be removed: so that a crash between the two neither loses nor doubles a
+    /// count.
     package var removing: [SegmentName]
 
     package init(epoch: LogEpochID, next: UInt64, dropped: Dropped = [:], removing: [SegmentName] = []) {
@@ -47,11 +48,15 @@ package struct StoreState: Equatable, Sendable {
 
     /// - Throws: `.damaged`, also for a file that is empty; `.newer`.
     package init(text: String, path: String) throws(LogStoreError) {
-        let damaged = LogStoreError(.damaged, "\(path) is not what was written. Remove it: the store goes on in a new epoch.")
+        let damaged = LogStoreError(
+            .damaged, "\(path) is not what was written. Remove it: the store goes on in a new epoch.")
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.split(separator: " ") }
-        guard let head = lines.first, head.count == 2, head[0] == "ws1log-state", let version = Int(head[1]) else { throw damaged }
+        guard let head = lines.first, head.count == 2, head[0] == "ws1log-state", let version = Int(head[1]) else {
+            throw damaged
+        }
         guard version <= Self.version else {
-            throw LogStoreError(.newer, "\(path) has version \(version), this program knows up to \(Self.version). Use a newer one.")
+            throw LogStoreError(
+                .newer, "\(path) has version \(version), this program knows up to \(Self.version). Use a newer one.")
         }
         guard lines.popLast()?.isEmpty == true, let sum = lines.popLast(), sum.count == 2, sum[0] == "sum",
             Self.sum(String(text.dropLast(Self.sumLineCharacters))) == sum[1]
@@ -66,7 +71,8 @@ package struct StoreState: Equatable, Sendable {
             case "next" where line.count == 2: next = UInt64(line[1])
             case "dropped" where line.count == 2 + LogLevel.allCases.count:
                 let counts = line.dropFirst(2).compactMap { UInt64($0) }
-                guard let reason = LogDropReason(rawValue: String(line[1])), counts.count == LogLevel.allCases.count else { throw damaged }
+                guard let reason = LogDropReason(rawValue: String(line[1])), counts.count == LogLevel.allCases.count
+                else { throw damaged }
                 dropped[reason] = LogLevelCounts(counts)
             case "removing" where line.count == 2:
                 guard let name = SegmentName.read(String(line[1]))?.name else { throw damaged }

@@ -1,6 +1,7 @@
 import WireModel
 
-/// The wanted lines of a snapshot for a person to read: those of several processes merged by time. Blocks no line of which is wanted are not read.
+/// The wanted lines of a snapshot for a person to read: those of several processes merged by time. Blocks no line of
+/// which is wanted are not read.
 ///
 /// Holds a block of each segment whose times overlap. Not `Sendable`: one thread at a time.
 package final class MergedLines {
@@ -33,7 +34,9 @@ package final class MergedLines {
         while let next = waiting.last, active.allSatisfy({ next.index.whole.times.lowerBound <= $0.time }) {
             waiting.removeLast()
             do {
-                if let cursor = try SegmentCursor(next, in: directory, filter: filter, inflater: inflater) { active.append(cursor) }
+                if let cursor = try SegmentCursor(next, in: directory, filter: filter, inflater: inflater) {
+                    active.append(cursor)
+                }
             } catch { problems.append(StoreSnapshot.Problem(name: next.name, error: error)) }
         }
         return active.indices.min { (active[$0].time, active[$0].name) < (active[$1].time, active[$1].name) }
@@ -69,7 +72,7 @@ final class SegmentCursor {
         guard try fill() else { return nil }
     }
 
-    /// Of the line it stands at.
+    /// The time of the current line.
     var time: Int64 { lines.list[position].time }
 
     func withLine<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
@@ -92,4 +95,86 @@ final class SegmentCursor {
         }
         return false
     }
+}
+
+/// The last wanted lines of a snapshot by time. Blocks are read from the latest on, until none that is left can hold a
+/// later line.
+package struct LatestLines {
+    private struct Candidate {
+        var time: Int64
+        var name: SegmentName
+        /// The line's offset in the segment's text.
+        var offset: Int
+        var line: [UInt8]
+    }
+
+    /// Sorted by time, each with its end.
+    package let lines: [[UInt8]]
+    package let problems: [StoreSnapshot.Problem]
+
+    package init(_ count: Int, of snapshot: StoreSnapshot, filter: LogFilter) throws(LogStoreError) {
+        let inflater = try BlockInflater()
+        let blocks = snapshot.segments.flatMap { segment in
+            segment.index.blocks.filter { filter.mayMatch($0.stretch) }.map { (segment.name, $0) }
+        }.sorted { $0.1.stretch.times.upperBound > $1.1.stretch.times.upperBound }
+        var latest: [Candidate] = []
+        var problems: [StoreSnapshot.Problem] = []
+        for (name, block) in blocks {
+            if latest.count == count, let first = latest.first, block.stretch.times.upperBound < first.time { break }
+            do {
+                let reader = try SegmentReader.open(name, in: snapshot.directory, inflater: inflater)
+                let wanted = try WantedLines(block, reader, filter)
+                latest += wanted.list.indices.suffix(count).map { position in
+                    let line = wanted.list[position]
+                    return Candidate(
+                        time: line.time, name: name, offset: block.rawOffset + line.range.lowerBound,
+                        line: wanted.line(position))
+                }
+            } catch { problems.append(StoreSnapshot.Problem(name: name, error: error)) }
+            latest.sort { ($0.time, $0.name, $0.offset) < ($1.time, $1.name, $1.offset) }
+            latest.removeFirst(max(0, latest.count - count))
+        }
+        lines = latest.map(\.line)
+        self.problems = problems
+    }
+}
+
+/// The lines of one block that a filter wants, copied.
+struct WantedLines {
+    struct Line {
+        /// A malformed line has the time of the line before.
+        var time: Int64
+        var range: Range<Int>
+    }
+
+    private(set) var list: [Line] = []
+    private var bytes: [UInt8] = []
+
+    init() {}
+
+    init(_ block: SegmentIndex.Block, _ reader: SegmentReader, _ filter: LogFilter) throws(LogStoreError) {
+        let matcher = LogLineMatcher(filter)
+        let range = block.rawOffset..<(block.rawOffset + block.stretch.rawBytes)
+        try reader.read(range, where: { _ in true }) { text, _ in add(text, matcher, filter) }
+    }
+
+    mutating func add(_ text: UnsafeRawBufferPointer, _ matcher: LogLineMatcher, _ filter: LogFilter) {
+        for line in LineSlices(text) {
+            let fields = LogLine(line)
+            guard fields.map({ matcher.matches($0, in: line) }) ?? filter.isEverything else { continue }
+            let start = bytes.count
+            bytes.append(contentsOf: line)
+            list.append(Line(time: fields?.time ?? list.last?.time ?? 0, range: start..<bytes.count))
+        }
+    }
+
+    func withLine<Failure: Error>(_ position: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void)
+        throws(Failure)
+    {
+        try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
+            try body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[list[position].range]))
+        }
+    }
+
+    func line(_ position: Int) -> [UInt8] { Array(bytes[list[position].range]) }
 }

@@ -1,6 +1,8 @@
+import Gzip
 import WireModel
 
-/// Reads one segment, in whichever form it lies there when it is opened; it stays readable when it is sealed or removed meanwhile.
+/// Reads one segment, in whichever form it lies there when it is opened; it stays readable when it is sealed or removed
+/// meanwhile.
 package final class SegmentReader {
     package let name: SegmentName
     /// Of a sealed one; made anew in memory where the file is lost or damaged.
@@ -31,7 +33,8 @@ package final class SegmentReader {
         let size = try file.byteCount()
         guard size != index.whole.storedBytes else { return }
         throw LogStoreError(
-            .damaged, "\(file.path) has \(size) bytes, its index says \(index.whole.storedBytes). `ws1log verify` tells more.")
+            .damaged,
+            "\(file.path) has \(size) bytes, its index says \(index.whole.storedBytes). `ws1log verify` tells more.")
     }
 
     /// `nil`: the text is what there is to read.
@@ -68,7 +71,8 @@ package final class SegmentReader {
     /// Whole lines of a range of the text, in pieces.
     /// - Parameters:
     ///   - range: begins and ends at lines; what lies beyond the last whole line is left out.
-    ///   - isWanted: of a block, by what is known of it as a whole; others are not read. Texts have no blocks: all of it is read.
+    ///   - isWanted: of a block, by what is known of it as a whole; others are not read. Texts have no blocks: all of
+    ///     it is read.
     ///   - body: gets a piece and where in the text it begins; the piece is valid during the call.
     package func read(
         _ range: Range<Int>, where isWanted: (SegmentIndex.Stretch) -> Bool,
@@ -89,15 +93,19 @@ package final class SegmentReader {
     /// The compressed bytes of a range of the text that begins and ends at blocks, and lies in one piece in the file.
     /// - Throws: `.damaged` where it does not.
     package func storedRange(of range: Range<Int>) throws(LogStoreError) -> Range<Int> {
-        guard let index, case let blocks = index.blocks[index.blocks(overlapping: range)], let first = blocks.first, let last = blocks.last,
+        guard let index, case let blocks = index.blocks[index.blocks(overlapping: range)], let first = blocks.first,
+            let last = blocks.last,
             first.rawOffset == range.lowerBound, last.rawOffset + last.stretch.rawBytes == range.upperBound
         else {
-            throw LogStoreError(.damaged, "\(file.path) has other blocks than when the chunks were planned. Plan them again.")
+            throw LogStoreError(
+                .damaged, "\(file.path) has other blocks than when the chunks were planned. Plan them again.")
         }
         return first.storedOffset..<(last.storedOffset + last.stretch.storedBytes)
     }
 
-    func copy(_ range: Range<Int>, to sink: inout some ChunkSink) throws(LogStoreError) { try sink.copy(range, of: file) }
+    func copy(_ range: Range<Int>, to sink: inout some ChunkSink) throws(LogStoreError) {
+        try sink.copy(range, of: file)
+    }
 }
 
 extension SegmentIndex {
@@ -122,6 +130,65 @@ extension Array {
 }
 
 extension Identifier where Subject == LogEpochSubject {
-    /// Where a store has not said its epoch.
+    /// Stands for an epoch that the store has not told.
     package static var unknown: Self { Self(high: 0, low: 0) }
+}
+
+/// Inflates blocks of sealed segments, one after the other, into memory it keeps. Not `Sendable`: one thread at a time.
+package final class BlockInflater {
+    private let inflater: GzipDecompressor
+    private var stored = UnsafeMutableRawBufferPointer.allocate(byteCount: LogLimits.blockBytes, alignment: 16)
+    private var text = UnsafeMutableRawBufferPointer.allocate(byteCount: LogLimits.blockBytes, alignment: 16)
+
+    package init() throws(LogStoreError) {
+        do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch {
+            throw LogStoreError(.io, error.message, cause: error)
+        }
+    }
+
+    deinit {
+        stored.deallocate()
+        text.deallocate()
+    }
+
+    /// The text of a block; valid until the next call.
+    /// - Throws: `.damaged` where it is not what the index says.
+    func text(of block: SegmentIndex.Block, in file: borrowing StoreFile) throws(LogStoreError)
+        -> UnsafeRawBufferPointer
+    {
+        let stretch = block.stretch
+        Self.enlarge(&stored, to: stretch.storedBytes)
+        Self.enlarge(&text, to: stretch.rawBytes)
+        let target = UnsafeMutableRawBufferPointer(rebasing: stored.prefix(stretch.storedBytes))
+        var filled = 0
+        inflater.reset()
+        do {
+            guard try file.read(into: target, at: block.storedOffset) == stretch.storedBytes else {
+                throw damaged(block, file.path)
+            }
+            do throws(GzipError) {
+                try inflater.update(UnsafeRawBufferPointer(target)) { [text] piece in
+                    let room = UnsafeMutableRawBufferPointer(rebasing: text.prefix(stretch.rawBytes).dropFirst(filled))
+                    room.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.prefix(room.count)))
+                    filled += piece.count
+                }
+                try inflater.finish()
+            } catch { throw damaged(block, file.path, error) }
+        }
+        guard filled == stretch.rawBytes, inflater.members == 1 else { throw damaged(block, file.path) }
+        return UnsafeRawBufferPointer(rebasing: text.prefix(filled))
+    }
+
+    private static func enlarge(_ buffer: inout UnsafeMutableRawBufferPointer, to size: Int) {
+        guard buffer.count < size else { return }
+        buffer.deallocate()
+        buffer = .allocate(byteCount: size, alignment: 16)
+    }
+
+    private func damaged(_ block: SegmentIndex.Block, _ path: String, _ cause: GzipError? = nil) -> LogStoreError {
+        LogStoreError(
+            .damaged,
+            "\(path) is damaged: lines \(block.stretch.first.value) to \(block.stretch.first.value + UInt64(block.stretch.lines) - 1) are not what "
+                + "was written. The other blocks may still be readable.", cause: cause)
+    }
 }

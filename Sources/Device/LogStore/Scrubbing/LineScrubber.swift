@@ -2,12 +2,12 @@ import WireModel
 
 /// Scrub rules made ready to be applied to many lines.
 ///
-/// All values and all patterns are looked for in the text as it came, before anything is replaced; what they cover together is replaced, each
-/// stretch by one `[scrubbed]`. So nothing is left of a longer value because a shorter one in it, or one that overlaps it, was replaced first.
-/// In metadata a pattern may speak of the key, the value or `key=value`.
+/// All values and patterns are searched in the original text before anything is replaced. Each stretch that they cover
+/// together becomes one `[scrubbed]`, so no part of a longer value stays because a shorter one inside it was replaced
+/// first. In metadata a pattern may match the key, the value or `key=value`.
 final class LineScrubber: Sendable {
-    /// Of a text that is longer, so much is looked at; only the first half of that is kept, so that what is cut never shows the beginning of
-    /// something that would have been scrubbed, unless that has more bytes than the other half.
+    /// Of a text that is longer, so much is looked at; only the first half of that is kept, so that what is cut never
+    /// shows the beginning of something that would have been scrubbed, unless that has more bytes than the other half.
     static let windowBytes = 256 << 10
     static let replacement = "[scrubbed]"
 
@@ -24,7 +24,8 @@ final class LineScrubber: Sendable {
         var programs: [ScrubProgram] = []
         for (place, pattern) in scrubbing.patterns.enumerated() {
             do { programs.append(ScrubProgram(try ScrubPatternSyntax.parse(pattern))) } catch {
-                throw LogStoreError(.invalid, "scrub pattern \(place + 1): \(error.message) at character \(error.position + 1)")
+                throw LogStoreError(
+                    .invalid, "scrub pattern \(place + 1): \(error.message) at character \(error.position + 1)")
             }
         }
         self.programs = programs
@@ -33,11 +34,14 @@ final class LineScrubber: Sendable {
     /// Values are secrets: none is shown.
     private static func check(_ texts: [String], _ what: String) throws(LogStoreError) {
         guard texts.count <= ProfileLimits.scrubs else {
-            throw LogStoreError(.invalid, "there are \(texts.count) scrub \(what)s; at most \(ProfileLimits.scrubs) are taken")
+            throw LogStoreError(
+                .invalid, "there are \(texts.count) scrub \(what)s; at most \(ProfileLimits.scrubs) are taken")
         }
         for (place, text) in texts.enumerated() where !(1...ProfileLimits.scrubBytes).contains(text.utf8.count) {
             throw LogStoreError(
-                .invalid, "scrub \(what) \(place + 1) has \(text.utf8.count) bytes; it must have 1 to \(ProfileLimits.scrubBytes)")
+                .invalid,
+                "scrub \(what) \(place + 1) has \(text.utf8.count) bytes; it must have 1 to \(ProfileLimits.scrubBytes)"
+            )
         }
     }
 
@@ -62,7 +66,9 @@ final class LineScrubber: Sendable {
         var inKey = covered(in: field.key)
         for range in whole.clipped(to: 0..<keyBytes).ranges { inKey.add(range) }
         var inValue = covered(in: field.value)
-        for range in whole.clipped(to: (keyBytes + 1)..<(keyBytes + 1 + field.value.utf8.count)).ranges { inValue.add(range) }
+        for range in whole.clipped(to: (keyBytes + 1)..<(keyBytes + 1 + field.value.utf8.count)).ranges {
+            inValue.add(range)
+        }
         replace(inKey, in: &field.key, keeping: keyLeftOut > 0 ? Self.windowBytes / 2 : .max)
         replace(inValue, in: &field.value, keeping: valueLeftOut > 0 ? Self.windowBytes / 2 : .max)
         return keyLeftOut + valueLeftOut
@@ -113,5 +119,19 @@ final class LineScrubber: Sendable {
             if position < end { result.append(contentsOf: text[position..<end]) }
         }
         text = String(decoding: result, as: UTF8.self)
+    }
+}
+
+/// What is replaced in lines before they are kept anywhere.
+public struct LogScrubbing: Equatable, Sendable {
+    /// Texts, exactly as they stand. Each 1 to 1,024 bytes; at most 256.
+    public var values: [String]
+    /// Patterns, in the syntax of a profile's `logging.scrubPatterns`. Each 1 to 1,024 bytes; at most 256.
+    public var patterns: [String]
+
+    /// Nothing by default.
+    public init(values: [String] = [], patterns: [String] = []) {
+        self.values = values
+        self.patterns = patterns
     }
 }

@@ -1,10 +1,11 @@
 import WireModel
 
-/// Finds the matches of programs in a text: the leftmost, of those the preferred one, then the next behind it. A match of no characters is none.
+/// Finds a program's matches in a text: the leftmost, of those the preferred one, then the next behind it. Empty
+/// matches do not count.
 ///
-/// All ways through a program are followed at once, so a search looks at a character once however the pattern is made. Searches after a match
-/// may look at characters again, hence `effort`: what is spent on one text is bounded by its length, and the rest of a text on which it runs
-/// out counts as matched. So no pattern stops a program's logging, and none lets a secret pass.
+/// All ways through a program are followed at once, so a search looks at each character once, whatever the pattern.
+/// Searches after a match may look at characters again; `effort` bounds what is spent on one text by its length. If it
+/// runs out, the rest of the text counts as matched: no pattern stops the logging, and none lets a secret pass.
 struct ScrubMachine {
     /// What may be spent on a text.
     static func effort(forBytes count: Int) -> Int { 1_000_000 + 200 * count }
@@ -37,7 +38,9 @@ struct ScrubMachine {
         }
     }
 
-    private mutating func firstMatch(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from: Int) -> Range<Int>? {
+    private mutating func firstMatch(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from: Int) -> Range<
+        Int
+    >? {
         var match: Range<Int>?
         var position = from
         ways.removeAll(keepingCapacity: true)
@@ -59,7 +62,9 @@ struct ScrubMachine {
                 switch program.steps[way.place] {
                 case .character(let set):
                     if length > 0, program.sets[set].contains(scalar) {
-                        reach(Way(place: way.place + 1, start: way.start), program, text, at: position + length, isNext: true)
+                        reach(
+                            Way(place: way.place + 1, start: way.start), program, text, at: position + length,
+                            isNext: true)
                     }
                 case .match:
                     guard position > way.start else { continue }
@@ -131,5 +136,43 @@ struct ScrubMachine {
         var scalar = lead & (0x7F >> UInt32(length))
         for offset in 1..<length { scalar = scalar << 6 | UInt32(text[position + offset]) & 0x3F }
         return (scalar, length)
+    }
+}
+
+/// Places of a text that are covered, whatever covers them; what overlaps or touches is one.
+struct CoveredRanges: Equatable, Sendable {
+    /// Ascending, with room between neighbours, once `settle` was called.
+    private(set) var ranges: [Range<Int>] = []
+    private var isSettled = true
+
+    var isEmpty: Bool { ranges.isEmpty }
+
+    mutating func add(_ range: Range<Int>) {
+        // Finds come mostly in order: they are merged at once, so there are never more than there are holes.
+        var range = range
+        while let last = ranges.last, last.upperBound >= range.lowerBound, range.upperBound >= last.lowerBound {
+            range = min(last.lowerBound, range.lowerBound)..<max(last.upperBound, range.upperBound)
+            ranges.removeLast()
+        }
+        if let last = ranges.last, last.lowerBound > range.lowerBound { isSettled = false }
+        ranges.append(range)
+    }
+
+    mutating func settle() {
+        if isSettled { return }
+        let sorted = ranges.sorted { $0.lowerBound < $1.lowerBound }
+        ranges = []
+        for range in sorted { add(range) }
+        isSettled = true
+    }
+
+    /// The part of them that lies within `bounds`, counted from its start.
+    func clipped(to bounds: Range<Int>) -> CoveredRanges {
+        var result = CoveredRanges()
+        for range in ranges where range.overlaps(bounds) {
+            let clipped = range.clamped(to: bounds)
+            result.add((clipped.lowerBound - bounds.lowerBound)..<(clipped.upperBound - bounds.lowerBound))
+        }
+        return result
     }
 }

@@ -1,7 +1,7 @@
 import WireModel
 
-/// A pattern written out as steps that a machine takes one character at a time (Thompson, "Regular Expression Search Algorithm", 1968; the
-/// order of preference after Pike).
+/// A pattern written out as steps that a machine takes one character at a time (Thompson, "Regular Expression Search
+/// Algorithm", 1968; the order of preference after Pike).
 struct ScrubProgram: Sendable {
     enum Step: Equatable, Sendable {
         /// One character of this set, by its place in `sets`.
@@ -93,7 +93,9 @@ struct ScrubProgram: Sendable {
         return steps.count - 1
     }
 
-    private static func split(_ into: Int, _ over: Int, _ isLazy: Bool) -> Step { isLazy ? .split(over, into) : .split(into, over) }
+    private static func split(_ into: Int, _ over: Int, _ isLazy: Bool) -> Step {
+        isLazy ? .split(over, into) : .split(into, over)
+    }
 
     private func firstCharacters() -> ScrubCharacters {
         var result = ScrubCharacters()

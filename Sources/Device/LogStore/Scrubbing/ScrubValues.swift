@@ -1,8 +1,10 @@
-/// Finds all places of many texts in another, in one pass over it (Aho and Corasick, "Efficient String Matching", 1975).
+/// Finds all places of many texts in another, in one pass over it (Aho and Corasick, "Efficient String Matching",
+/// 1975).
 struct ScrubValues: Sendable {
     private struct Node {
         var byte: UInt8
-        /// Of the texts that go on alike, as a list: the first that is longer by a byte, and the next beside this one. 0: none.
+        /// Of the texts that go on alike, as a list: the first that is longer by a byte, and the next beside this one.
+        /// 0: none.
         var child: Int32 = 0
         var sibling: Int32 = 0
         /// Where to go on when no child fits: the longest end of what was read that begins another text.
@@ -13,7 +15,7 @@ struct ScrubValues: Sendable {
     }
 
     private var nodes = [Node(byte: 0)]
-    /// Of the root, by byte.
+    /// The root's children, by byte.
     private var first = [Int32](repeating: 0, count: 256)
 
     var isEmpty: Bool { nodes.count == 1 }

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Gzip
 import WireModel
 
 /// Gathers an index block by block, in the order in which they lie in the segment.
@@ -23,7 +24,8 @@ package struct SegmentIndexBuilder {
     package mutating func add(text: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) {
         var tally = LineTally()
         tally.add(text: text)
-        let stretch = tally.stretch(first: LogNumber(segment: name.ordinal, position: UInt64(whole.lines) + 1), storedBytes: stored.count)
+        let stretch = tally.stretch(
+            first: LogNumber(segment: name.ordinal, position: UInt64(whole.lines) + 1), storedBytes: stored.count)
         blocks.append(SegmentIndex.Block(storedOffset: storedBytes, rawOffset: whole.rawBytes, stretch: stretch))
         whole.add(stretch)
         storedBytes += stored.count
@@ -35,8 +37,139 @@ package struct SegmentIndexBuilder {
     package func index() -> SegmentIndex? {
         guard whole.lines > 0 else { return nil }
         return SegmentIndex(
-            epoch: epoch, whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
-            last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)), rawDigest: Data(rawDigest.finalize()),
+            epoch: epoch,
+            whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
+            last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)),
+            rawDigest: Data(rawDigest.finalize()),
             storedDigest: Data(storedDigest.finalize()), blocks: blocks)
+    }
+}
+
+/// Makes a lost or damaged index anew from the compressed lines, which are read whole and checked. Holds a block in
+/// memory.
+final class SegmentIndexRebuilder {
+    private let file: StoreFile
+    private let inflater: GzipDecompressor
+    private var builder: SegmentIndexBuilder
+    /// Of the member that is being read; `storedStart` is its place in the file.
+    private var text: [UInt8] = []
+    private var stored: [UInt8] = []
+    private var storedStart = 0
+    private var endsInLine = true
+
+    init(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) {
+        do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch {
+            throw LogStoreError(.io, error.message, cause: error)
+        }
+        file = try StoreFile(reading: directory.path(name, .sealed))
+        builder = SegmentIndexBuilder(name, epoch: epoch)
+    }
+
+    func index() throws(LogStoreError) -> SegmentIndex {
+        var offset = 0
+        while case let piece = try file.read(LogLimits.blockBytes, at: offset), !piece.isEmpty {
+            offset += piece.count
+            stored.append(contentsOf: piece)
+            do { try inflate(piece) } catch { throw damaged(error.message, error) }
+        }
+        do { try inflater.finish() } catch { throw damaged(error.message, error) }
+        guard endsInLine, let index = builder.index() else { throw damaged("a block does not end with a line") }
+        return index
+    }
+
+    private func inflate(_ piece: [UInt8]) throws(GzipError) {
+        try piece.withUnsafeBufferPointer { (piece) throws(GzipError) in
+            try inflater.update(UnsafeRawBufferPointer(piece)) {
+                text.append(contentsOf: $0)
+            } memberEnd: { end in
+                endMember(at: end)
+            }
+        }
+    }
+
+    private func endMember(at end: Int) {
+        endsInLine = endsInLine && text.last == UInt8(ascii: "\n")
+        let member = stored.prefix(end - storedStart)
+        text.withUnsafeBytes { text in member.withUnsafeBytes { builder.add(text: text, stored: $0) } }
+        text.removeAll(keepingCapacity: true)
+        stored.removeFirst(member.count)
+        storedStart = end
+    }
+
+    private func damaged(_ what: String, _ cause: (any Error)? = nil) -> LogStoreError {
+        LogStoreError(
+            .damaged, "\(file.path) is damaged: \(what). Lines before that may still be readable with zcat.",
+            cause: cause)
+    }
+}
+
+extension SegmentIndex {
+    /// Made anew from the compressed lines.
+    /// - Throws: `.damaged` where they are not what was written, `.notFound`.
+    package init(rebuilding name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) {
+        self = try SegmentIndexRebuilder(name, in: directory, epoch: epoch).index()
+    }
+}
+
+extension InflateLimits {
+    /// A segment is at most 5,000,000 bytes of text, with room for one that is not of ours; lines that are all alike
+    /// compress a thousandfold.
+    static let sealedSegment = InflateLimits(maximumBytes: 4 * LogLimits.chunkBytes, maximumRatio: 2_000)
+}
+
+/// Counts what a stretch of lines holds. A line that is not of the form counts as a line, without time and level.
+package struct LineTally: Equatable, Sendable {
+    package private(set) var rawBytes = 0
+    package private(set) var lines = 0
+    package private(set) var levelCounts: [UInt64] = [0, 0, 0, 0]
+    private var earliest = Int64.max
+    private var latest = Int64.min
+
+    package init() {}
+
+    package init(_ stretch: SegmentIndex.Stretch) {
+        rawBytes = stretch.rawBytes
+        lines = stretch.lines
+        levelCounts = stretch.levelCounts
+        // Where no line is of the form, the times are of none.
+        if levelCounts.contains(where: { $0 > 0 }) {
+            (earliest, latest) = (stretch.times.lowerBound, stretch.times.upperBound)
+        }
+    }
+
+    /// All lines of a text.
+    package mutating func add(text: UnsafeRawBufferPointer) {
+        for line in LineSlices(text) { add(LogLine(line), bytes: line.count) }
+    }
+
+    /// - Parameters:
+    ///   - line: `nil` where it is not of the form.
+    ///   - bytes: with its end.
+    package mutating func add(_ line: LogLine?, bytes: Int) {
+        rawBytes += bytes
+        lines += 1
+        guard let line else { return }
+        levelCounts[line.level.rawValue - 1] += 1
+        earliest = min(earliest, line.time)
+        latest = max(latest, line.time)
+    }
+
+    package mutating func add(_ other: LineTally) {
+        rawBytes += other.rawBytes
+        lines += other.lines
+        for level in levelCounts.indices { levelCounts[level] += other.levelCounts[level] }
+        earliest = min(earliest, other.earliest)
+        latest = max(latest, other.latest)
+    }
+
+    package mutating func add(_ stretch: SegmentIndex.Stretch) { add(LineTally(stretch)) }
+
+    /// 1970 where no line has a time.
+    package var times: ClosedRange<Int64> { earliest <= latest ? earliest...latest : 0...0 }
+
+    package func stretch(first: LogNumber, storedBytes: Int) -> SegmentIndex.Stretch {
+        SegmentIndex.Stretch(
+            rawBytes: rawBytes, storedBytes: storedBytes, first: first, lines: lines, times: times,
+            levelCounts: levelCounts)
     }
 }

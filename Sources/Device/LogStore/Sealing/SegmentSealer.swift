@@ -3,7 +3,8 @@ import WireModel
 
 /// Makes sealed segments of active ones. Meant to be kept: its compressor is reused.
 ///
-/// What a crash leaves is mended by sealing again; at every moment the lines are there once, in the text or in a whole sealed segment:
+/// What a crash leaves is mended by sealing again; at every moment the lines are there once, in the text or in a whole
+/// sealed segment:
 /// 1. `….log.gz.partial` is written block by block and synced, then `….index.partial`;
 /// 2. the first is renamed, then the second, and the directory synced: from here on the segment is sealed;
 /// 3. the text is removed.
@@ -26,7 +27,9 @@ package final class SegmentSealer {
 
     /// Seals a segment of which there is text; one that is sealed already stays as it is.
     /// - Throws: `.notFound` where there is neither; `.diskFull`, `.io`: the text is still there.
-    package func seal(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) -> Outcome {
+    package func seal(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError)
+        -> Outcome
+    {
         if let index = try Self.sealed(name, in: directory) {
             var tornBytes = 0
             if directory.has(name, .text) {
@@ -58,7 +61,9 @@ package final class SegmentSealer {
         var builder = SegmentIndexBuilder(name, epoch: epoch)
         while let text = try reader.next() {
             let member: [UInt8]
-            do { member = try compressor.compress(text) } catch { throw LogStoreError(.io, error.message, cause: error) }
+            do { member = try compressor.compress(text) } catch {
+                throw LogStoreError(.io, error.message, cause: error)
+            }
             try target.write(member)
             member.withUnsafeBytes { builder.add(text: text, stored: $0) }
         }
@@ -70,7 +75,8 @@ package final class SegmentSealer {
     private static func sealed(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex? {
         do {
             let index = try SegmentIndex(name, in: directory)
-            return try StoreFile(reading: directory.path(name, .sealed)).byteCount() == index.whole.storedBytes ? index : nil
+            return try StoreFile(reading: directory.path(name, .sealed)).byteCount() == index.whole.storedBytes
+                ? index : nil
         } catch {
             switch error.code {
             case .notFound, .damaged: return nil
@@ -84,5 +90,7 @@ package final class SegmentSealer {
         try directory.sync()
     }
 
-    private static func partial(_ name: SegmentName, _ part: SegmentName.Part) -> String { name.file(part) + SegmentName.partialSuffix }
+    private static func partial(_ name: SegmentName, _ part: SegmentName.Part) -> String {
+        name.file(part) + SegmentName.partialSuffix
+    }
 }

@@ -9,7 +9,7 @@ struct LineText: ~Copyable {
     private(set) var count = 0
     private(set) var counts = LogLevelCounts()
     private let memory: UnsafeMutableRawBufferPointer
-    /// Of the line before: most have its second.
+    /// The second of the line before, which most lines share.
     private var second = Int64.min
     private static let secondBytes = 20
     private let secondText: UnsafeMutableRawBufferPointer
@@ -27,10 +27,12 @@ struct LineText: ~Copyable {
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
     var isFull: Bool { count >= Self.fullBytes }
 
-    /// Of a whole line, with its end.
-    static func lineBytes(number: LogNumber, body: Int) -> Int { LogLine.numberOffset + digits(number.value) + 1 + body + 1 }
+    /// The length of a whole line, with its end.
+    static func lineBytes(number: LogNumber, body: Int) -> Int {
+        LogLine.numberOffset + digits(number.value) + 1 + body + 1
+    }
 
-    /// Only while it is not full.
+    /// Call it only while `isFull` is false.
     mutating func append(time: Int64, level: LogLevel, number: LogNumber, body: UnsafeRawBufferPointer) {
         let line = UnsafeMutableRawBufferPointer(rebasing: memory[count...])
         let time = min(max(time, 0), LogTime.greatest)
@@ -70,5 +72,28 @@ struct LineText: ~Copyable {
             bound *= 10
         }
         return digits
+    }
+}
+
+/// Clocks of the system.
+enum SystemClock {
+    /// Microseconds since 1970.
+    static func wallMicroseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
+    /// Milliseconds since boot, also while the machine sleeps.
+    static func bootMilliseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Of the machine since it was started; `nil` where the kernel does not tell.
+    static func bootID() -> String? {
+        let bytes = try? StoreFile(reading: "/proc/sys/kernel/random/boot_id").read(36, at: 0)
+        return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 }

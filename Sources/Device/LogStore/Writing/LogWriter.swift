@@ -2,13 +2,14 @@ import Glibc
 import Synchronization
 import WireModel
 
-/// Takes lines from any thread and brings them to the disk.
+/// Takes lines from any thread and writes them to the disk.
 ///
-/// Two locks. The *callers'* (`waiting`) guards lines in memory and is held only while one is copied. The *writer's* (`output`) guards the segments
-/// and is held while they are written: by the background thread, and by the thread of whoever logs an error or flushes. So a slow disk stops only
-/// those. What waits is taken out in one piece under both, hence a line is written after every line that was taken before it.
+/// Two locks: the callers' (`waiting`) guards lines in memory and is held only while one is copied. The writer's
+/// (`output`) guards the segments and is held while they are written, by the background thread or by a caller that logs
+/// an error or flushes. So a slow disk stops only those. Waiting lines are taken out together under both locks, so
+/// lines are written in the order in which they were taken.
 ///
-/// Sealing and retention have a second thread of low priority that lives while there is something to do.
+/// Sealing and retention run on a second thread of low priority, which lives while there is work.
 final class LogWriter: Sendable {
     struct Settings: Sendable {
         /// 0: every call writes.
@@ -60,14 +61,17 @@ final class LogWriter: Sendable {
         waiting = ShortLock(WaitingLines(limits: settings.waiting))
         output = Mutex(
             Output(
-                application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper) { session.began($0) },
+                application: SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper) {
+                    session.began($0)
+                },
                 ring: SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper)))
     }
 
     /// - Throws: `.io` if there is no room for a thread.
     func start() throws(LogStoreError) {
         guard BackgroundThread.start("ws1-log", { self.run() }) else {
-            throw LogStoreError(.io, "There is no room for the thread of the log store. Raise the limit of processes (ulimit -u).")
+            throw LogStoreError(
+                .io, "There is no room for the thread of the log store. Raise the limit of processes (ulimit -u).")
         }
         session.begin()
         maintain()
@@ -77,7 +81,8 @@ final class LogWriter: Sendable {
 
     /// Takes a line; see `LineBuffer.append`. An error is with the kernel when this returns, or counted.
     func append(
-        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>, message: UnsafeBufferPointer<UInt8>?
+        time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
+        message: UnsafeBufferPointer<UInt8>?
     ) {
         let admission = waiting.withLock {
             $0.add(time: time, level: level, isRing: isRing, category: category, message: message)
@@ -139,7 +144,8 @@ final class LogWriter: Sendable {
                 var losses = output.losses
                 losses.count(waiting.refused, as: .overload)
                 return Figures(
-                    written: written, unsaved: losses.unsaved, waiting: waiting.buffer.counts, waitingBytes: waiting.buffer.count,
+                    written: written, unsaved: losses.unsaved, waiting: waiting.buffer.counts,
+                    waitingBytes: waiting.buffer.count,
                     failure: losses.failure)
             }
         }
@@ -225,7 +231,8 @@ final class LogWriter: Sendable {
         let before = (application: output.application.written.total, ring: output.ring.written.total)
         var losses = output.losses
         buffer.forEach { line in
-            (line.isRing ? output.ring : output.application).append(time: line.time, level: line.level, body: line.body, &losses)
+            (line.isRing ? output.ring : output.application).append(
+                time: line.time, level: line.level, body: line.body, &losses)
         }
         let isWhole = output.application.flush(&losses)
         if output.ring.flush(&losses), isWhole, buffer.count > 0 { losses.failure = nil }

@@ -29,9 +29,53 @@ struct EndedEpoch: Equatable, Sendable {
 struct SalvageNote: Equatable, Sendable {
     /// Why it was given up.
     var cause: String
-    /// Where it is kept aside.
+    /// The folder that keeps the corrupt file.
     var file: String
     var salvaged: UInt64
     /// Numbers that had no readable row.
     var lost: UInt64
+}
+
+/// Why an epoch ended.
+package enum EpochEnd: String, Sendable, CaseIterable, Codable {
+    /// Histories diverged on the same machine: an image of the disk was brought back, or the collector was.
+    case restored
+    /// The queue was copied to another machine.
+    case clone
+    case wiped
+    case unenrolled
+    /// Bound to somebody else, who gets what waits.
+    case reboundSend = "rebound-send"
+    /// Bound to somebody else, who gets nothing of it.
+    case reboundDrop = "rebound-drop"
+    /// The file was corrupt: what was readable waits. The queue does this by itself.
+    case salvaged
+
+    /// Under which the collector counts what the epoch has between its mark and its last number.
+    var reason: DropReason {
+        switch self {
+        case .restored, .salvaged, .reboundSend: .moved
+        case .clone: .clone
+        case .wiped: .wiped
+        case .unenrolled: .unenrolled
+        case .reboundDrop: .rebound
+        }
+    }
+
+    /// Whether what waits is kept, to be queued anew.
+    var keepsRecords: Bool { reason == .moved }
+
+    /// Reasons under which an epoch's end gives up what waits. No record is dropped under one of them otherwise.
+    static let abandoning = Set(allCases.filter { !$0.keepsRecords }.map(\.reason))
+
+    /// For numbers that have no row any more.
+    var missingReason: DropReason { self == .salvaged ? .salvage : .unreadable }
+}
+
+/// What is left to do after an answer to a close.
+package enum CloseProgress: Equatable, Sendable {
+    /// Ask `nextClose` once more: finer points, or another epoch.
+    case again
+    /// Nothing is to be closed.
+    case settled
 }

@@ -1,17 +1,13 @@
 import FoundationEssentials
+import Glibc
 import WireModel
 
-#if canImport(Glibc)
-import Glibc
-
-/// `queue.epoch`: the current epoch and the last numbers given, kept where neither the database nor its WAL is.
+/// `queue.epoch`: the current epoch and the last numbers given, outside the database.
 ///
-/// **What it is for.** Between two checkpoints the newest commits are in the WAL alone. SQLite reads a WAL up to the
-/// first frame that does not fit, and says nothing about what follows: a WAL that was damaged, cut or removed looks
-/// like one that was never written. The queue would open as it was at the last checkpoint, and give the lost numbers to
-/// other records. This file tells: where it names a greater number than the database does, records are missing. The
-/// database and its WAL are then salvaged as a corrupt file is (Salvage.swift). What is still readable behind the
-/// damage is kept, the rest is counted, and the queue goes on in a new epoch.
+/// **What it is for.** SQLite reads a WAL up to the first frame that does not fit, and says nothing of the rest. After
+/// a damaged, cut or removed WAL the queue would open as it was at the last checkpoint and give the lost numbers to
+/// other records. If this file names a greater number than the database, records are missing: the database and its WAL
+/// are salvaged (Salvage.swift), and the queue goes on in a new epoch.
 ///
 /// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
 ///
@@ -19,32 +15,26 @@ import Glibc
 ///
 /// A stream is `last/link/front/end/waiting`: the last number and its link, and of the records that wait for consent
 /// the place up to which they have left, the last place, and how many wait. The checksum is the first 16 bytes of
-/// SHA-256 over 16 zero bytes and the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and replaced by the
-/// next write.
+/// SHA-256 over 16 zero bytes and the line before it. Version 1 had no slots, only `<epoch> <ordinal>`; it is read, and
+/// replaced by the next write.
 ///
 /// **How it is written.** After a commit that gave a number, in place, over the older slot. The WAL is synced by then,
-/// so the marker is never ahead of a database that is whole, whatever is cut short. The file's block is taken once, so
-/// a full disk does not hinder it. It is synced with each checkpoint, when an epoch begins, and when the queue closes;
-/// never with a single commit.
+/// so the marker is never ahead of a whole database. The file's block is taken once, so a full disk does not hinder it.
+/// It is synced with each checkpoint, when an epoch begins, and when the queue closes.
 ///
 /// **How it is read.** The valid slot with the greater sequence counts.
 ///
 /// **What can go wrong.**
-/// - *kill -9*: the system keeps what was written. The marker is exact, or behind by the commit that was just made.
-/// - *Power cut*: the marker may be behind by what the system had not written back, 30 s on Linux as it comes. Behind
-///   is harmless while the WAL is whole. Where the power cut also damages the WAL, records younger than the marker are
-///   lost uncounted.
-/// - *A torn or damaged slot* fails its checksum, and the other one counts: behind by one write. With both gone nothing
-///   is known but what the database says, and the marker is written anew.
-/// - *Files copied one after the other from a running queue*: the marker may be ahead of the copy. Then the copy does
-///   lack these records; they are counted, and the collector is asked what it has of them.
+/// - *kill -9*: the marker is exact, or behind by the commit that was just made.
+/// - *Power cut*: the marker may be behind by what the system had not written back, 30 s by default on Linux. That is
+///   harmless while the WAL is whole. If the power cut also damages the WAL, records younger than the marker are lost
+///   uncounted.
+/// - *A torn or damaged slot* fails its checksum, and the other one counts. If both are damaged, the marker is written
+///   anew from the database.
+/// - *Files copied one after the other from a running queue*: the marker may be ahead of the copy. The copy does lack
+///   these records; they are counted, and the collector is asked what it has of them.
 ///
-/// *What it costs:* a page for each commit that the system writes back; 186 instead of 176 KB a minute for an agent
-/// that samples two modules every second. No sync but one with each checkpoint.
-///
-/// *Against writing it unsynced:* a sync of its own would close the gap after a power cut. It would also double what a
-/// durable event costs (a flush of the disk each), for a case that takes two faults at once. *Against a file of its
-/// own:* a table would be in the WAL as well, and the free bytes of the database's first page are SQLite's.
+/// Documentation/decisions/marker-file.md has the alternatives.
 final class MarkerFile {
     static let slotBytes = 512
     private static let magic = "ws1-queue"
@@ -153,9 +143,7 @@ final class MarkerFile {
     }
 
     private func failure(_ operation: String, _ systemError: Int32) -> QueueError {
-        QueueError(
-            systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path): \(String(cString: strerror(systemError))). Check the directory and its file system.")
+        .system(operation, path, systemError, "Check the directory and its file system.")
     }
 }
 
@@ -171,4 +159,73 @@ extension EpochMarker.Stream {
         self.init(last: last, link: link, consentFront: front, consentLast: end, consentWaiting: waiting)
     }
 }
-#endif
+
+/// The current epoch and the last numbers it has given, as `queue.epoch` holds them. It tells what is missing if the
+/// database cannot be read, is gone, or has lost its newest commits.
+struct EpochMarker: Equatable, Sendable {
+    /// One stream.
+    struct Stream: Equatable, Sendable {
+        /// The last number given.
+        var last: UInt64 = 0
+        /// Its link.
+        var link = ChainLink.zero
+        /// Of the records that wait for consent: up to which place they have left, the last place, and how many wait.
+        var consentFront: UInt64 = 0
+        var consentLast: UInt64 = 0
+        var consentWaiting: UInt64 = 0
+    }
+
+    var epoch: EpochID
+    var ordinal: Int64
+    /// By stream; `nil` in a marker of an older version, which did not know them.
+    var streams: [StreamName: Stream]?
+}
+
+extension EpochMarker {
+    init(_ state: QueueState) {
+        var streams: [StreamName: Stream] = [:]
+        for stream in StreamName.allCases {
+            let ledger = state[stream]
+            let consent = state.consent[stream]
+            streams[stream] = Stream(
+                last: ledger.last, link: ledger.lastLink, consentFront: consent.front, consentLast: consent.last,
+                consentWaiting: consent.rowCount)
+        }
+        self.init(epoch: state.epoch, ordinal: state.ordinal, streams: streams)
+    }
+
+    /// What the marker of a directory says; `nil` where there is none, or it says nothing.
+    init?(in directory: String) {
+        guard let marker = MarkerFile(directory: directory).marker else { return nil }
+        self = marker
+    }
+
+    /// What the marker knows to have been on synced disk and a database does not have any more, in words; `nil`:
+    /// nothing.
+    ///
+    /// The marker is written after the commit it tells of, so it is never ahead of a database that is whole.
+    func finding(against state: QueueState) -> String? {
+        if ordinal > state.ordinal {
+            return
+                "\(QueueFile.markerName) names epoch \(epoch), the file's epoch number \(ordinal), and "
+                + "the file knows only "
+                + "\(state.ordinal); what was committed last is missing: \(Self.cause)"
+        }
+        // A marker of an epoch before is only late; one of another history says nothing about this file.
+        guard ordinal == state.ordinal, epoch == state.epoch, let streams else { return nil }
+        let missing = streams.sorted { $0.key < $1.key }.compactMap { stream, known -> String? in
+            let (last, apart) = (state[stream].last, state.consent[stream].last)
+            if known.last > last {
+                return "\(known.last - last) of stream \(stream) (its last number was \(known.last) and is \(last))"
+            }
+            return known.consentLast > apart
+                ? "\(known.consentLast - apart) of stream \(stream) that waited for consent" : nil
+        }
+        guard !missing.isEmpty else { return nil }
+        return
+            "\(QueueFile.markerName) knows of records on synced disk that are missing, \(missing.joined(separator: ", ")): \(Self.cause)"
+    }
+
+    private static let cause =
+        "\(QueueFile.databaseName)-wal was damaged, cut or removed, or an older copy of the file was put in its place"
+}

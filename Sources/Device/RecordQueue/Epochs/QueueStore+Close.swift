@@ -45,13 +45,16 @@ extension QueueStore {
             let offered = try points(of: epoch, stream)
             if let matched = answer.matched {
                 guard offered.contains(where: { $0.number == matched && $0.link.data == wire.matched.link }) else {
-                    throw QueueError(.invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
+                    throw QueueError(
+                        .invalid, "the answer to a close matches a point of stream \(stream) that was not offered")
                 }
             }
-            // The collector's mark is a point of its history as well. Where nobody's histories have diverged it settles the search at once.
+            // The collector's mark is a point of its history as well. Where nobody's histories have diverged it settles
+            // the search at once.
             if try isOwn(answer.mark, of: epoch, stream) { answer.matched = answer.mark.number }
             answers[stream] = answer
-            searches[stream] = ClosePlan.next(epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
+            searches[stream] = ClosePlan.next(
+                epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
         }
         var searched = epoch
         for (stream, search) in searches { searched.streams[stream].closing = search }
@@ -72,7 +75,8 @@ extension QueueStore {
     private static func answer(_ wire: WireClosedStream) throws -> ClosePlan.Answer {
         do {
             return ClosePlan.Answer(
-                mark: try StreamMark(wire.mark), matched: wire.hasMatched ? wire.matched.number : nil, isUnknown: wire.unknown)
+                mark: try StreamMark(wire.mark), matched: wire.hasMatched ? wire.matched.number : nil,
+                isUnknown: wire.unknown)
         } catch {
             throw QueueError(.invalid, "the answer to a close is malformed: \(error)", cause: error)
         }
@@ -83,8 +87,8 @@ extension QueueStore {
         return try link(at: mark.number, of: epoch, stream) == mark.link
     }
 
-    /// Whether no number is left that could be the greatest match. Where the collector cannot tell, the newest numbers up to its mark are
-    /// asked once more before that is believed.
+    /// Whether no number is left that could be the greatest match. Where the collector cannot tell, the newest numbers
+    /// up to its mark are asked once more before that is believed.
     private func isExact(_ epoch: EndedEpoch, _ stream: StreamName, former: CloseSearch) throws -> Bool {
         let search = epoch.streams[stream].closing
         if search.isUnknown { return former.isUnknown }
@@ -95,7 +99,8 @@ extension QueueStore {
         let ledger = epoch.streams[stream]
         if fixedPoints(ledger).contains(where: { range.contains($0.number) }) { return true }
         guard range.upperBound > ledger.frontOfRows + 1, !range.isEmpty else { return false }
-        return try candidate(from: max(range.lowerBound, ledger.frontOfRows + 1), below: range.upperBound, of: epoch, stream) != nil
+        return try candidate(
+            from: max(range.lowerBound, ledger.frontOfRows + 1), below: range.upperBound, of: epoch, stream) != nil
     }
 
     // MARK: - Points
@@ -119,8 +124,11 @@ extension QueueStore {
         return points
     }
 
-    /// Numbers in a range that have a link: the own mark, ends of gaps, rows, the last. Evenly spread, where there are more than `limit`.
-    private func candidates(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName, limit: Int) throws -> [Point] {
+    /// Numbers in a range that have a link: the own mark, ends of gaps, rows, the last. Evenly spread, where there are
+    /// more than `limit`.
+    private func candidates(_ range: Range<UInt64>, of epoch: EndedEpoch, _ stream: StreamName, limit: Int) throws
+        -> [Point]
+    {
         let ledger = epoch.streams[stream]
         var points: [UInt64: ChainLink] = [:]
         let fixed = fixedPoints(ledger).filter { range.contains($0.number) }
@@ -161,23 +169,20 @@ extension QueueStore {
     }
 
     private func link(at number: UInt64, of epoch: EndedEpoch, _ stream: StreamName) throws -> ChainLink? {
-        let ledger = epoch.streams[stream]
-        if number == ledger.mark.number { return ledger.mark.link }
-        if number == ledger.last { return ledger.lastLink }
-        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
-        let row = try connection.cached("SELECT link FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number = ?")
-        try row.bind(number, at: 1)
-        defer { row.reset() }
-        return try row.step() ? ChainLink(row.data(0)) : nil
+        try link(at: number, of: .ended(epoch.ordinal, stream), epoch.streams[stream])
     }
 
     // MARK: - Settling
 
-    /// The common numbers are known: the final balance is taken, and what the collector lacks is on its way. One transaction.
+    /// The common numbers are known: the final balance is taken, and what the collector lacks is on its way. One
+    /// transaction.
     private func settle(_ epoch: EndedEpoch, _ answers: [StreamName: ClosePlan.Answer]) throws {
         let comparisons = try StreamName.allCases.compactMap { stream in
             try answers[stream].map { answer in
-                try CloseComparison(epoch.streams[stream], mark: answer.mark) { try self.countRows(of: epoch, stream, above: $0) }
+                let (table, front) = (RecordTable.ended(epoch.ordinal, stream), epoch.streams[stream].frontOfRows)
+                return try CloseComparison(epoch.streams[stream], mark: answer.mark) {
+                    try self.countRows(of: table, above: max($0, front))
+                }
             }
         }
         let hasDiverged = CloseComparison.haveDiverged(comparisons, end: epoch.end)
@@ -185,7 +190,8 @@ extension QueueStore {
         for (stream, comparison) in zip(StreamName.allCases, comparisons) {
             let settlement = try CloseSettlement(comparison, end: epoch.end, hasDiverged: hasDiverged)
             let kept = try comparison.rowsAbove(settlement.keptAbove)
-            settlements.append((stream, settlement, kept, try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero))
+            settlements.append(
+                (stream, settlement, kept, try link(at: settlement.keptAbove, of: epoch, stream) ?? .zero))
         }
         try change { next in
             guard let index = next.ended.firstIndex(where: { $0.ordinal == epoch.ordinal }) else { return }
@@ -203,13 +209,6 @@ extension QueueStore {
                 "queue.epoch": "\(epoch.id)", "queue.end": "\(epoch.end.rawValue)",
                 "queue.moved": "\(settlements.reduce(0) { $0 + $1.2 })",
             ])
-    }
-
-    private func countRows(of epoch: EndedEpoch, _ stream: StreamName, above number: UInt64) throws -> UInt64 {
-        let statement = try connection.cached("SELECT count(*) FROM \(RecordTable.ended(epoch.ordinal, stream).name) WHERE number > ?")
-        try statement.bind(max(number, epoch.streams[stream].frontOfRows), at: 1)
-        defer { statement.reset() }
-        return try statement.step() ? try statement.uint64(0) : 0
     }
 }
 

@@ -8,7 +8,9 @@ extension QueueStore {
     /// Ends the epoch and begins another, in one small transaction whatever waits.
     /// - Throws: `.tooSoon` for `.restored` where the budget of new epochs is spent (`DivergenceBudget`).
     func endEpoch(_ end: EpochEnd) throws {
-        guard end != .salvaged else { throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file") }
+        guard end != .salvaged else {
+            throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file")
+        }
         if end == .restored {
             let left = DivergenceBudget.wait(wholeAt: state.divergenceBudgetWholeAt, now: queueClock.time)
             guard left == 0 else {
@@ -47,8 +49,8 @@ extension QueueStore {
         return try settleFinished()
     }
 
-    /// Erases rows that are done with: those of ended and consent tables at or below their front. Where an epoch's end gave them up and its
-    /// close is not settled, their content goes at once, and number and link stay.
+    /// Erases rows that are done with: those of ended and consent tables at or below their front. Where an epoch's end
+    /// gave them up and its close is not settled, their content goes at once, and number and link stay.
     /// - Returns: `false` where there are none.
     func eraseSome() throws -> Bool {
         for table in state.tables where table.name != RecordTable.current(table.stream).name {
@@ -67,8 +69,8 @@ extension QueueStore {
         return false
     }
 
-    /// Where the file needs pages: rows that were given up lose number and link as well, the oldest epoch's first. How far the collector had
-    /// come along with them is then known less exactly.
+    /// Where the file needs pages: rows that were given up lose number and link as well, the oldest epoch's first. How
+    /// far the collector had come along with them is then known less exactly.
     /// - Returns: `false` where there are none.
     func eraseLinks() throws -> Bool {
         for table in state.tables where state.isChained(table) && state[table].abandoned != nil {
@@ -101,7 +103,8 @@ extension QueueStore {
     private func emptySome(of table: RecordTable) throws {
         let ledger = state[table]
         let rows = try connection.cached(
-            "SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?")
+            "SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?"
+        )
         try rows.bind(max(emptied[table] ?? 0, ledger.frontOfRows) + 1, ledger.front, QueueFile.transactionRecords)
         var found: [(number: UInt64, link: Data)] = []
         var bytes: UInt64 = 0
@@ -136,19 +139,23 @@ extension QueueStore {
     /// Content of what was wiped is still to leave the disk.
     var hasWipedEpoch: Bool { state.ended.contains { $0.phase != .settled && $0.isWiped } }
 
-    /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still hold what was erased, and
-    /// what was acknowledged before. The file is written anew, with what little is in it now, and both are cut and allocated anew.
+    /// After a wipe: pages that are free, what is left between rows, the file's tail and old frames of the WAL still
+    /// hold what was erased, and what was acknowledged before. The file is written anew, with what little is in it now,
+    /// and both are cut and allocated anew.
     func scrub() throws {
         try settle()
         try connection.execute("VACUUM")
         try connection.setChunkSize(bytes: QueueFile.pageBytes)
-        guard try !connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(path) could not be cut after a wipe") }
+        guard try !connection.checkpoint(.truncate).busy else {
+            throw QueueError(.io, "\(path) could not be cut after a wipe")
+        }
         isWALAllocated = false
         try allocate()
     }
 
     private func lastErasable(of table: RecordTable, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {
-        let rows = try connection.cached("SELECT number, size FROM \(table.name) WHERE number <= ? ORDER BY number LIMIT ?")
+        let rows = try connection.cached(
+            "SELECT number, size FROM \(table.name) WHERE number <= ? ORDER BY number LIMIT ?")
         try rows.bind(front, QueueFile.transactionRecords)
         defer { rows.reset() }
         var last: (number: UInt64, bytes: UInt64)?
@@ -167,7 +174,9 @@ extension QueueStore {
             })
         else { return false }
         try change { next in
-            for stream in StreamName.allCases { try connection.execute("DROP TABLE \(RecordTable.ended(epoch.ordinal, stream).name)") }
+            for stream in StreamName.allCases {
+                try connection.execute("DROP TABLE \(RecordTable.ended(epoch.ordinal, stream).name)")
+            }
             next.settle(epoch.ordinal)
         }
         // What was moved is sent from now on: its former place must not come back with a WAL that is lost.
@@ -180,7 +189,8 @@ extension QueueState {
     /// Ends the current epoch and begins another.
     mutating func end(_ end: EpochEnd) {
         var over = EndedEpoch(
-            ordinal: ordinal, id: epoch, end: end, phase: .closing, endedWallTime: clock.stamp.wallTime, streams: streams)
+            ordinal: ordinal, id: epoch, end: end, phase: .closing, endedWallTime: clock.stamp.wallTime,
+            streams: streams)
         epoch = .random()
         ordinal += 1
         streams = StreamLedgers()
@@ -198,13 +208,17 @@ extension QueueState {
         if end == .reboundSend { moveUnasked(ended.count - 1) }
     }
 
-    /// What waits apart goes with the epoch; it never had a number in this one. What an ended epoch keeps goes, too: the collector may have
-    /// been told that it is moved, so that stays what the close says.
+    /// What waits apart goes with the epoch; it never had a number in this one. What an ended epoch keeps goes, too:
+    /// the collector may have been told that it is moved, so that stays what the close says.
     private mutating func abandonApart(_ end: EpochEnd) {
         for stream in StreamName.allCases {
             abandon(.consent(stream), end.reason)
-            for index in ended.indices where ended[index].phase == .moving { abandon(.ended(ended[index].ordinal, stream), end.reason) }
-            for index in ended.indices where ended[index].phase == .closing { ended[index].streams[stream].abandon(end.reason) }
+            for index in ended.indices where ended[index].phase == .moving {
+                abandon(.ended(ended[index].ordinal, stream), end.reason)
+            }
+            for index in ended.indices where ended[index].phase == .closing {
+                ended[index].streams[stream].abandon(end.reason)
+            }
         }
     }
 
@@ -233,7 +247,8 @@ extension QueueState {
         ended[index].phase = .moving
     }
 
-    /// An epoch that is not compared with anybody's: its balance is final as the device has it, and what waits is queued anew.
+    /// An epoch that is not compared with anybody's: its balance is final as the device has it, and what waits is
+    /// queued anew.
     private mutating func moveUnasked(_ index: Int) {
         for stream in StreamName.allCases {
             let ledger = ended[index].streams[stream]
@@ -243,7 +258,8 @@ extension QueueState {
             final.dropped.add(ledger.rowCount, .moved)
             final.dropped.add(ledger.missing, .unreadable)
             past[stream].fold(final, unnumbered: ledger.unnumbered)
-            ended[index].streams[stream] = ledger.moving(above: ledger.front, link: ledger.frontLink, rows: ledger.rowCount)
+            ended[index].streams[stream] = ledger.moving(
+                above: ledger.front, link: ledger.frontLink, rows: ledger.rowCount)
         }
         ended[index].phase = .moving
     }
@@ -285,5 +301,31 @@ extension StreamLedger {
 extension [DropReason: UInt64] {
     mutating func add(_ count: UInt64, _ reason: DropReason) {
         if count > 0 { self[reason, default: 0] += count }
+    }
+}
+
+/// How often an epoch may end because histories diverged. Pure; times are microseconds on the queue clock.
+///
+/// Each new epoch costs a close, three tables and a rewrite of all that waits, 64 MiB at most. A collector that always
+/// reports divergence must not make the device start over for ever; a person who brings back one image after another
+/// must not wait. So there is a budget of six, and one comes back every hour: at most 24 epochs or 1.5 GiB of flash a
+/// day. If none can be closed for a day, all 30 are still kept apart (`QueueFile.closingEpochs`). The budget is kept as
+/// the time at which it will be whole again.
+enum DivergenceBudget {
+    static let epochs: Int64 = 6
+    static let refill: Int64 = 3600 * 1_000_000
+
+    /// - Parameter wholeAt: `nil`: nothing was ever spent.
+    /// - Returns: how long until an epoch may end; 0: now.
+    static func wait(wholeAt: Int64?, now: Int64) -> Int64 {
+        max(0, bounded(wholeAt, now) - now - (epochs - 1) * refill)
+    }
+
+    /// One is spent.
+    static func spend(wholeAt: Int64?, now: Int64) -> Int64 { bounded(wholeAt, now) + refill }
+
+    /// A time that cannot be is no reason to wait for longer than an empty budget takes.
+    private static func bounded(_ wholeAt: Int64?, _ now: Int64) -> Int64 {
+        min(max(wholeAt ?? now, now), now + epochs * refill)
     }
 }

@@ -16,10 +16,11 @@ extension QueueStore {
         return false
     }
 
-    /// Moves the first rows of a table to the end of their stream, in one transaction: each is in one place or in the other.
+    /// Moves the first rows of a table to the end of their stream, in one transaction: each is in one place or in the
+    /// other.
     ///
-    /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is dropped, counted as
-    /// unreadable.
+    /// They are deleted before they are inserted, so that it needs no room. A row that cannot be what was queued is
+    /// dropped, counted as unreadable.
     /// - Returns: how many rows left the table.
     func moveSome(from table: RecordTable) throws -> Int {
         let ledger = state[table]
@@ -28,7 +29,9 @@ extension QueueStore {
             // The ledger says there are rows, and there is none.
             try change { next in
                 next[table.stream].unnumbered.add(ledger.rowCount, .unreadable)
-                next[table].passed(ledger.last, link: ledger.lastLink, removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
+                next[table].passed(
+                    ledger.last, link: ledger.lastLink,
+                    removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
             }
             return 0
         }
@@ -68,11 +71,13 @@ extension QueueStore {
         var rows: [MovableRow] = []
         var bytes = 0
         // The link before the next row, where it is known.
-        var running: (number: UInt64, link: ChainLink)? = isNumbered && ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
+        var running: (number: UInt64, link: ChainLink)? =
+            isNumbered && ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
         while try statement.step() {
             let body = statement.data(4)
             var row = MovableRow(
-                number: try statement.uint64(0), queueTime: statement.int64(1), size: UInt64(max(0, statement.int64(2))),
+                number: try statement.uint64(0), queueTime: statement.int64(1),
+                size: UInt64(max(0, statement.int64(2))),
                 link: ChainLink(statement.data(3)))
             if isNumbered {
                 let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }

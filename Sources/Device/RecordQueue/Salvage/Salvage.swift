@@ -2,26 +2,27 @@ import Logging
 import SQLite
 import WireModel
 
-/// Going on after a queue's file turned out to be corrupt, or gone.
+/// Replaces a queue file that is corrupt or gone. Documentation/decisions/salvage-by-itself.md has the alternatives.
 ///
-/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is looked at, for rows of
-/// our shape: what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go into a new file, in which a new epoch
-/// begins at once and the old one is an ended epoch that waits to be closed with the collector: so what had arrived is found out by the chain
-/// and not sent again, and what had not is queued anew. Numbers without a readable row count as `salvage`. The new file takes its place, and the
-/// old one is kept aside as `queue.corrupt-<n>-<time>/`, `QueueFile.keptCorruptFiles` of them at most. `status` reports all of it.
+/// **What happens.** The file and its WAL are moved into `queue.salvaging/` as they are. Every page of them is searched
+/// for rows of our shape: first what the file says of itself (epochs, ledgers, gaps, counts), then the records. They go
+/// into a new file, in which a new epoch begins at once. The old epoch is an ended one that waits to be closed with the
+/// collector, so records that had arrived are not sent again. Numbers without a readable row count as `salvage`. The
+/// new file takes the old one's place, and the old one is kept aside as `queue.corrupt-<n>-<time>/`. `status` reports
+/// it.
 ///
-/// **The steps, and a crash between them.** Whatever happens, the next opening finds one of: `queue.salvaging/` without a queue in it (move
-/// on), with one and none outside (begin anew: nothing was queued since), or with one and the new one outside (only rename it). Nothing of the old
-/// file is ever written to.
+/// **The steps, and a crash between them.** Nothing of the old file is ever written to. The next opening finds one of:
+/// 1. `queue.salvaging/` without a queue in it: the move goes on.
+/// 2. A queue in it and none outside: the salvage begins anew; nothing was queued since.
+/// 3. A queue in it and the new one outside: the folder only has to be renamed.
 ///
-/// **Which rows are believed.** One whose columns and envelope say the same, and whose link follows from the row before it where that is
-/// there. Its `chain` column says to which epoch it belongs, so that a stale copy on a page that is no longer in use is neither taken for
-/// another epoch's record nor, being at or below the front, queued anew.
+/// **Which rows are believed.** A row whose columns and envelope agree, and whose link follows from the row before it
+/// if that is there. The `chain` column says to which epoch a row belongs. So a stale copy on an unused page is not
+/// taken for another epoch's record; it is at or below the front, and is not queued anew.
 ///
-/// **When the epoch is not known any more** - its row in `epoch` lost, and `queue.epoch` too - nobody can be asked what has arrived. The
-/// records are then not queued anew, because that could double them unnoticed; they are counted as `unverifiable` and stay in the file
-/// kept aside. *Against:* it loses records that in all likelihood were never sent. But it loses them counted, and two places have to be
-/// damaged at once for it.
+/// **When the epoch is not known any more** (its row in `epoch` and `queue.epoch` are both lost), nobody can be asked
+/// what has arrived. Queueing the records anew could double them unnoticed. They count as `unverifiable` and stay in
+/// the file kept aside.
 enum Salvage {
     /// Opens the queue's file; a corrupt one, or one that has gone, is replaced first, and that is said.
     static func open(
@@ -40,7 +41,9 @@ enum Salvage {
             )
         } catch {
             let error = QueueError(error)
-            guard error.code == .corrupt || (error.code == .newerVersion && !files.isVersionPlausible) else { throw error }
+            guard error.code == .corrupt || (error.code == .newerVersion && !files.isVersionPlausible) else {
+                throw error
+            }
             try replace(error.finding, files: files, configuration: configuration, clock: clock, logger: logger)
             return (
                 try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger), true
@@ -50,7 +53,8 @@ enum Salvage {
 
     /// Nobody has the file open.
     static func replace(
-        _ cause: String, files: SalvageFiles, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+        _ cause: String, files: SalvageFiles, configuration: RecordQueue.Configuration, clock: any RecordClock,
+        logger: Logger
     ) throws {
         let aside = try files.moveAside(at: clock.now().wallTime)
         let note = SalvageNote(cause: String(cause.prefix(500)), file: aside, salvaged: 0, lost: 0)
@@ -66,7 +70,8 @@ enum Salvage {
 
     /// Makes the new file from what the old one still says.
     private static func fill(
-        _ files: SalvageFiles, note: SalvageNote, configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+        _ files: SalvageFiles, note: SalvageNote, configuration: RecordQueue.Configuration, clock: any RecordClock,
+        logger: Logger
     ) throws -> SalvageNote {
         let pages = RawPages(database: files.corruptDatabase, wal: files.corruptDatabase + "-wal")
         var found = SalvagedState()
@@ -76,11 +81,14 @@ enum Salvage {
         }
         let state = found.state(marker: EpochMarker(in: files.directory), now: clock.now())
         let store = try QueueStore(
-            directory: files.salvaging, name: SalvageFiles.newName, initial: state, configuration: configuration, clock: clock,
+            directory: files.salvaging, name: SalvageFiles.newName, initial: state, configuration: configuration,
+            clock: clock,
             logger: logger)
         let outcome = try store.fill(from: pages, found: found, marker: EpochMarker(in: files.directory), note: note)
         // Its WAL stays behind.
-        guard try !store.connection.checkpoint(.truncate).busy else { throw QueueError(.io, "\(store.path) could not be completed") }
+        guard try !store.connection.checkpoint(.truncate).busy else {
+            throw QueueError(.io, "\(store.path) could not be completed")
+        }
         try store.connection.close()
         return outcome
     }
@@ -88,7 +96,9 @@ enum Salvage {
 
 extension QueueStore {
     /// Takes over the records of a corrupt file.
-    fileprivate func fill(from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: SalvageNote) throws -> SalvageNote {
+    fileprivate func fill(from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: SalvageNote) throws
+        -> SalvageNote
+    {
         var unknown: [StreamName: UInt64] = [:]
         var batch: [SalvageRow.Record] = []
         var bytes = 0
@@ -122,7 +132,7 @@ extension QueueStore {
         return try count(unknown, note)
     }
 
-    /// In halves where there is no room for all in one transaction.
+    /// Inserts records; in halves if there is no room for all in one transaction.
     /// - Returns: what the disk said when not even one record had room; `nil`: all are in.
     private func insertFitting(_ records: ArraySlice<SalvageRow.Record>) throws -> QueueError? {
         do {
@@ -151,7 +161,8 @@ extension QueueStore {
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """)
                 try statement.bind(
-                    record.number, record.kind, record.wallTime, record.queueTime, record.body.count, record.keyID, record.link,
+                    record.number, record.kind, record.wallTime, record.queueTime, record.body.count, record.keyID,
+                    record.link,
                     record.body, record.chain.rawValue)
                 try statement.run()
             }
@@ -191,7 +202,9 @@ extension QueueStore {
                 next[table].adopt(figures)
                 greatestTime = max(greatestTime, figures.queueTime)
                 note.salvaged += figures.removed.count
-                if case .ended(let ordinal, _) = table, next.ended.last?.ordinal == ordinal { note.lost += next[table].missing }
+                if case .ended(let ordinal, _) = table, next.ended.last?.ordinal == ordinal {
+                    note.lost += next[table].missing
+                }
             }
             for (stream, count) in unknown {
                 next[stream].unnumbered.add(count, .unverifiable)
@@ -238,11 +251,13 @@ extension QueueStore {
     }
 
     private func figures(of table: RecordTable) throws -> RecordTableFigures {
-        let sums = try connection.cached("SELECT count(*), coalesce(sum(size), 0), coalesce(max(queue_time), 0) FROM \(table.name)")
+        let sums = try connection.cached(
+            "SELECT count(*), coalesce(sum(size), 0), coalesce(max(queue_time), 0) FROM \(table.name)")
         defer { sums.reset() }
         guard try sums.step() else { throw corrupt("\(table.name) cannot be counted") }
         var figures = RecordTableFigures(
-            removed: RemovedRows(count: try sums.uint64(0), bytes: try sums.uint64(1)), last: 0, lastLink: .zero, queueTime: sums.int64(2))
+            removed: RemovedRows(count: try sums.uint64(0), bytes: try sums.uint64(1)), last: 0, lastLink: .zero,
+            queueTime: sums.int64(2))
         let last = try connection.cached("SELECT number, link FROM \(table.name) ORDER BY number DESC LIMIT 1")
         defer { last.reset() }
         if try last.step() {
@@ -270,7 +285,8 @@ extension QueueState {
     /// Where a row found in a corrupt file belongs; `nil`: nowhere any more.
     fileprivate func table(of chain: ChainCode) -> RecordTable? {
         if chain.ordinal == ChainCode.consent { return .consent(chain.stream) }
-        return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled } ? .ended(chain.ordinal, chain.stream) : nil
+        return ended.contains { $0.ordinal == chain.ordinal && $0.phase != .settled }
+            ? .ended(chain.ordinal, chain.stream) : nil
     }
 }
 

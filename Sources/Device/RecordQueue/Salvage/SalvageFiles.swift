@@ -1,7 +1,6 @@
 import SQLite
 import WireModel
 
-#if canImport(Glibc)
 import Glibc
 
 /// The files of a salvage: where they lie and how they move.
@@ -29,7 +28,9 @@ struct SalvageFiles {
     func missing() -> String? {
         guard Self.size(database) == 0 else { return nil }
         let what = Self.exists(database) ? "is empty" : "is missing"
-        if EpochMarker(in: directory) != nil { return "\(database) \(what), but \(QueueFile.markerName) names its epoch" }
+        if EpochMarker(in: directory) != nil {
+            return "\(database) \(what), but \(QueueFile.markerName) names its epoch"
+        }
         guard RawPages(database: database, wal: database + "-wal").hasCommittedFrames else { return nil }
         return "\(database) \(what), but its WAL is not"
     }
@@ -42,7 +43,8 @@ struct SalvageFiles {
         return page.number32(60) <= UInt32(QueueFile.greatestVersion)
     }
 
-    /// Moves the corrupt file and its WAL into `queue.salvaging/`, where they are not there yet, and clears what an earlier attempt left.
+    /// Moves the corrupt file and its WAL into `queue.salvaging/`, where they are not there yet, and clears what an
+    /// earlier attempt left.
     /// - Returns: the name under which it is to be kept.
     func moveAside(at wallTime: Int64) throws(QueueError) -> String {
         let name = try nextAside(at: wallTime)
@@ -80,7 +82,9 @@ struct SalvageFiles {
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name.hasPrefix(QueueFile.corruptPrefix) { names.append(name) }
         }
         // By the number in front: the clock may have been wrong.
@@ -134,14 +138,14 @@ struct SalvageFiles {
     private static func failure(_ operation: String, _ path: String, _ systemError: Int32) -> QueueError {
         QueueError(
             systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system.")
+            "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system."
+        )
     }
 }
 
 extension RawPages {
-    /// Of a queue's file.
+    /// The pages of a queue's file and its WAL.
     convenience init(database: String, wal: String) {
         self.init(database: database, wal: wal, pageBytes: QueueFile.pageBytes)
     }
 }
-#endif

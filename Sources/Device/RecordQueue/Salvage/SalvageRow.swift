@@ -28,7 +28,7 @@ enum SalvageRow {
     struct Meta {
         var clock: QueueClock
         var binding: QueueBinding?
-        /// Of version 1, which kept it here.
+        /// Version 1 kept the epoch here.
         var epoch: EpochID?
     }
 
@@ -69,8 +69,10 @@ enum SalvageRow {
     }
 
     private init?(record id: Int64, _ row: RawRow) {
-        guard let number = UInt64(exactly: id), number > 0, row.isNull(0), let kind = row.integer(1), let wallTime = row.integer(2),
-            let queueTime = row.integer(3), (0...QueueClock.greatestTime).contains(queueTime), let size = row.integer(4),
+        guard let number = UInt64(exactly: id), number > 0, row.isNull(0), let kind = row.integer(1),
+            let wallTime = row.integer(2),
+            let queueTime = row.integer(3), (0...QueueClock.greatestTime).contains(queueTime),
+            let size = row.integer(4),
             let keyID = row.integer(5), let link = row.bytes(6), let body = row.bytes(7), body.count == size
         else { return nil }
         let data = Data(body)
@@ -82,12 +84,15 @@ enum SalvageRow {
         if chain.ordinal == ChainCode.consent {
             header = link.isEmpty ? RecordHeader(scanning: Data([8, 1]) + data) : nil
         } else {
-            header = link.count == ChainLink.byteCount ? RecordHeader(scanning: data).flatMap { $0.number == number ? $0 : nil } : nil
+            header =
+                link.count == ChainLink.byteCount
+                ? RecordHeader(scanning: data).flatMap { $0.number == number ? $0 : nil } : nil
         }
         guard let header, header.kind == kind, header.wallTime == wallTime else { return nil }
         self = .record(
             Record(
-                chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID, link: Data(link),
+                chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID,
+                link: Data(link),
                 body: data))
     }
 
@@ -100,8 +105,10 @@ enum SalvageRow {
     }
 
     private init?(ledger id: Int64, _ row: RawRow) {
-        guard let chain = ChainCode(rawValue: id), let last = row.count(1), let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
-            let lastQueueTime = row.integer(3), let rows = row.count(4), let bytes = row.count(5), let mark = row.count(6),
+        guard let chain = ChainCode(rawValue: id), let last = row.count(1),
+            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
+            let lastQueueTime = row.integer(3), let rows = row.count(4), let bytes = row.count(5),
+            let mark = row.count(6),
             let markLink = row.bytes(7).flatMap({ ChainLink($0) }), let stored = row.count(8), let lost = row.count(9)
         else { return nil }
         var ledger = StreamLedger()
@@ -114,10 +121,11 @@ enum SalvageRow {
         self = .ledger(chain, ledger)
     }
 
-    /// Of version 1.
+    /// A ledger of version 1.
     private init?(formerLedger id: Int64, _ row: RawRow) {
         guard let stream = StreamName(rawValue: Int(clamping: id)), let last = row.count(1),
-            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3), let bytes = row.count(4),
+            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3),
+            let bytes = row.count(4),
             let mark = row.count(5), let markLink = row.bytes(6).flatMap({ ChainLink($0) }), let stored = row.count(7),
             let lost = row.count(8)
         else { return nil }
@@ -131,10 +139,12 @@ enum SalvageRow {
     }
 
     private init?(gap row: RawRow) {
-        guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }), let first = row.count(1), let last = row.count(2),
+        guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }), let first = row.count(1),
+            let last = row.count(2),
             first > 0, last >= first, let reason = row.integer(3), let link = row.bytes(4).flatMap({ ChainLink($0) })
         else { return nil }
-        self = .gap(chain, Gap(first: first, last: last, reason: DropReason(rawValue: Int(clamping: reason)), link: link))
+        self = .gap(
+            chain, Gap(first: first, last: last, reason: DropReason(rawValue: Int(clamping: reason)), link: link))
     }
 
     private init?(tally row: RawRow) {
@@ -147,7 +157,8 @@ enum SalvageRow {
 
     private init?(epoch id: Int64, _ row: RawRow) {
         guard row.columns.count == 9, id > 0, let identifier = row.bytes(1).flatMap({ EpochID($0) }),
-            let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }), let ended = row.integer(4),
+            let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }),
+            let ended = row.integer(4),
             let salvaged = row.count(7), let lost = row.count(8)
         else { return nil }
         let end = row.text(2).flatMap { EpochEnd(rawValue: $0) }

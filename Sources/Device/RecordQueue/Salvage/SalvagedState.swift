@@ -19,11 +19,15 @@ struct SalvagedState {
         case .epoch(let found):
             greatestOrdinal = max(greatestOrdinal, found.ordinal)
             let former = epochs[found.ordinal]
-            if former == nil || former?.end == nil || found.phase.rawValue > former?.phase.rawValue ?? 0 { epochs[found.ordinal] = found }
+            if former == nil || former?.end == nil || found.phase.rawValue > former?.phase.rawValue ?? 0 {
+                epochs[found.ordinal] = found
+            }
         case .ledger(let chain, let found):
             greatestOrdinal = max(greatestOrdinal, chain.ordinal)
             let former = ledgers[chain]
-            if former == nil || (found.last, found.mark.number) >= (former?.last ?? 0, former?.mark.number ?? 0) { ledgers[chain] = found }
+            if former == nil || (found.last, found.mark.number) >= (former?.last ?? 0, former?.mark.number ?? 0) {
+                ledgers[chain] = found
+            }
         case .gap(let chain, let gap): gaps[chain, default: []].insert(gap)
         case .tally(let chain, let account, let reason, let count):
             let former = tallies[chain]?[account]?[reason] ?? 0
@@ -34,21 +38,24 @@ struct SalvagedState {
 
     /// The newest time on the queue clock that the file knew of; `nil`: it knows none any more.
     var greatestQueueTime: Int64? {
-        meta?.clock.time ?? ledgers.values.map(\.lastQueueTime).filter { (0...QueueClock.greatestTime).contains($0) }.max()
+        meta?.clock.time
+            ?? ledgers.values.map(\.lastQueueTime).filter { (0...QueueClock.greatestTime).contains($0) }.max()
     }
 
-    /// Whether a row of an epoch that has no tables is only a copy left on a page, or its chain is damaged: the current epoch is known, and
-    /// with it all before it. Where only the marker knows it, those before it are not.
+    /// Whether a row of an epoch that has no tables is only a copy left on a page, or its chain is damaged: the current
+    /// epoch is known, and with it all before it. Where only the marker knows it, those before it are not.
     func isStale(_ chain: ChainCode, marker: EpochMarker?) -> Bool {
         if epochs.values.contains(where: { $0.end == nil }) { return true }
         return marker.map { chain.ordinal > $0.ordinal } ?? false
     }
 
-    /// The state of the file that takes its place: a new epoch, and what was there as ended ones. Rows are counted later.
+    /// The state of the file that takes its place: a new epoch, and what was there as ended ones. Rows are counted
+    /// later.
     ///
     /// - Parameter marker: what `queue.epoch` says: where the file does not know its epoch any more, this does.
     func state(marker: EpochMarker?, now: RecordStamp) -> QueueState {
-        var state = QueueState(epoch: .random(), clock: meta?.clock ?? QueueClock(time: greatestQueueTime ?? 0, stamp: now))
+        var state = QueueState(
+            epoch: .random(), clock: meta?.clock ?? QueueClock(time: greatestQueueTime ?? 0, stamp: now))
         state.binding = meta?.binding
         state.copies = copies
         var known = epochs
@@ -63,8 +70,10 @@ struct SalvagedState {
         state.ordinal = max(greatestOrdinal, known.keys.max() ?? greatestRecordOrdinal) + 2
         for epoch in known.values.sorted(by: { $0.ordinal < $1.ordinal }) {
             var ended = EndedEpoch(
-                ordinal: epoch.ordinal, id: epoch.id, end: epoch.end ?? .salvaged, phase: epoch.end == nil ? .closing : epoch.phase,
-                endedWallTime: epoch.end == nil ? now.wallTime : epoch.endedWallTime, salvage: epoch.note, streams: StreamLedgers())
+                ordinal: epoch.ordinal, id: epoch.id, end: epoch.end ?? .salvaged,
+                phase: epoch.end == nil ? .closing : epoch.phase,
+                endedWallTime: epoch.end == nil ? now.wallTime : epoch.endedWallTime, salvage: epoch.note,
+                streams: StreamLedgers())
             if ended.phase != .settled {
                 for stream in StreamName.allCases {
                     ended.streams[stream] = ledger(ChainCode(ordinal: epoch.ordinal, stream: stream))

@@ -49,14 +49,18 @@ extension QueueStore {
                 }
             } catch {
                 // The estimate was short: ask for more, twice.
-                guard attempt < 2, QueueError(error).code == .diskFull, room.refused.count < records.count else { throw error }
+                guard attempt < 2, QueueError(error).code == .diskFull, room.refused.count < records.count else {
+                    throw error
+                }
             }
         }
         throw outOfPages(needed)
     }
 
     func outOfPages(_ needed: Int) -> QueueError {
-        QueueError(.diskFull, "\(path): no room for \(needed) pages of \(QueueFile.pageBytes) bytes. Free space on the file system.")
+        QueueError(
+            .diskFull,
+            "\(path): no room for \(needed) pages of \(QueueFile.pageBytes) bytes. Free space on the file system.")
     }
 
     /// Numbers and chains a record in the current epoch.
@@ -64,7 +68,9 @@ extension QueueStore {
     func insert(_ record: NewRecord, queuedAt: Int64? = nil, into next: inout QueueState) throws -> UInt64 {
         let stream = record.stream
         let number = next[stream].last + 1
-        guard number <= BatchPart.greatestNumber else { throw QueueError(.invalid, "stream \(stream) has used up its numbers") }
+        guard number <= BatchPart.greatestNumber else {
+            throw QueueError(.invalid, "stream \(stream) has used up its numbers")
+        }
         let bytes = record.serialized(number: number)
         let link = next[stream].lastLink.appending(bytes)
         let queueTime = max(next[stream].lastQueueTime, queuedAt ?? next.clock.time(of: record.stamp))
@@ -87,7 +93,8 @@ extension QueueStore {
     }
 
     private func insertRow(
-        _ table: RecordTable, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data, chain: ChainCode
+        _ table: RecordTable, number: UInt64, record: NewRecord, queueTime: Int64, link: Data, body: Data,
+        chain: ChainCode
     ) throws {
         let statement = try connection.cached(Self.insertText[table] ?? "")
         try statement.bind(number, at: 1)
@@ -164,10 +171,11 @@ extension QueueStore {
         QueueError(
             .diskFull,
             "\(path) may not grow by \(pages * QueueFile.pageBytes) bytes: \(configuration.keepFreeBytes) bytes and "
-                + "\(configuration.keepFreeInodesPercent) % of the inodes are to stay free on its file system. Free space there.")
+                + "\(configuration.keepFreeInodesPercent) % of the inodes are to stay free on its file system. Free space there."
+        )
     }
 
-    /// Of a stream, wherever they wait.
+    /// The rows of a stream, in whatever table they wait.
     private func rows(of stream: StreamName) -> Int {
         Int(state.tables.reduce(0) { $1.stream == stream ? $0 + state[$1].rowCount : $0 })
     }
@@ -176,13 +184,17 @@ extension QueueStore {
         state.tables.first { $0.stream == stream && state[$0].rowCount > 0 }
     }
 
-    /// Evicts the oldest of the least important class that may give way, and a margin with it, so that it is not done row by row.
+    /// Evicts the oldest of the least important class that may give way, and a margin with it, so that it is not done
+    /// row by row.
     private func evictLeast(for newcomer: StreamName, bytes: Int) throws -> Bool {
         // What is done with goes before anything that waits.
         if try eraseSome() { return true }
-        guard let victim = state.tables.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else { return false }
+        guard let victim = state.tables.first(where: { $0.stream >= newcomer && state[$0].rowCount > 0 }) else {
+            return false
+        }
         let margin = configuration.maximumBytes / 64
-        try evict(from: victim, reason: .byteCap, records: .max, bytes: min(bytes + margin, configuration.transactionBytes))
+        try evict(
+            from: victim, reason: .byteCap, records: .max, bytes: min(bytes + margin, configuration.transactionBytes))
         return true
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Logging
 import SQLite
 import WireModel
@@ -9,11 +10,14 @@ extension QueueStore {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 
-    /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of them.
+    /// Drops the oldest records, at least one where there is one: up to `count`, and no more than about `bytes` of
+    /// them.
     ///
-    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only where records wait
-    ///   apart. `nil`: the table is empty.
-    func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws -> Gap? {
+    /// - Returns: what was dropped now; in the ledger it may be part of a longer gap, and its numbers are places only
+    ///   where records wait apart. `nil`: the table is empty.
+    func drop(oldest count: Int, bytes: Int, from table: RecordTable, reason: DropReason, keepAside: Bool) throws
+        -> Gap?
+    {
         guard count > 0, let prefix = try prefix(of: table, records: count, bytes: bytes) else { return nil }
         func run(keepingAside: Bool) throws -> Gap {
             try change { next in
@@ -54,7 +58,8 @@ extension QueueStore {
                 statement.reset()
                 guard
                     let gap = try drop(
-                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false)
+                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false
+                    )
                 else { break }
                 logger.notice(
                     "queue dropped records past the age cap",
@@ -63,9 +68,10 @@ extension QueueStore {
         }
     }
 
-    /// Of the first row above the front.
+    /// The queue time of the first row above the front.
     func oldestQueueTime(of table: RecordTable) throws -> Int64? {
-        let statement = try connection.cached("SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")
+        let statement = try connection.cached(
+            "SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT 1")
         try statement.bind(state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : nil
@@ -73,7 +79,8 @@ extension QueueStore {
 
     /// The sum of the sizes of the rows above the front up to a number.
     func bytes(through number: UInt64, of table: RecordTable) throws -> UInt64 {
-        let statement = try connection.cached("SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
+        let statement = try connection.cached(
+            "SELECT coalesce(sum(size), 0) FROM \(table.name) WHERE number BETWEEN ? AND ?")
         try statement.bind(state[table].front + 1, number)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
@@ -113,9 +120,143 @@ extension QueueStore {
                 throw corrupt("\(table.name) has a row \(number) outside of its ledger")
             }
             prefix = Prefix(
-                first: prefix?.first ?? number, last: number, link: link, bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
+                first: prefix?.first ?? number, last: number, link: link,
+                bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
         return prefix
+    }
+}
+
+/// Space that is taken ahead, so that only inserting ever asks the disk for more.
+extension QueueStore {
+    /// At opening: what the file has is its allocation; a new file gets its first chunk, and the WAL its measure.
+    func allocate() throws {
+        try connection.setPersistentWAL(true)
+        allocatedPages = Int(try connection.fileSize(.main)) / QueueFile.pageBytes
+        if allocatedPages < configuration.growthPages {
+            try grow(toPages: configuration.growthPages)
+        } else {
+            try fixAllocation()
+        }
+        allocateWAL()
+        // What an earlier run left in the WAL counts.
+        pagesAtCheckpoint = -QueueFile.checkpointPages
+        checkpointIfDue()
+    }
+
+    /// On a full disk the queue goes on with the WAL as it is, and asks again after the next checkpoint.
+    func allocateWAL() {
+        do {
+            try connection.preallocateWAL(bytes: QueueFile.walBytes)
+            isWALAllocated = true
+        } catch {
+            logger.warning("queue WAL could not be allocated ahead", metadata: ["queue.error": "\(error)"])
+        }
+    }
+
+    /// Allocates the file up to so many pages.
+    func grow(toPages pages: Int) throws {
+        do {
+            try connection.setChunkSize(bytes: QueueFile.pageBytes)
+            try connection.sizeHint(bytes: Int64(pages) * Int64(QueueFile.pageBytes))
+        } catch {
+            // Else the next checkpoint would cut off what is allocated and not yet used, the reserve with it.
+            if allocatedPages > 0 { try fixAllocation() }
+            throw error
+        }
+        allocatedPages = pages
+        try fixAllocation()
+    }
+
+    /// The chunk size is the whole allocation: a checkpoint cuts the file to a multiple of it, and so never below.
+    private func fixAllocation() throws {
+        try connection.setChunkSize(bytes: allocatedPages * QueueFile.pageBytes)
+        try connection.setPragma("max_page_count", to: allocatedPages)
+    }
+
+    /// Pages that need no growth, within a transaction as it stands.
+    func availablePages() throws -> Int {
+        allocatedPages - (try pragmaNumber("page_count")) + (try pragmaNumber("freelist_count"))
+    }
+
+    func roomPlan() throws -> RoomPlan {
+        RoomPlan(
+            availablePages: try availablePages(), allocatedPages: allocatedPages,
+            growthPages: configuration.growthPages,
+            maximumPages: max(configuration.maximumPages, configuration.growthPages))
+    }
+
+    /// Whether the disk may give so many pages more: space that is to be kept free stays so.
+    func diskAllows(pages: Int) -> Bool {
+        guard let free = FreeSpace(path: directory) else { return true }
+        return free.allows(
+            UInt64(pages * QueueFile.pageBytes), keepBytes: UInt64(configuration.keepFreeBytes),
+            keepInodesPercent: UInt64(configuration.keepFreeInodesPercent))
+    }
+
+    private func pragmaNumber(_ name: String) throws -> Int {
+        let statement = try connection.cached("PRAGMA \(name)")
+        defer { statement.reset() }
+        return try statement.step() ? statement.int(0) : 0
+    }
+}
+
+/// How room is made for an insert: pure, from the file's figures.
+struct RoomPlan: Equatable {
+    /// Pages that can be used without growing: never used ones up to the allocation and free ones.
+    var availablePages: Int
+    var allocatedPages: Int
+    var growthPages: Int
+    var maximumPages: Int
+
+    enum Step: Equatable {
+        case fits
+        /// Allocate up to so many pages, if the disk allows.
+        case grow(toPages: Int)
+        /// The cap is reached: so many pages have to come free.
+        case evict(pages: Int)
+    }
+
+    /// - Parameter needed: pages of the insert, without the reserve.
+    func step(needed: Int) -> Step {
+        let missing = needed + QueueFile.reservePages - availablePages
+        guard missing > 0 else { return .fits }
+        let chunks = (missing + growthPages - 1) / growthPages
+        let target = min(maximumPages, allocatedPages + chunks * growthPages)
+        return target - allocatedPages >= missing
+            ? .grow(toPages: target) : .evict(pages: missing - max(0, target - allocatedPages))
+    }
+
+    /// An upper estimate of what records take: row overhead, unfilled ends of pages, and inner pages.
+    static func pages(records: Int, bytes: Int) -> Int {
+        let content = bytes + records * 64
+        return content / QueueFile.pageBytes + content / QueueFile.pageBytes / 6 + 8
+    }
+}
+
+/// What a file system offers to ordinary users.
+struct FreeSpace: Equatable, Sendable {
+    var bytes: UInt64
+    var inodes: UInt64
+    /// 0 where the file system has no such notion.
+    var totalInodes: UInt64
+
+    /// Whether `bytes` more may be taken, leaving what is to be kept.
+    func allows(_ wanted: UInt64, keepBytes: UInt64, keepInodesPercent: UInt64) -> Bool {
+        guard bytes >= wanted, bytes - wanted >= keepBytes else { return false }
+        return totalInodes == 0 || inodes >= totalInodes / 100 * keepInodesPercent
+    }
+
+}
+
+extension FreeSpace {
+    /// `nil` where the system does not say.
+    init?(path: String) {
+        var figures = statvfs()
+        guard statvfs(path, &figures) == 0 else { return nil }
+        self.init(
+            bytes: UInt64(figures.f_bavail) * UInt64(figures.f_frsize), inodes: UInt64(figures.f_favail),
+            totalInodes: UInt64(figures.f_files))
     }
 }

@@ -3,7 +3,8 @@ import WireModel
 
 /// What the queue says of itself.
 extension QueueStore {
-    /// Over the current epoch, what waits apart, the ended epochs and what the settled ones add up to. Waiting is counted from rows.
+    /// Over the current epoch, what waits apart, the ended epochs and what the settled ones add up to. Waiting is
+    /// counted from rows.
     func balance() throws -> [StreamName: StreamBalance] {
         var balance: [StreamName: StreamBalance] = [:]
         for stream in StreamName.allCases {
@@ -52,16 +53,22 @@ extension QueueStore {
             let ledger = state[stream]
             streams[stream] = QueueStatus.Stream(
                 waiting: ledger.rowCount, waitingBytes: ledger.bytes,
-                oldestAgeSeconds: try oldestQueueTime(of: .current(stream)).map { max(0, Double(now) - Double($0)) / 1_000_000 },
+                oldestAgeSeconds: try oldestQueueTime(of: .current(stream)).map {
+                    max(0, Double(now) - Double($0)) / 1_000_000
+                },
                 due: try dueCount(of: stream, hold: holds[stream] ?? .zero, now: now), lastNumber: ledger.last,
-                mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped, consentPending: state.consent[stream].rowCount,
-                apart: state.tables.reduce(0) { $1.stream == stream && $1 != .current(stream) ? $0 + state[$1].rowCount : $0 })
+                mark: ledger.mark, gaps: ledger.gaps, dropped: ledger.dropped,
+                consentPending: state.consent[stream].rowCount,
+                apart: state.tables.reduce(0) {
+                    $1.stream == stream && $1 != .current(stream) ? $0 + state[$1].rowCount : $0
+                })
         }
         let quarantine = try connection.cached("SELECT count(*), coalesce(sum(size), 0) FROM quarantine")
         defer { quarantine.reset() }
         guard try quarantine.step() else { throw corrupt("the quarantine cannot be counted") }
         return QueueStatus(
-            epoch: state.epoch, streams: streams, divergence: state.divergence, binding: state.binding, ended: state.ended.map(\.status),
+            epoch: state.epoch, streams: streams, divergence: state.divergence, binding: state.binding,
+            ended: state.ended.map(\.status),
             fileBytes: try connection.fileSize(.main), walBytes: try connection.fileSize(.wal),
             freeBytes: FreeSpace(path: directory)?.bytes, quarantinedRecords: try quarantine.uint64(0),
             quarantinedBytes: try quarantine.uint64(1),
@@ -73,7 +80,8 @@ extension QueueStore {
         state.quarantineTime.map { max(0, Double(queueClock.time) - Double($0)) / 1_000_000 }
     }
 
-    /// Rows whose hold is over. Later records are never queued earlier, so what is due is a prefix and its end is found by halving.
+    /// Rows whose hold is over. Later records are never queued earlier, so what is due is a prefix and its end is found
+    /// by halving.
     private func dueCount(of stream: StreamName, hold: Duration, now: Int64) throws -> UInt64 {
         let ledger = state[stream]
         guard hold > .zero, ledger.rowCount > 0 else { return ledger.rowCount }

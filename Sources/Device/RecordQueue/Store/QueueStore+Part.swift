@@ -7,11 +7,14 @@ import WireModel
 extension QueueStore {
     /// The prefix to send next; `nil` where nothing is due.
     ///
-    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is dropped, once.
+    /// The chain is recomputed while reading: a row that does not fit ends the part before it, and at the front it is
+    /// dropped, once.
     func nextPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> BatchPart? {
         guard state.divergence == nil else { return nil }
         while true {
-            switch try readPart(of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold) {
+            switch try readPart(
+                of: stream, maximumBytes: maximumBytes, maximumRecords: max(1, maximumRecords), hold: hold)
+            {
             case .part(let part): return part
             case .nothing: return nil
             case .unreadable: try dropUnreadable(of: stream)
@@ -29,7 +32,9 @@ extension QueueStore {
     /// Gaps in one part, at most; the next part has the rest.
     private static let maximumGaps = 1000
 
-    private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws -> Reading {
+    private func readPart(of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration) throws
+        -> Reading
+    {
         let ledger = state[stream]
         let gaps = Array(ledger.gaps.prefix(Self.maximumGaps))
         var records: [Data] = []
@@ -65,7 +70,8 @@ extension QueueStore {
         guard position > ledger.mark.number else { return .nothing }
         return .part(
             BatchPart(
-                epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position, priorLink: ledger.mark.link,
+                epoch: state.epoch, stream: stream, first: ledger.mark.number + 1, last: position,
+                priorLink: ledger.mark.link,
                 lastLink: running, gaps: gaps, totals: state.totals(stream), records: records))
     }
 
@@ -79,15 +85,16 @@ extension QueueStore {
         }
     }
 
-    /// Rows above the front, counted.
-    func countRows(of table: RecordTable) throws -> UInt64 {
+    /// Rows above a number, counted; `nil`: above the front.
+    func countRows(of table: RecordTable, above number: UInt64? = nil) throws -> UInt64 {
         let statement = try connection.cached("SELECT count(*) FROM \(table.name) WHERE number > ?")
-        try statement.bind(state[table].front, at: 1)
+        try statement.bind(number ?? state[table].front, at: 1)
         defer { statement.reset() }
         return try statement.step() ? try statement.uint64(0) : 0
     }
 
-    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or the ledger's last link.
+    /// Drops the unreadable rows at the front, up to the first link that what follows confirms: the row behind it, or
+    /// the ledger's last link.
     private func dropUnreadable(of stream: StreamName) throws {
         let ledger = state[stream]
         let (through, link) = try confirmedLink(above: ledger.front, of: stream)
@@ -104,7 +111,8 @@ extension QueueStore {
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
         let rows = try connection.cached(
-            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number"
+        )
         try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?
@@ -116,5 +124,69 @@ extension QueueStore {
         }
         // Nothing behind the damage chains: the next record to come does.
         return (ledger.last, ledger.lastLink)
+    }
+}
+
+/// Acknowledgement, binding, and the figures.
+extension QueueStore {
+    func apply(_ answer: PartAnswer) throws -> MarkDecision {
+        guard answer.epoch == state.epoch else { return .old }
+        if let divergence = state.divergence { return .diverged(divergence.reason) }
+        guard answer.mark.addsUp else {
+            throw QueueError(
+                .invalid,
+                "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over"
+            )
+        }
+        let stream = answer.stream
+        let ledger = state[stream]
+        let decision = try MarkDecision.decide(
+            answered: answer.mark, outcome: answer.outcome, ownMark: ledger.mark.number, lastProduced: ledger.last
+        ) { (number: UInt64) throws -> ChainLink? in try link(at: number, of: .current(stream), ledger) }
+        switch decision {
+        case .old, .insideGap: break
+        case .remove:
+            let size = try bytes(through: answer.mark.number, of: .current(stream))
+            checkpointBefore(removing: size)
+            try change(deferring: configuration.lossWindow > .zero ? size : nil) { next in
+                if let verdict = next[stream].verdictOnQuarantine(answer.mark) {
+                    try decideQuarantine(stream, verdict, through: answer.mark.number)
+                }
+                let count = try delete(through: answer.mark.number, of: .current(stream))
+                next[stream].acknowledge(answer.mark, removed: RemovedRows(count: count, bytes: size))
+            }
+        case .diverged(let reason):
+            try change {
+                $0.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: $0.clock.stamp.wallTime)
+            }
+            logger.error(
+                "queue and collector have diverged",
+                metadata: ["queue.stream": "\(stream)", "queue.reason": "\(reason.rawValue)"])
+        }
+        return decision
+    }
+
+    /// The device's own link at a number; `nil` inside a gap, and where the row is gone.
+    func link(at number: UInt64, of table: RecordTable, _ ledger: StreamLedger) throws -> ChainLink? {
+        if number == ledger.mark.number { return ledger.mark.link }
+        if number == ledger.last { return ledger.lastLink }
+        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
+        let row = try connection.cached("SELECT link FROM \(table.name) WHERE number = ?")
+        try row.bind(number, at: 1)
+        defer { row.reset() }
+        return try row.step() ? ChainLink(row.data(0)) : nil
+    }
+
+    func bind(to binding: QueueBinding) throws -> BindingOutcome {
+        guard let bound = state.binding else {
+            try change { $0.binding = binding }
+            return .bound
+        }
+        return bound == binding ? .same : .other(bound)
+    }
+
+    /// Clears the binding: whoever comes next binds.
+    func unbind() throws {
+        try change { $0.binding = nil }
     }
 }

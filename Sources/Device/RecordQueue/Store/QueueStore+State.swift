@@ -13,9 +13,12 @@ extension QueueStore {
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
         defer { meta.reset() }
-        guard (0...QueueClock.greatestTime).contains(meta.int64(0)) else { throw corrupt("the queue's clock is damaged") }
+        guard (0...QueueClock.greatestTime).contains(meta.int64(0)) else {
+            throw corrupt("the queue's clock is damaged")
+        }
         let stamp = RecordStamp(
-            wallTime: meta.int64(1), bootID: meta.optionalData(2).flatMap { BootID($0) }, timeSinceBoot: try meta.uint64(3))
+            wallTime: meta.int64(1), bootID: meta.optionalData(2).flatMap { BootID($0) },
+            timeSinceBoot: try meta.uint64(3))
         let epochs = try loadEpochs()
         guard let current = epochs.last, current.end == nil, epochs.dropLast().allSatisfy({ $0.end != nil }) else {
             throw corrupt("the list of epochs is damaged")
@@ -23,7 +26,8 @@ extension QueueStore {
         var state = QueueState(epoch: current.id, clock: QueueClock(time: meta.int64(0), stamp: stamp))
         state.ordinal = current.ordinal
         if let name = meta.optionalString(4) {
-            guard let reason = MarkDecision.Divergence(rawValue: name), let stream = StreamName(rawValue: meta.int(5)) else {
+            guard let reason = MarkDecision.Divergence(rawValue: name), let stream = StreamName(rawValue: meta.int(5))
+            else {
                 throw corrupt("the note of why the histories diverged is damaged")
             }
             state.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: meta.int64(6))
@@ -40,7 +44,8 @@ extension QueueStore {
         for row in epochs.dropLast() {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
-                ordinal: row.ordinal, id: row.id, end: end, phase: row.phase, endedWallTime: row.endedWallTime, salvage: row.salvage,
+                ordinal: row.ordinal, id: row.id, end: end, phase: row.phase, endedWallTime: row.endedWallTime,
+                salvage: row.salvage,
                 streams: StreamLedgers())
             if row.phase != .settled { epoch.streams = try loadLedgers(row.ordinal, clock: state.clock) }
             state.ended.append(epoch)
@@ -61,7 +66,9 @@ extension QueueStore {
         for (ordinal, ledgers) in chains where formerChains[ordinal] != ledgers {
             for stream in StreamName.allCases {
                 let former = formerChains[ordinal]?[stream]
-                if former != ledgers[stream] { try saveLedger(ledgers[stream], over: former, ChainCode(ordinal: ordinal, stream: stream)) }
+                if former != ledgers[stream] {
+                    try saveLedger(ledgers[stream], over: former, ChainCode(ordinal: ordinal, stream: stream))
+                }
             }
         }
         for ordinal in formerChains.keys where chains[ordinal] == nil {
@@ -92,8 +99,10 @@ extension QueueStore {
             """)
         let stamp = state.clock.stamp
         try statement.bind(
-            state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot, state.divergence?.reason.rawValue,
-            state.divergence?.stream.rawValue, state.divergence?.wallTime, state.binding?.collector.data, state.binding?.organization,
+            state.clock.time, stamp.wallTime, stamp.bootID?.data, stamp.timeSinceBoot,
+            state.divergence?.reason.rawValue,
+            state.divergence?.stream.rawValue, state.divergence?.wallTime, state.binding?.collector.data,
+            state.binding?.organization,
             state.binding?.device.data, state.quarantineTime, state.divergenceBudgetWholeAt)
         try statement.run()
     }
@@ -136,20 +145,23 @@ extension QueueStore {
 
     private func loadEpochs() throws -> [EpochRow] {
         let statement = try connection.cached(
-            "SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal")
+            "SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal"
+        )
         defer { statement.reset() }
         var rows: [EpochRow] = []
         while try statement.step() {
             let name = statement.optionalString(2)
             guard let id = EpochID(statement.data(1)), statement.int64(0) > 0,
-                let phase = EndedEpoch.Phase(rawValue: statement.int(3)), name == nil || EpochEnd(rawValue: name ?? "") != nil
+                let phase = EndedEpoch.Phase(rawValue: statement.int(3)),
+                name == nil || EpochEnd(rawValue: name ?? "") != nil
             else { throw corrupt("the note of epoch \(statement.int64(0)) is damaged") }
             var row = EpochRow(
                 ordinal: statement.int64(0), id: id, end: name.flatMap { EpochEnd(rawValue: $0) }, phase: phase,
                 endedWallTime: statement.int64(4))
             if let cause = statement.optionalString(5) {
                 row.salvage = SalvageNote(
-                    cause: cause, file: statement.string(6), salvaged: try statement.uint64(7), lost: try statement.uint64(8))
+                    cause: cause, file: statement.string(6), salvaged: try statement.uint64(7),
+                    lost: try statement.uint64(8))
             }
             rows.append(row)
         }
@@ -158,7 +170,9 @@ extension QueueStore {
 
     private func saveEpochs(_ next: QueueState, over former: QueueState) throws {
         if next.epoch != former.epoch { try saveEpoch(next.ordinal, id: next.epoch, ended: nil) }
-        for epoch in next.ended where !former.ended.contains(epoch) { try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch) }
+        for epoch in next.ended where !former.ended.contains(epoch) {
+            try saveEpoch(epoch.ordinal, id: epoch.id, ended: epoch)
+        }
         let kept = Set(next.ended.map(\.ordinal))
         let delete = try connection.cached("DELETE FROM epoch WHERE ordinal = ?")
         for epoch in former.ended where !kept.contains(epoch.ordinal) {
@@ -170,7 +184,8 @@ extension QueueStore {
     private func saveEpoch(_ ordinal: Int64, id: EpochID, ended: EndedEpoch?) throws {
         let statement = try connection.cached("INSERT OR REPLACE INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         try statement.bind(
-            ordinal, id.data, ended?.end.rawValue, (ended?.phase ?? .closing).rawValue, ended?.endedWallTime ?? 0, ended?.salvage?.cause,
+            ordinal, id.data, ended?.end.rawValue, (ended?.phase ?? .closing).rawValue, ended?.endedWallTime ?? 0,
+            ended?.salvage?.cause,
             ended?.salvage?.file, ended?.salvage?.salvaged ?? 0, ended?.salvage?.lost ?? 0)
         try statement.run()
     }
@@ -181,7 +196,9 @@ extension QueueStore {
         var ledgers = StreamLedgers()
         for stream in StreamName.allCases {
             ledgers[stream] = try loadLedger(ChainCode(ordinal: ordinal, stream: stream))
-            if let fault = ledgers[stream].fault { throw corrupt("ledger of stream \(stream), epoch \(ordinal): \(fault)") }
+            if let fault = ledgers[stream].fault {
+                throw corrupt("ledger of stream \(stream), epoch \(ordinal): \(fault)")
+            }
             guard ledgers[stream].lastQueueTime <= clock.time else {
                 throw corrupt("stream \(stream) has a record made after the queue's clock")
             }
@@ -207,16 +224,21 @@ extension QueueStore {
         ledger.lastQueueTime = row.int64(2)
         ledger.rowCount = try row.uint64(3)
         ledger.bytes = try row.uint64(4)
-        ledger.mark = StreamMark(number: try row.uint64(5), link: markLink, stored: try row.uint64(7), lostAtCollector: try row.uint64(8))
+        ledger.mark = StreamMark(
+            number: try row.uint64(5), link: markLink, stored: try row.uint64(7), lostAtCollector: try row.uint64(8))
         ledger.closing = CloseSearch(
             matched: try row.optionalUInt64(9), bound: try row.optionalUInt64(10), isUnknown: row.bool(11))
         try loadTally(chain, into: &ledger)
         let gap = try connection.cached("SELECT first, last, reason, link FROM gap WHERE chain = ? ORDER BY first")
         try gap.bind(chain.rawValue, at: 1)
         while try gap.step() {
-            guard let link = ChainLink(gap.data(3)) else { throw corrupt("a gap of stream \(chain.stream) has no link") }
+            guard let link = ChainLink(gap.data(3)) else {
+                throw corrupt("a gap of stream \(chain.stream) has no link")
+            }
             ledger.gaps.append(
-                Gap(first: try gap.uint64(0), last: try gap.uint64(1), reason: DropReason(rawValue: gap.int(2)), link: link))
+                Gap(
+                    first: try gap.uint64(0), last: try gap.uint64(1), reason: DropReason(rawValue: gap.int(2)),
+                    link: link))
         }
         return ledger
     }
@@ -227,7 +249,9 @@ extension QueueStore {
         while try tally.step() {
             let count = try tally.uint64(2)
             // So that no sum of counts can overflow.
-            guard count <= BatchPart.greatestNumber >> 8 else { throw corrupt("tally of stream \(chain.stream): an impossible count") }
+            guard count <= BatchPart.greatestNumber >> 8 else {
+                throw corrupt("tally of stream \(chain.stream): an impossible count")
+            }
             switch TallyAccount(rawValue: tally.string(0)) {
             case .rejected: ledger.mark.rejected[RejectReason(rawValue: tally.int(1))] = count
             case .dropped: ledger.mark.dropped[DropReason(rawValue: tally.int(1))] = count
@@ -248,7 +272,8 @@ extension QueueStore {
                 """)
         try statement.bind(
             ledger.last, ledger.lastLink.data, ledger.lastQueueTime, ledger.rowCount, ledger.bytes, ledger.mark.number,
-            ledger.mark.link.data, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched, ledger.closing.bound,
+            ledger.mark.link.data, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched,
+            ledger.closing.bound,
             ledger.closing.isUnknown ? 1 : 0, chain.rawValue)
         try statement.run()
         let former = former ?? StreamLedger()
@@ -288,9 +313,15 @@ extension QueueStore {
 
     private static func tally(_ ledger: StreamLedger) -> [TallyKey: UInt64] {
         var tally: [TallyKey: UInt64] = [:]
-        for (reason, count) in ledger.mark.rejected { tally[TallyKey(account: .rejected, reason: reason.rawValue)] = count }
-        for (reason, count) in ledger.mark.dropped { tally[TallyKey(account: .dropped, reason: reason.rawValue)] = count }
-        for (reason, count) in ledger.unnumbered { tally[TallyKey(account: .unnumbered, reason: reason.rawValue)] = count }
+        for (reason, count) in ledger.mark.rejected {
+            tally[TallyKey(account: .rejected, reason: reason.rawValue)] = count
+        }
+        for (reason, count) in ledger.mark.dropped {
+            tally[TallyKey(account: .dropped, reason: reason.rawValue)] = count
+        }
+        for (reason, count) in ledger.unnumbered {
+            tally[TallyKey(account: .unnumbered, reason: reason.rawValue)] = count
+        }
         return tally
     }
 

@@ -4,8 +4,8 @@ import WireModel
 
 /// The queue's file and its state. Synchronous; used by one thread at a time: the writer's.
 ///
-/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it together with the rows,
-/// and only a commit that succeeded makes it the current one.
+/// Every change runs through `change`: the state is a value, a transaction makes its next version and writes it
+/// together with the rows, and only a commit that succeeded makes it the current one.
 final class QueueStore {
     let directory: String
     let configuration: RecordQueue.Configuration
@@ -38,7 +38,8 @@ final class QueueStore {
     ///   - name: of the file in the directory.
     ///   - initial: what a new file begins with; `nil`: an empty queue.
     init(
-        directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil, configuration: RecordQueue.Configuration,
+        directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil,
+        configuration: RecordQueue.Configuration,
         clock: any RecordClock, logger: Logger
     ) throws {
         self.directory = directory
@@ -78,9 +79,10 @@ final class QueueStore {
 
     /// Runs a change: all of it is on synced disk when this returns, nothing of it when this throws.
     ///
-    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an acknowledgement: what it acknowledged is
-    ///   then sent again, and the collector has it already. It counts from now on, but is on disk only with the next change, or after `settle`,
-    ///   so that pages both touch are written once. Not where it would make that transaction large; `nil`: never.
+    /// - Parameter deferring: so many bytes are removed by something that a crash may undo without harm, an
+    ///   acknowledgement: what it acknowledged is then sent again, and the collector has it already. It counts from now
+    ///   on, but is on disk only with the next change, or after `settle`, so that pages both touch are written once.
+    ///   Not where it would make that transaction large; `nil`: never.
     func change<T>(deferring bytes: UInt64? = nil, _ body: (inout QueueState) throws -> T) throws -> T {
         var next = state
         next.clock = queueClock
@@ -137,8 +139,8 @@ final class QueueStore {
         commits += 1
     }
 
-    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still right, because nothing
-    /// of the failed transaction was committed.
+    /// A commit that failed may have left anything: only the file knows. Where it cannot be read the old state is still
+    /// right, because nothing of the failed transaction was committed.
     private func reload() {
         guard let found = try? load() else { return }
         let clock = state.clock
@@ -200,4 +202,158 @@ final class QueueStore {
     }
 
     func corrupt(_ finding: String) -> QueueError { .corrupt(path, finding) }
+}
+
+/// Making a new file, and refusing one that is not what we make.
+extension QueueStore {
+    /// One transaction: a file is a whole queue or still empty.
+    func create(_ initial: QueueState) throws {
+        // An aborted creation leaves no tables; tables without our version are another program's.
+        guard try tables().isEmpty else { throw corrupt("it has tables but no version of the queue's schema") }
+        try allocate()
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            for (_, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key }) { try connection.execute(sql) }
+            for epoch in initial.ended where epoch.phase != .settled { try createEndedTables(epoch.ordinal) }
+            try insert(initial)
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    func checkSchema(ended: [Int64]) throws {
+        let found = try tables()
+        let expected = QueueFile.tables(ended: ended)
+        for (name, sql) in expected where found[name] != sql {
+            throw corrupt("table \(name) is \(found[name] == nil ? "missing" : "not the one this version makes")")
+        }
+        guard found.count == expected.count else { throw corrupt("it has tables that are not the queue's") }
+    }
+
+    /// Ordinals of the epochs that have tables of their own, as the list of epochs says.
+    func endedOrdinals() throws -> [Int64] {
+        guard try tables()["epoch"] != nil else { throw corrupt("table epoch is missing") }
+        let statement = try connection.prepare("SELECT ordinal FROM epoch WHERE reason IS NOT NULL AND phase < ?")
+        try statement.bind(EndedEpoch.Phase.settled.rawValue, at: 1)
+        var ordinals: [Int64] = []
+        while try statement.step() { ordinals.append(statement.int64(0)) }
+        return ordinals
+    }
+
+    /// Empty tables for rows of an ended epoch, named and worded as renamed ones are.
+    func createEndedTables(_ ordinal: Int64) throws {
+        for stream in StreamName.allCases {
+            try connection.execute(QueueFile.records("\"\(RecordTable.ended(ordinal, stream).name)\"", stream))
+        }
+    }
+
+    func tables() throws -> [String: String] {
+        let statement = try connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        var tables: [String: String] = [:]
+        while try statement.step() { tables[statement.string(0)] = statement.string(1) }
+        return tables
+    }
+}
+
+/// From version 1, which had one epoch and counted its rows when asked; from version 2, which did not know what became
+/// of records quarantined; from version 3, which had no copy of any file; and from version 4, which had one of the
+/// identity alone.
+///
+/// One transaction, small however much waits: the tables of records get a column with a default, which touches no row;
+/// the small tables are copied. Only the rows are counted, once.
+extension QueueStore {
+    func migrateFromVersion1() throws {
+        let found = try tables()
+        let expected = [
+            "status", "event", "sample", "ledger", "tally", "gap", "quarantine", "meta",
+        ]
+        guard Set(found.keys) == Set(expected) else { throw corrupt("it is not a queue of version 1") }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            for stream in StreamName.allCases {
+                try connection.execute("ALTER TABLE \(stream) ADD COLUMN \(QueueFile.chainColumn(stream))")
+            }
+            try addFates()
+            for table in ["ledger", "tally", "gap", "meta"] {
+                try connection.execute("ALTER TABLE \(table) RENAME TO former_\(table)")
+            }
+            for (name, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key })
+            where try tables()[name] == nil {
+                try connection.execute(sql)
+            }
+            try copyFromVersion1()
+            for table in ["ledger", "tally", "gap", "meta"] { try connection.execute("DROP TABLE former_\(table)") }
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    func migrateFromVersion2() throws {
+        guard try tables()["quarantine"] != nil else { throw corrupt("table quarantine is missing") }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            try addFates()
+            try addCopies()
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    func migrateFromVersion3() throws {
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            try addCopies()
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    func migrateFromVersion4() throws {
+        guard try tables()["identity"] != nil else { throw corrupt("table identity is missing") }
+        // The credential in the former table must not stay on a free page.
+        try connection.setPragma("secure_delete", to: 1)
+        defer { try? connection.setPragma("secure_delete", to: 0) }
+        try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
+            let identity = try identityOfVersion4()
+            // Its page is free for the new table: a full disk does not keep a device from an update.
+            try connection.execute("DROP TABLE identity")
+            try addCopies()
+            if let identity {
+                let statement = try connection.prepare("INSERT INTO file_copy VALUES (?, ?, ?)")
+                try statement.bind(CopiedFile.identity.rawValue, identity.sequence, identity.content)
+                try statement.run()
+            }
+            try connection.setUserVersion(QueueFile.schemaVersion)
+        }
+    }
+
+    private func identityOfVersion4() throws -> QueueState.FileCopy? {
+        let row = try connection.prepare("SELECT sequence, content FROM identity WHERE id = 1")
+        defer { row.reset() }
+        return try row.step() ? QueueState.FileCopy(sequence: row.int64(0), content: row.data(1)) : nil
+    }
+
+    private func addFates() throws {
+        try connection.execute("ALTER TABLE quarantine ADD COLUMN \(QueueFile.fateColumn)")
+    }
+
+    private func addCopies() throws {
+        guard try tables()["file_copy"] == nil, let sql = QueueFile.tables(ended: [])["file_copy"] else {
+            throw corrupt("it has a table that its version does not have")
+        }
+        try connection.execute(sql)
+    }
+
+    private func copyFromVersion1() throws {
+        for stream in StreamName.allCases {
+            let raw = stream.rawValue
+            try connection.execute(
+                """
+                INSERT INTO ledger SELECT 4 + stream, last_number, last_link, last_queue_time, (SELECT count(*) FROM \(stream)), bytes,
+                mark_number, mark_link, stored, lost_at_collector, NULL, NULL, 0 FROM former_ledger WHERE stream = \(raw);
+                INSERT INTO ledger SELECT \(raw), 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
+                INSERT INTO ledger SELECT \(raw) - 4, 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0;
+                """)
+        }
+        try connection.execute(
+            """
+            INSERT INTO tally SELECT 4 + stream, account, reason, count FROM former_tally;
+            INSERT INTO gap SELECT 4 + stream, first, last, reason, link FROM former_gap;
+            INSERT INTO epoch SELECT 1, epoch, NULL, 1, 0, NULL, NULL, 0, 0 FROM former_meta;
+            INSERT INTO meta SELECT 1, queue_time, wall_time, boot_id, since_boot, parting, parted_stream, parted_wall_time, collector,
+            organization, device, quarantine_queue_time, NULL FROM former_meta;
+            """)
+    }
 }

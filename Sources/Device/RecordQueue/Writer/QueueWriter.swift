@@ -24,8 +24,8 @@ final class QueueWriter: @unchecked Sendable {
     private var store: QueueStore?
     /// Only on `queue`; released after the store is closed.
     private var lock: DirectoryLock?
-    /// The end of the loss window. One source that is set anew, and void once a commit for another reason has taken what it was set for: so
-    /// a commit for sending is not followed by one for the few records that came since.
+    /// The end of the loss window. One source that is set anew, and void once a commit for another reason has taken
+    /// what it was set for: so a commit for sending is not followed by one for the few records that came since.
     private let timer: any DispatchSourceTimer
     /// When an acknowledgement that no commit has taken along is committed alone.
     private let settling: any DispatchSourceTimer
@@ -114,7 +114,9 @@ final class QueueWriter: @unchecked Sendable {
                 let result = outcome(of: body)
                 waiter.resume(returning: result)
                 store?.checkpointIfDue()
-                if store?.isCommitDue == true { settling.schedule(deadline: .now() + QueueFile.settleTime, leeway: .seconds(10)) }
+                if store?.isCommitDue == true {
+                    settling.schedule(deadline: .now() + QueueFile.settleTime, leeway: .seconds(10))
+                }
             }
         }
         return try result.get()
@@ -258,7 +260,8 @@ final class QueueWriter: @unchecked Sendable {
 
     /// On a full disk there may still be room for what callers wait for, one by one, and always for the counts.
     private func commitLess(
-        of entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore, after failure: QueueError
+        of entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], into store: QueueStore,
+        after failure: QueueError
     ) {
         guard failure.code == .diskFull else { return fail(entries, unnumbered: unnumbered, with: failure) }
         var left: [WriteBuffer.Entry] = []
@@ -276,7 +279,9 @@ final class QueueWriter: @unchecked Sendable {
     }
 
     /// Callers that wait get the error; ordinary records stay, within the buffer's bound, for another attempt.
-    private func fail(_ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], with failure: QueueError) {
+    private func fail(
+        _ entries: [WriteBuffer.Entry], unnumbered: [StreamName: [DropReason: UInt64]], with failure: QueueError
+    ) {
         let waiting = entries.filter { $0.waiter != nil }
         let ordinary = entries.filter { $0.waiter == nil }
         let (isFirst, retry) = buffer.withLock { buffer in

@@ -37,21 +37,25 @@ struct WriteBuffer {
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty && unnumbered.isEmpty }
 
-    /// - Throws: `.closed`, `.tooLarge`, `.bufferFull`; or, when full because commits fail, why they do. All but `.closed` are counted.
+    /// - Throws: `.closed`, `.tooLarge`, `.bufferFull`; or, when full because commits fail, why they do. All but
+    ///   `.closed` are counted.
     mutating func add(_ entry: Entry) throws(QueueError) -> Wake {
         guard !isClosed else { throw .closed }
         let record = entry.record
         guard record.byteCount <= WireLimits.recordBytes else {
             unnumbered[record.stream, default: [:]][.tooLarge, default: 0] += 1
             throw QueueError(
-                .tooLarge, "a record of \(record.byteCount) bytes; at most \(WireLimits.recordBytes) are allowed. Send less in one record.")
+                .tooLarge,
+                "a record of \(record.byteCount) bytes; at most \(WireLimits.recordBytes) are allowed. Send less in one record."
+            )
         }
         guard bytes + record.byteCount <= capacity else {
             let isDiskFull = failure?.code == .diskFull
             unnumbered[record.stream, default: [:]][isDiskFull ? .diskFull : .bufferFull, default: 0] += 1
             throw failure
                 ?? QueueError(
-                    .bufferFull, "\(bytes) of \(capacity) bytes wait to be committed; the record was not taken. Send more slowly.")
+                    .bufferFull,
+                    "\(bytes) of \(capacity) bytes wait to be committed; the record was not taken. Send more slowly.")
         }
         entries.append(entry)
         bytes += record.byteCount
@@ -89,7 +93,8 @@ struct WriteBuffer {
         return .later
     }
 
-    /// Everything gathered, to be committed; it stays in `bytes` until `settle`. The timer is void: what comes next has its own window.
+    /// Everything gathered, to be committed; it stays in `bytes` until `settle`. The timer is void: what comes next has
+    /// its own window.
     mutating func take() -> (entries: [Entry], unnumbered: [StreamName: [DropReason: UInt64]]) {
         isCommitAsked = false
         isTimerSet = false

@@ -1,0 +1,341 @@
+import FoundationEssentials
+import SampleModules
+import WireModel
+
+/// The settings in force: a value that only `resolve` makes, so that no part of the library reads a layer by itself.
+///
+/// Precedence: compiled defaults < local (code, file, flags, environment) < profile < explicit call. For *disable*,
+/// *Wi-Fi only* and privacy the tighter of local and profile holds.
+struct DeviceSettings: Equatable, Sendable {
+    /// The layer that said a setting.
+    enum Source: String, Codable, Sendable {
+        case compiled = "default"
+        case local
+        case profile
+        case call
+        /// A command of the collector, for a while.
+        case command
+    }
+
+    struct Logging: Equatable, Sendable {
+        var enabled = true
+        var level = WireLogLevel.information
+        /// Logs wait for Wi-Fi or a wired network.
+        var wifiOnly = false
+        var scrubValues: [String] = []
+        var scrubPatterns: [String] = []
+    }
+
+    /// What explicit calls have said, and commands for a while.
+    struct Calls: Equatable, Sendable {
+        enum Beacons: Equatable, Sendable {
+            /// Nothing was called: profile or configuration schedule.
+            case unsaid
+            /// Seconds.
+            case every(Double)
+            case stopped
+        }
+
+        var beacons = Beacons.unsaid
+        /// Until the command's time is over.
+        var logLevel: WireLogLevel?
+    }
+
+    /// 0: no profile.
+    var profileRevision: UInt64 = 0
+    /// Whether a profile is at hand, fetched now or the last good one from disk: without one, no events (ws1).
+    var profileChecked = false
+    var telemetryDisabled = false
+    /// What is sampled, by bit; `custom` stands for all that are registered and not disabled by name.
+    var modules: [SampleModuleName] = []
+    /// Modules asked for and not sampled, and why.
+    var unavailable: [String: String] = [:]
+    /// Custom modules that stay off.
+    var disabledCustomModules: Set<String> = []
+    /// Seconds, of the modules sampled; `custom` is the default of custom modules.
+    var sampleIntervals: [SampleModuleName: Double] = [:]
+    /// Seconds, of custom modules by name where somebody said it.
+    var customIntervals: [String: Double] = [:]
+    var transmitInterval: Duration = .seconds(300)
+    /// The intervals of sampled modules that have their own, by name.
+    var moduleTransmitIntervals: [String: Duration] = [:]
+    var analyticsEnabled = true
+    var eventHold: Duration = .seconds(7200)
+    /// Seconds between two beacons; `nil`: no schedule.
+    var beaconInterval: Double?
+    var privacy = PrivacyPolicy()
+    /// Keys the hashes of personal fields; empty: what would be hashed is dropped.
+    var privacyKey = Data()
+    var transmission: [WireTransmissionRule] = []
+    var compliance: [WireComplianceRule] = []
+    /// Seconds without the collector after which the host is told; `nil`: never.
+    var offlineTimeAllowed: Double?
+    /// How old the device's credential becomes; `nil`: as old as it may.
+    var credentialLifetime: Duration?
+    var doNotDisturbAllowed = false
+    /// SHA-256 of public keys of which the collector's certificate must hold one; empty: none asked for.
+    var pins: [Data] = []
+    /// Raw text for the host (ws1).
+    var customPayload: String?
+    var test = false
+    var logging = Logging()
+    var budgets = DataSamplerBudgets()
+    /// Which layer said it, by setting, for people.
+    var sources: [String: Source] = [:]
+}
+
+extension DeviceSettings {
+    private enum Compiled {
+        /// Before anybody has said more: none that reads addresses or networks.
+        static let modules: [SampleModuleName] = [.system, .analytics, .custom]
+        static let sampleInterval = 60.0
+        static let transmitInterval = 300.0
+        static let eventHold = 7200.0
+    }
+
+    /// The settings in force. Pure and total: the configuration and the profile were validated before.
+    ///
+    /// - Parameter profile: the one to run; `nil`: none is at hand.
+    static func resolve(local: DataSamplerConfiguration, profile: WireProfile?, calls: Calls = Calls())
+        -> DeviceSettings
+    {
+        var settings = DeviceSettings()
+        let given = profile ?? WireProfile()
+        settings.profileRevision = given.revision
+        settings.profileChecked = profile != nil
+        settings.takeSwitches(local, given)
+        settings.takeModules(local, given.sampling)
+        settings.takeIntervals(local, given.sampling)
+        settings.takeAnalyticsAndBeacons(local, given, calls)
+        settings.takeLogging(local, given.logging, calls)
+        settings.takePrivacyAndRules(local, given)
+        settings.takeBudgets(local, given.budgets)
+        return settings
+    }
+
+    /// Off where either layer says so.
+    private mutating func takeSwitches(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
+        telemetryDisabled = tightened(
+            "telemetryDisabled", local: local.telemetryDisabled, profile: profile.telemetryDisabled)
+        test = tightened("test", local: local.isTest, profile: profile.test)
+        doNotDisturbAllowed = profile.doNotDisturbAllowed
+        sources["doNotDisturbAllowed"] = profile.hasDoNotDisturbAllowed ? .profile : .compiled
+    }
+
+    private mutating func takeModules(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
+        let asked: [String]
+        if sampling.modulesGiven {
+            asked = sampling.modules
+            sources["modules"] = .profile
+        } else if let modules = local.sampleModules {
+            // Validated: every bit is a module's.
+            asked = (try? modules.moduleNames.map(\.rawValue)) ?? []
+            sources["modules"] = .local
+        } else {
+            asked = Compiled.modules.map(\.rawValue)
+            sources["modules"] = .compiled
+        }
+        var names: Set<SampleModuleName> = []
+        for name in asked {
+            if local.disabledModules.contains(name) {
+                unavailable[name] = "disabled by the configuration"
+            } else if name == SampleModuleName.networkData.rawValue, local.telecomSource == .hub {
+                unavailable[name] = "masked: telecomSource is hub, which counts this device's traffic already"
+            } else {
+                do throws(SampleModuleError) { names.insert(try SampleModuleName(configurationName: name)) } catch {
+                    unavailable[name] = error.message
+                }
+            }
+        }
+        modules = names.sorted { $0.bit < $1.bit }
+        disabledCustomModules = local.disabledModules.filter { SampleModuleName(rawValue: $0) == nil }
+    }
+
+    private mutating func takeIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
+        let overrides = Dictionary(sampling.overrides.map { ($0.module, $0) }) { _, last in last }
+        /// By layer, not by how special it is: what the profile says of all modules beats what the configuration says
+        /// of one.
+        func sampleSeconds(_ name: String) -> Double {
+            if let own = overrides[name], own.hasSampleSeconds { return own.sampleSeconds }
+            if sampling.hasSampleSeconds { return sampling.sampleSeconds }
+            return local.moduleIntervals[name]?.sampleInterval ?? local.defaultSampleInterval ?? Compiled.sampleInterval
+        }
+        for module in modules { sampleIntervals[module] = sampleSeconds(module.rawValue) }
+        let named = Set(overrides.keys).union(local.moduleIntervals.keys).filter {
+            SampleModuleName(rawValue: $0) == nil
+        }
+        if modules.contains(.custom) {
+            for name in named where !disabledCustomModules.contains(name) {
+                let said =
+                    overrides[name]?.hasSampleSeconds == true || local.moduleIntervals[name]?.sampleInterval != nil
+                if said { customIntervals[name] = sampleSeconds(name) }
+            }
+        }
+        sources["sampleInterval"] =
+            sampling.hasSampleSeconds || sampling.overrides.contains(where: \.hasSampleSeconds)
+            ? .profile : local.defaultSampleInterval != nil || !local.moduleIntervals.isEmpty ? .local : .compiled
+        takeTransmitInterval(local, sampling, overrides)
+    }
+
+    private mutating func takeTransmitInterval(
+        _ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile, _ overrides: [String: WireModuleIntervals]
+    ) {
+        let sampled = Set(modules.map(\.rawValue)).union(customIntervals.keys)
+        let base: Double
+        if sampling.hasTransmitSeconds {
+            base = sampling.transmitSeconds
+            sources["transmitInterval"] = .profile
+        } else {
+            base = local.defaultTransmitInterval ?? Compiled.transmitInterval
+            sources["transmitInterval"] = local.defaultTransmitInterval == nil ? .compiled : .local
+        }
+        transmitInterval = .seconds(base)
+        for name in sampled {
+            if let own = overrides[name], own.hasTransmitSeconds {
+                moduleTransmitIntervals[name] = .seconds(own.transmitSeconds)
+            } else if !sampling.hasTransmitSeconds, let own = local.moduleIntervals[name]?.transmitInterval {
+                moduleTransmitIntervals[name] = .seconds(own)
+            }
+        }
+    }
+
+    private mutating func takeAnalyticsAndBeacons(
+        _ local: DataSamplerConfiguration, _ profile: WireProfile, _ calls: Calls
+    ) {
+        let enabled = profile.analytics.hasEnabled ? profile.analytics.enabled : true
+        analyticsEnabled = local.analyticsEnabled && enabled
+        sources["analyticsEnabled"] =
+            !local.analyticsEnabled ? .local : profile.analytics.hasEnabled ? .profile : .compiled
+        let hold = choose(
+            "eventHold", profile.analytics.hasHoldSeconds ? Double(profile.analytics.holdSeconds) : nil, local.eventHold
+        )
+        eventHold = .seconds(hold ?? Compiled.eventHold)
+        beaconInterval = choose(
+            "beaconInterval", profile.hasBeaconSeconds ? Double(profile.beaconSeconds) : nil, local.beaconInterval)
+        switch calls.beacons {
+        case .unsaid: break
+        case .every(let seconds):
+            beaconInterval = BeaconScheduleStateMachine.frequency(seconds)
+            sources["beaconInterval"] = .call
+        case .stopped:
+            beaconInterval = nil
+            sources["beaconInterval"] = .call
+        }
+    }
+
+    private mutating func takeLogging(_ local: DataSamplerConfiguration, _ profile: WireLoggingProfile, _ calls: Calls) {
+        logging.enabled = local.loggingEnabled && (profile.hasEnabled ? profile.enabled : true)
+        sources["loggingEnabled"] = !local.loggingEnabled ? .local : profile.hasEnabled ? .profile : .compiled
+        logging.wifiOnly = tightened("logsOverWiFiOnly", local: local.logsOverWiFiOnly, profile: profile.wifiOnly)
+        if let level = calls.logLevel {
+            logging.level = level
+            sources["logLevel"] = .command
+        } else if profile.level != .unspecified {
+            logging.level = profile.level
+            sources["logLevel"] = .profile
+        } else {
+            sources["logLevel"] = .compiled
+        }
+        logging.scrubValues = profile.scrubValues
+        logging.scrubPatterns = profile.scrubPatterns
+    }
+
+    private mutating func takePrivacyAndRules(_ local: DataSamplerConfiguration, _ profile: WireProfile) {
+        // Validated: every name is a class.
+        let classes = local.privacy.compactMap { name, action in
+            FieldClass(rawValue: name).map { ($0, action.privacyAction) }
+        }
+        privacy = PrivacyPolicy.resolve(local: Dictionary(uniqueKeysWithValues: classes), profile: profile.privacy)
+        sources["privacy"] = !profile.privacy.isEmpty ? .profile : local.privacy.isEmpty ? .compiled : .local
+        privacyKey = profile.privacyKey
+        transmission = profile.transmission
+        compliance = profile.compliance
+        pins = profile.certificatePins
+        customPayload = profile.hasCustomPayload ? profile.customPayload : nil
+        offlineTimeAllowed = choose(
+            "offlineTimeAllowed",
+            profile.hasOfflineTimeAllowedSeconds ? Double(profile.offlineTimeAllowedSeconds) : nil,
+            local.offlineTimeAllowed)
+        credentialLifetime = local.credentialDays > 0 ? .seconds(local.credentialDays * 86_400) : nil
+    }
+
+    /// The profile's 0 is "no budget", said: it takes a local one away, since a budget tightens nothing of the
+    /// person's.
+    private mutating func takeBudgets(_ local: DataSamplerConfiguration, _ profile: WireBudgetProfile) {
+        func bytes(_ said: Bool, _ value: UInt64, _ local: UInt64?) -> UInt64? {
+            said ? (value == 0 ? nil : value) : local
+        }
+        budgets.sentBytesPerDay = bytes(
+            profile.hasSentBytesPerDay, profile.sentBytesPerDay, local.budgets?.sentBytesPerDay)
+        budgets.writtenBytesPerDay = bytes(
+            profile.hasWrittenBytesPerDay, profile.writtenBytesPerDay, local.budgets?.writtenBytesPerDay)
+        budgets.processorShare =
+            profile.hasCpuShare
+            ? (profile.cpuShare == 0 ? nil : Double(profile.cpuShare) / 10_000) : local.budgets?.processorShare
+        let isProfiles = profile.hasSentBytesPerDay || profile.hasWrittenBytesPerDay || profile.hasCpuShare
+        sources["budgets"] = isProfiles ? .profile : local.budgets == nil ? .compiled : .local
+    }
+
+    // MARK: Layers
+
+    private mutating func tightened(_ name: String, local: Bool, profile: Bool) -> Bool {
+        sources[name] = local ? .local : profile ? .profile : .compiled
+        return local || profile
+    }
+
+    private mutating func choose(_ name: String, _ profile: Double?, _ local: Double?) -> Double? {
+        sources[name] = profile != nil ? .profile : local != nil ? .local : .compiled
+        return profile ?? local
+    }
+}
+
+extension PersonalFieldAction {
+    var privacyAction: PrivacyAction {
+        switch self {
+        case .send: .send
+        case .hash: .hash
+        case .coarsen: .coarsen
+        case .drop: .drop
+        }
+    }
+}
+
+extension DeviceSettings {
+    /// What is in force in words, and which layer said it, by the setting's name.
+    var described: [String: DataSamplerStatus.Setting] {
+        func seconds(_ value: Double) -> String {
+            value == value.rounded() && abs(value) < 1e15 ? "\(Int(value)) s" : "\(value) s"
+        }
+        func said(_ value: Double?) -> String { value.map(seconds) ?? "none" }
+        let intervals =
+            sampleIntervals.sorted { $0.key < $1.key }.map { "\($0.key.rawValue) \(seconds($0.value))" }
+            + customIntervals.sorted { $0.key < $1.key }.map { "\($0.key) \(seconds($0.value))" }
+        let transmit =
+            [seconds(transmitInterval / .seconds(1))]
+            + moduleTransmitIntervals.sorted { $0.key < $1.key }.map { "\($0.key) \(seconds($0.value / .seconds(1)))" }
+        let limits = [
+            budgets.sentBytesPerDay.map { "\($0) bytes sent a day" },
+            budgets.writtenBytesPerDay.map { "\($0) bytes written a day" },
+            budgets.processorShare.map { "\($0) of a core" },
+        ].compactMap { $0 }
+        let personal = FieldClass.decidable.sorted { $0.rawValue < $1.rawValue }.map {
+            "\($0.rawValue) \(privacy[$0].rawValue)"
+        }
+        let values: [String: String] = [
+            "telemetryDisabled": "\(telemetryDisabled)", "test": "\(test)",
+            "doNotDisturbAllowed": "\(doNotDisturbAllowed)",
+            "modules": modules.map(\.rawValue).joined(separator: ", "),
+            "sampleInterval": intervals.joined(separator: ", "),
+            "transmitInterval": transmit.joined(separator: ", "), "analyticsEnabled": "\(analyticsEnabled)",
+            "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval),
+            "loggingEnabled": "\(logging.enabled)",
+            "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
+            "privacy": personal.joined(separator: ", "),
+            "offlineTimeAllowed": said(offlineTimeAllowed),
+            "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
+        ]
+        return values.reduce(into: [:]) { result, setting in
+            result[setting.key] = .init(value: setting.value, source: (sources[setting.key] ?? .compiled).rawValue)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import WireModel
+
+/// What became of lines that were handed over; each is counted once.
+package struct LogDelivery: Codable, Equatable, Sendable {
+    /// With the kernel, in the log.
+    package var written: UInt64 = 0
+    /// With the kernel, in the ring: less severe than the level in force.
+    package var ring: UInt64 = 0
+    /// Nowhere: less severe than the level in force, or nothing is written now.
+    package var filtered: UInt64 = 0
+    /// Could not be written.
+    package var lost: UInt64 = 0
+    /// The name of the level in force; `nil`: nothing is written now.
+    package var level: String?
+    /// Why lines were lost.
+    package var reason: String?
+    /// They were lost for want of room, which may be there later.
+    package var isTransient = false
+
+    package init(level: LogLevel?) { self.level = level?.name }
+
+    package static func += (left: inout LogDelivery, right: LogDelivery) {
+        left.written += right.written
+        left.ring += right.ring
+        left.filtered += right.filtered
+        left.lost += right.lost
+        left.level = right.level
+        left.reason = right.reason ?? left.reason
+        left.isTransient = right.isTransient || left.isTransient
+    }
+}
+
+/// A line that somebody hands over and waits for.
+package struct LogEntry: Equatable, Sendable {
+    package var level: LogLevel
+    package var category: String
+    package var message: String
+    package var metadata: [String: String]
+    /// Bytes of a message so long that not all of it was read.
+    package var leftOutBytes: Int
+
+    package init(
+        _ level: LogLevel, _ message: String, category: String = "", metadata: [String: String] = [:],
+        leftOutBytes: Int = 0
+    ) {
+        self.level = level
+        self.message = message
+        self.category = category
+        self.metadata = metadata
+        self.leftOutBytes = leftOutBytes
+    }
+}
+
+extension LogEntry {
+    /// Of a message with more bytes, so many are needed and not one more: what scrubbing looks at, and the sign that
+    /// there was more.
+    package static let messageBytes = LineScrubber.windowBytes + 4
+}
+
+/// Writes lines into a store for a short-lived program: no session, no thread, no sealing. Not `Sendable`: one thread
+/// at a time.
+///
+/// It continues the text that the visitor before it left, so that a thousand short programs do not leave a thousand
+/// segments. Whoever opens the store to stay seals it. The text of a session that has ended without a report stays: its
+/// last lines belong to the crash log.
+package final class LogVisitor {
+    private let keeper: StoreKeeper
+    private let rules: CaptureRules
+    private let scrubber: LineScrubber?
+    private let application: SegmentStream
+    private let ring: SegmentStream
+    private var losses = LossLedger()
+
+    /// - Throws: `.invalid` for a configuration or scrub rules out of range.
+    package init(_ configuration: LogStore.Configuration) throws(LogStoreError) {
+        try configuration.check()
+        let scrubber = try LineScrubber(configuration.scrubbing)
+        let (keeper, settings) = (configuration.keeper, configuration.writerSettings)
+        self.keeper = keeper
+        self.scrubber = scrubber
+        rules = CaptureRules(
+            level: configuration.level, hasRing: configuration.ringBytes > 0, isScrubbing: scrubber != nil)
+        application = SegmentStream(.application, maximumBytes: settings.segmentBytes, keeper: keeper, isVisiting: true)
+        ring = SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper, isVisiting: true)
+    }
+
+    /// As ``LogStore/deliver(_:)``.
+    package func deliver(_ entries: [LogEntry]) -> LogDelivery {
+        var intake = LineIntake(rules: rules, scrubber: scrubber)
+        for entry in entries { intake.add(entry) }
+        let before = (application.written.total, ring.written.total)
+        application.beginTurn(&losses)
+        ring.beginTurn(&losses)
+        intake.buffer.forEach { line in
+            (line.isRing ? ring : application).append(time: line.time, level: line.level, body: line.body, &losses)
+        }
+        application.flush(&losses)
+        ring.flush(&losses)
+        // What was lost counts in the store, where it can be reached at all.
+        if (try? keeper.count(losses.unsaved)) != nil { losses.saved() }
+        return intake.delivery(
+            written: application.written.total - before.0, ring: ring.written.total - before.1, failure: losses.failure)
+    }
+}
+
+/// Brings handed-over lines into the form they are written in: by level, scrubbed, escaped, cut.
+struct LineIntake {
+    private let word: Int
+    private let scrubber: LineScrubber?
+    let buffer = LineBuffer()
+    private var delivery: LogDelivery
+
+    /// - Parameter scrubber: `nil`: nothing is to be scrubbed.
+    init(rules: CaptureRules, scrubber: LineScrubber?) {
+        word = rules.word
+        self.scrubber = scrubber
+        delivery = LogDelivery(level: rules.level)
+    }
+
+    mutating func add(_ entry: LogEntry) {
+        guard CaptureRules.takes(entry.level, word) else {
+            delivery.filtered += 1
+            return
+        }
+        let isRing = CaptureRules.isRing(entry.level, word)
+        if isRing { delivery.ring += 1 } else { delivery.written += 1 }
+        var fields = LineFields(
+            category: entry.category, message: entry.message,
+            fields: entry.metadata.map { LineFields.Field(key: $0.key, value: $0.value) },
+            leftOutBytes: entry.leftOutBytes)
+        scrubber?.scrub(&fields)
+        fields.body.withUnsafeBufferPointer { body in
+            buffer.append(
+                time: SystemClock.wallMicroseconds(), level: entry.level, isRing: isRing, category: body, message: nil)
+        }
+    }
+
+    /// - Parameters:
+    ///   - written, ring: lines of each that are with the kernel.
+    ///   - failure: why the others are not.
+    func delivery(written: UInt64, ring: UInt64, failure: LogStoreError?) -> LogDelivery {
+        var delivery = delivery
+        delivery.lost = delivery.written - written + delivery.ring - ring
+        (delivery.written, delivery.ring) = (written, ring)
+        guard delivery.lost > 0 else { return delivery }
+        delivery.reason = failure?.message ?? "the log is being closed"
+        delivery.isTransient = failure.map { $0.code == .diskFull || $0.code == .busy } ?? true
+        return delivery
+    }
+}
+
+extension LogStore {
+    /// Writes lines on the caller's thread, behind everything logged before, and tells what became of each: when this
+    /// returns they are with the kernel, whatever their level. Waits for the disk.
+    package func deliver(_ entries: [LogEntry]) -> LogDelivery {
+        let (rules, scrubber) = capture
+        var intake = LineIntake(rules: rules, scrubber: scrubber)
+        for entry in entries { intake.add(entry) }
+        let (written, ring, failure) = writer.deliver(intake.buffer)
+        return intake.delivery(written: written, ring: ring, failure: failure)
+    }
+}

@@ -1,0 +1,210 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// Checks every promise of Schemas/logs/FORMAT.md on a store's files. Reads everything, changes nothing, takes no lock.
+package struct StoreVerifier {
+    package struct Finding: Codable, Equatable, Sendable {
+        package var file: String
+        /// What is wrong, and what it means.
+        package var message: String
+        /// Lines are lost or not what was written; otherwise the next writer mends it by itself.
+        package var isDamage: Bool
+
+        package init(file: String, message: String, isDamage: Bool) {
+            self.file = file
+            self.message = message
+            self.isDamage = isDamage
+        }
+    }
+
+    package private(set) var findings: [Finding] = []
+    package private(set) var segments = 0
+    package private(set) var lines = 0
+    /// Bytes of text that were checked.
+    package private(set) var bytes = 0
+
+    private let directory: StoreDirectory
+    private let inflater: BlockInflater
+    /// Odd lines that may still be named one by one: enough to see what is wrong, and a segment may have a hundred
+    /// thousand.
+    private var namableLines = 20
+
+    /// - Parameter progress: called after each segment with how many of how many are done.
+    package init(_ directory: StoreDirectory, progress: (Int, Int) -> Void = { _, _ in }) throws(LogStoreError) {
+        self.directory = directory
+        inflater = try BlockInflater()
+        let names = try directory.names().sorted()
+        let state = readState(names)
+        for file in names where file.hasSuffix(SegmentName.partialSuffix) {
+            note(file, "is not finished; whoever opens the store next removes it", isDamage: false)
+        }
+        let all = try directory.segments().sorted { $0.key < $1.key }
+        for (position, (name, parts)) in all.enumerated() {
+            check(name, parts, state)
+            progress(position + 1, all.count)
+        }
+    }
+
+    package var isWhole: Bool { !findings.contains(where: \.isDamage) }
+
+    private mutating func note(_ file: String, _ message: String, isDamage: Bool = true) {
+        findings.append(Finding(file: file, message: message, isDamage: isDamage))
+    }
+
+    private mutating func readState(_ names: [String]) -> StoreState? {
+        do {
+            if let state = try directory.readState() { return state }
+            note(
+                SegmentName.stateName,
+                names.contains(SegmentName.stateName)
+                    ? "is damaged: what was dropped is no longer known, and numbers begin a new epoch"
+                    : "is missing: the next writer begins a new epoch")
+        } catch { note(SegmentName.stateName, error.message) }
+        return nil
+    }
+
+    private mutating func check(_ name: SegmentName, _ parts: Set<SegmentName.Part>, _ state: StoreState?) {
+        segments += 1
+        for part in parts { checkMode(name.file(part)) }
+        if let state, name.ordinal >= state.next {
+            note(name.file(parts.first ?? .text), "has a number that was not given out yet (next is \(state.next))")
+        }
+        do {
+            if parts.isSuperset(of: [.sealed, .index]) {
+                try checkSealed(name, state)
+                if parts.contains(.text) {
+                    note(
+                        name.file(.text), "is still beside the sealed segment; the next writer removes it",
+                        isDamage: false)
+                }
+            } else if parts.contains(.text) {
+                try checkText(name)
+            } else if parts.contains(.sealed) {
+                let index = try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown)
+                count(index)
+                note(name.file(.index), "is missing; it is made anew in memory by whoever reads, and no line is lost")
+            } else {
+                note(name.file(.index), "is alone: its lines are gone")
+            }
+        } catch {
+            // Removed by the store's limits while we looked.
+            if error.code != .notFound { note(name.file(parts.contains(.sealed) ? .sealed : .text), error.message) }
+        }
+    }
+
+    private mutating func checkMode(_ file: String) {
+        var status = stat()
+        guard stat(directory.path(file), &status) == 0, status.st_mode & 0o077 != 0 else { return }
+        note(
+            file, "can be read by others (mode \(String(status.st_mode & 0o777, radix: 8))): chmod 600", isDamage: false
+        )
+    }
+
+    private mutating func count(_ index: SegmentIndex) {
+        lines += index.whole.lines
+        bytes += index.whole.rawBytes
+    }
+
+    private mutating func checkSealed(_ name: SegmentName, _ state: StoreState?) throws(LogStoreError) {
+        let index: SegmentIndex
+        do { index = try SegmentIndex(name, in: directory) } catch {
+            guard error.code == .damaged else { throw error }
+            note(name.file(.index), error.message)
+            count(try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown))
+            return
+        }
+        count(index)
+        if let state, index.epoch != state.epoch {
+            note(name.file(.index), "is of another epoch of the store", isDamage: false)
+        }
+        let file = try StoreFile(reading: directory.path(name, .sealed))
+        let size = try file.byteCount()
+        if size != index.whole.storedBytes {
+            note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
+        }
+        var digests = (raw: SHA256(), stored: SHA256())
+        var lines = LineCheck(name, path: name.file(.sealed), naming: namableLines)
+        for block in index.blocks {
+            digests.stored.update(data: try file.read(block.stretch.storedBytes, at: block.storedOffset))
+            do {
+                let text = try inflater.text(of: block, in: file)
+                digests.raw.update(bufferPointer: text)
+                lines.check(text)
+                var tally = LineTally()
+                tally.add(text: text)
+                if tally != LineTally(block.stretch) {
+                    note(name.file(.index), "block at \(block.storedOffset) holds other lines than it says")
+                }
+            } catch {
+                lines.skip(block.stretch)
+                note(name.file(.sealed), error.message)
+            }
+        }
+        take(lines)
+        if Data(digests.stored.finalize()) != index.storedDigest {
+            note(name.file(.sealed), "is not what was sealed: SHA-256 differs")
+        }
+        if Data(digests.raw.finalize()) != index.rawDigest {
+            note(name.file(.sealed), "holds other text than was sealed: SHA-256 differs")
+        }
+    }
+
+    private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
+        var reader = try TextBlockReader(try StoreFile(reading: directory.path(name, .text)))
+        var check = LineCheck(name, path: name.file(.text), naming: namableLines)
+        while let text = try reader.next() { check.check(text) }
+        take(check)
+        lines += check.lines
+        bytes += reader.offset
+    }
+
+    /// The first odd lines of the store are named, those of each file counted.
+    private mutating func take(_ check: LineCheck) {
+        findings += check.findings
+        namableLines -= check.findings.count
+        if check.oddLines > check.findings.count {
+            note(check.path, "\(check.oddLines) lines in all are not of the form or misnumbered")
+        }
+    }
+}
+
+/// Whether the lines of a segment are of the form and numbered one by one.
+struct LineCheck {
+    private let name: SegmentName
+    let path: String
+    private let maximumFindings: Int
+    private(set) var lines = 0
+    /// Lines that are not of the form or have another number.
+    private(set) var oddLines = 0
+    /// The first of them.
+    private(set) var findings: [StoreVerifier.Finding] = []
+
+    /// - Parameter maximumFindings: how many odd lines are named; all are counted.
+    init(_ name: SegmentName, path: String, naming maximumFindings: Int) {
+        self.name = name
+        self.path = path
+        self.maximumFindings = maximumFindings
+    }
+
+    mutating func check(_ text: UnsafeRawBufferPointer) {
+        for line in LineSlices(text) {
+            lines += 1
+            let expected = LogNumber(segment: name.ordinal, position: UInt64(lines))
+            guard let fields = LogLine(line), line.count <= LogLimits.lineBytes else {
+                noteLine("is not of the form", expected)
+                continue
+            }
+            if fields.number != expected { noteLine("says it is \(fields.number.value)", expected) }
+        }
+    }
+
+    mutating func skip(_ stretch: SegmentIndex.Stretch) { lines += stretch.lines }
+
+    private mutating func noteLine(_ what: String, _ number: LogNumber) {
+        oddLines += 1
+        guard findings.count < maximumFindings else { return }
+        findings.append(StoreVerifier.Finding(file: path, message: "line \(number.value) \(what)", isDamage: true))
+    }
+}

@@ -1,0 +1,304 @@
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// Works on whole segments: begins, seals, deletes, and tidies up after processes that died. Safe from any thread and
+/// process: `lock` is held for each step, and whoever writes or seals a segment locks its text.
+struct StoreKeeper: Sendable {
+    let directory: StoreDirectory
+    let maximumBytes: Int
+    let ringBytes: Int
+    /// Microseconds.
+    let maximumAge: Int64
+
+    /// Texts that are looked at for one to go on with.
+    private static let resumable = 4
+
+    /// A new segment, locked. Makes the directory where it is missing, and room where the store is over its limits.
+    /// - Parameter losses: counted in the state in the same step.
+    func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+        do { return try beginOnce(kind, counting: losses) } catch {
+            guard error.code == .notFound else { throw error }
+            try directory.make()
+            return try beginOnce(kind, counting: losses)
+        }
+    }
+
+    private func beginOnce(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError)
+        -> ActiveSegment
+    {
+        var made: SegmentName?
+        do {
+            return try directory.withState { (state) throws(LogStoreError) in
+                state.count(losses)
+                let segments = try survey()
+                // Where the state is older than the segments (restored, or not synced before a power cut) no number is
+                // given again.
+                state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
+                retain(segments, &state)
+                let segment = try ActiveSegment(making: SegmentName(ordinal: state.next, kind: kind), in: directory)
+                made = segment.name
+                state.next += 1
+                return segment
+            }
+        } catch {
+            if let made { try? directory.remove(made.file(.text)) }
+            throw error
+        }
+    }
+
+    /// The newest segment of a kind that nobody holds and that can be gone on with, locked, and the position of its
+    /// last line.
+    func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
+        segment: ActiveSegment, position: UInt64
+    )? {
+        try directory.withState { (state) throws(LogStoreError) in
+            let left = try CrashReporter.segmentsOfSessions(in: directory)
+            let texts = try directory.segments().filter {
+                $0.value == [.text] && $0.key.kind == kind && !left.contains($0.key.ordinal)
+            }
+            for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
+                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) {
+                    return resumed
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Adds to the counts of what is lost.
+    func count(_ losses: StoreState.Dropped) throws(LogStoreError) {
+        guard !losses.isEmpty else { return }
+        try directory.withState { $0.count(losses) }
+    }
+
+    /// Removes what is over the limits.
+    func retain() throws(LogStoreError) {
+        try directory.withState { (state) throws(LogStoreError) in retain(try survey(), &state) }
+    }
+
+    private func retain(_ segments: [RetentionPlan.Segment], _ state: inout StoreState) {
+        let limits = RetentionPlan.Limits(
+            bytes: maximumBytes, ringBytes: ringBytes, oldest: SystemClock.wallMicroseconds() - maximumAge)
+        let plan = RetentionPlan(segments, limits: limits) { name in
+            (try? SegmentIndex(name, in: directory))?.whole.times.upperBound
+        }
+        for victim in plan.victims {
+            state.count(lines(of: victim.name), as: victim.reason)
+            state.removing.append(victim.name)
+        }
+    }
+
+    /// Bytes that all files of each segment take on the disk, in blocks: small segments take more than they hold.
+    func sizes() throws(LogStoreError) -> [SegmentName: Int] { try sizes(of: directory.segments()) }
+
+    private static let diskBlockBytes = 4096
+
+    private func sizes(of segments: [SegmentName: Set<SegmentName.Part>]) -> [SegmentName: Int] {
+        var sizes: [SegmentName: Int] = [:]
+        for (name, parts) in segments {
+            for part in parts {
+                var status = stat()
+                guard stat(directory.path(name, part), &status) == 0 else { continue }
+                sizes[name, default: 0] +=
+                    (Int(status.st_size) + Self.diskBlockBytes - 1) / Self.diskBlockBytes * Self.diskBlockBytes
+            }
+        }
+        return sizes
+    }
+
+    /// The caller holds `lock`.
+    private func survey() throws(LogStoreError) -> [RetentionPlan.Segment] {
+        let segments = try directory.segments()
+        return sizes(of: segments).map { name, bytes in
+            let isWritten = segments[name]?.contains(.text) == true && (try? Claim(name, in: directory)) == nil
+            return RetentionPlan.Segment(name: name, bytes: bytes, isClosed: !isWritten)
+        }
+    }
+
+    /// The segment's lines by level: from its index, or without one from the lines.
+    private func lines(of name: SegmentName) -> LogLevelCounts {
+        if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
+        var tally = LineTally()
+        if let file = try? StoreFile(reading: directory.path(name, .text)), var reader = try? TextBlockReader(file) {
+            while let text = try? reader.next() { tally.add(text: text) }
+        } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
+            let index = try? rebuilder.index()
+        {
+            return LogLevelCounts(index.whole.levelCounts)
+        }
+        return LogLevelCounts(tally.levelCounts)
+    }
+
+    /// Removes every segment, counted as deleted; also those that are being written, whose writers count what they lose
+    /// when they notice.
+    func eraseAll() throws(LogStoreError) {
+        try directory.withState { (state) throws(LogStoreError) in
+            for (name, parts) in try directory.segments() {
+                let isWritten = parts.contains(.text) && (try? Claim(name, in: directory)) == nil
+                if !isWritten { state.count(lines(of: name), as: .deleted) }
+                state.removing.append(name)
+            }
+        }
+    }
+
+    // MARK: - Sealing
+
+    /// Seals every segment that nobody writes any more, oldest first, and removes what is over the limits.
+    /// - Throws: what stopped it; the rest is left for the next time.
+    func sealAll(with sealer: SegmentSealer) throws(LogStoreError) {
+        try tidy()
+        var done: UInt64 = 0
+        while let claim = try claim(after: done) {
+            done = claim.name.ordinal
+            try seal(claim, with: sealer)
+        }
+        try retain()
+    }
+
+    private func seal(_ claim: borrowing Claim, with sealer: SegmentSealer) throws(LogStoreError) {
+        let epoch = try directory.withState { $0.epoch }
+        let outcome = try sealer.seal(claim.name, in: directory, epoch: epoch)
+        guard outcome.tornBytes > 0 else { return }
+        var torn = LogLevelCounts()
+        torn[claim.level(ofLast: outcome.tornBytes)] = 1
+        try count([.torn: torn])
+    }
+
+    private func claim(after ordinal: UInt64) throws(LogStoreError) -> Claim? {
+        let lock = try StoreLock(directory)
+        defer { extendLifetime(lock) }
+        let names = try directory.segments().filter { $0.value.contains(.text) && $0.key.ordinal > ordinal }.keys
+            .sorted()
+        for name in names {
+            if let claim = try Claim(name, in: directory) { return claim }
+        }
+        return nil
+    }
+
+    /// Files that were never finished, of processes that died.
+    private func tidy() throws(LogStoreError) {
+        let lock = try StoreLock(directory)
+        defer { extendLifetime(lock) }
+        for file in try directory.names() where file.hasSuffix(SegmentName.partialSuffix) {
+            if let (name, _) = SegmentName.read(String(file.dropLast(SegmentName.partialSuffix.count))),
+                directory.has(name, .text), try Claim(name, in: directory) == nil
+            {
+                continue
+            }
+            try directory.remove(file)
+        }
+    }
+
+    /// The hold on a segment's text, while it is being sealed.
+    private struct Claim: ~Copyable {
+        let name: SegmentName
+        private let file: StoreFile
+
+        /// For who holds `lock`. `nil` if another has it, or it is gone.
+        init?(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+            let path = directory.path(name, .text)
+            let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                if errno == ENOENT { return nil }
+                throw .system("opening", path)
+            }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                close(descriptor)
+                return nil
+            }
+            self.name = name
+            file = StoreFile(descriptor: descriptor, path: path)
+        }
+
+        deinit { flock(file.descriptor, LOCK_UN) }
+
+        /// The level of a line without its end; verbose where not even that was written.
+        func level(ofLast bytes: Int) -> LogLevel {
+            guard bytes > LogLine.levelOffset, let size = try? file.byteCount(),
+                let letter = try? file.read(1, at: size - bytes + LogLine.levelOffset).first
+            else { return .verbose }
+            return LogLevel(letter: letter) ?? .verbose
+        }
+    }
+}
+
+/// Which segments have to go: oldest first, never one that is being written.
+struct RetentionPlan: Equatable, Sendable {
+    struct Segment: Equatable, Sendable {
+        var name: SegmentName
+        /// The size of all its files.
+        var bytes: Int
+        /// Nobody writes or seals it.
+        var isClosed: Bool
+    }
+
+    struct Limits: Equatable, Sendable {
+        /// The limit of everything but the ring.
+        var bytes: Int
+        var ringBytes: Int
+        /// Segments whose last line is older go, microseconds since 1970.
+        var oldest: Int64
+    }
+
+    struct Victim: Equatable, Sendable {
+        var name: SegmentName
+        var reason: LogDropReason
+    }
+
+    private(set) var victims: [Victim] = []
+
+    /// - Parameters:
+    ///   - segments: in any order.
+    ///   - lastTime: of a segment's lines; `nil` where it is not known. Asked only until the first that is young
+    ///     enough.
+    init(_ segments: [Segment], limits: Limits, lastTime: (SegmentName) -> Int64?) {
+        for (isRing, cap) in [(false, limits.bytes), (true, limits.ringBytes)] {
+            let ours = segments.filter { ($0.name.kind == .ring) == isRing }.sorted { $0.name < $1.name }
+            var total = ours.reduce(0) { $0 + $1.bytes }
+            var mayBeOld = true
+            for segment in ours where segment.isClosed {
+                if mayBeOld, let last = lastTime(segment.name), last < limits.oldest {
+                    victims.append(Victim(name: segment.name, reason: .ageCap))
+                } else {
+                    mayBeOld = false
+                    guard total > cap else { break }
+                    victims.append(Victim(name: segment.name, reason: .sizeCap))
+                }
+                total -= segment.bytes
+            }
+        }
+    }
+}
+
+/// Deletes sealed segments that somebody names: counted as `deleted` in the state, in one step with the decision.
+package struct SegmentDeletion: Sendable {
+    package let directory: StoreDirectory
+    /// Sorted by ordinal.
+    package let segments: [StoreSnapshot.Segment]
+
+    /// Of a snapshot, the sealed segments all of whose lines lie in a stretch of time.
+    /// - Parameters:
+    ///   - since: microseconds since 1970; `nil`: from the beginning.
+    ///   - until: before this time; `nil`: to the end.
+    package init(_ snapshot: StoreSnapshot, since: Int64?, until: Int64?) {
+        directory = snapshot.directory
+        segments = snapshot.segments.filter { segment in
+            segment.isSealed && segment.index.whole.times.lowerBound >= since ?? .min
+                && segment.index.whole.times.upperBound < until ?? .max
+        }
+    }
+
+    /// - Returns: the lines that were deleted, by level; what was gone already is not among them.
+    package func perform() throws(LogStoreError) -> LogLevelCounts {
+        try directory.withState { (state) throws(LogStoreError) in
+            var deleted = LogLevelCounts()
+            for segment in segments where directory.has(segment.name, .sealed) {
+                deleted += LogLevelCounts(segment.index.whole.levelCounts)
+                state.removing.append(segment.name)
+            }
+            state.count(deleted, as: .deleted)
+            return deleted
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import FoundationEssentials
+import WireModel
+
+/// Everything of the queue but its rows: what is on disk as of the last commit, and the same in memory.
+struct QueueState: Equatable, Sendable {
+    var epoch: EpochID
+    /// The current epoch's place among the file's epochs, from 1.
+    var ordinal: Int64 = 1
+    var clock: QueueClock
+    var divergence: QueueDivergence?
+    var binding: QueueBinding?
+    /// When a record was last quarantined, on the queue clock.
+    var quarantineTime: Int64?
+    /// When as many epochs may end because histories have diverged as ever may (`DivergenceBudget`), on the queue
+    /// clock.
+    var divergenceBudgetWholeAt: Int64?
+    /// Copies of files beside the queue: opaque bytes.
+    var copies: [CopiedFile: FileCopy] = [:]
+    /// The ledgers of the current epoch.
+    var streams = StreamLedgers()
+    /// Ascending; the settled ones at the end of their use, bounded.
+    var ended: [EndedEpoch] = []
+    /// Records that wait for consent. Their numbers are places only.
+    var consent = StreamLedgers()
+    /// What settled epochs add up to.
+    var past = StreamLedgers()
+
+    /// The newest of several copies found in a damaged file is the one with the greatest sequence.
+    struct FileCopy: Equatable, Sendable {
+        var sequence: Int64
+        var content: Data
+    }
+
+    subscript(_ stream: StreamName) -> StreamLedger {
+        get { streams[stream] }
+        _modify { yield &streams[stream] }
+    }
+
+    /// The size of every row in the file, whatever it waits for.
+    var bytes: UInt64 { streams.bytes + consent.bytes + ended.reduce(0) { $0 + $1.streams.bytes } }
+
+    /// Records without a number that wait: for consent, and on their way from a closed epoch into this one.
+    func apart(_ stream: StreamName) -> UInt64 {
+        ended.reduce(consent[stream].rowCount) { $0 + ($1.phase == .moving ? $1.streams[stream].rowCount : 0) }
+    }
+
+    /// What goes out with a part.
+    func totals(_ stream: StreamName) -> StreamTotals {
+        let ledger = streams[stream]
+        let apart = apart(stream)
+        return StreamTotals(
+            produced: ledger.produced + apart, waiting: ledger.rowCount + apart, apart: apart,
+            dropped: ledger.droppedAboveMark,
+            droppedUnnumbered: ledger.unnumbered)
+    }
+
+    /// Every ledger that has a row on disk, by ordinal.
+    var chains: [Int64: StreamLedgers] {
+        var chains = [ordinal: streams, ChainCode.past: past, ChainCode.consent: consent]
+        for epoch in ended where epoch.phase != .settled { chains[epoch.ordinal] = epoch.streams }
+        return chains
+    }
+
+    /// Where rows wait or are to be erased, the least important and oldest first.
+    var tables: [RecordTable] {
+        StreamName.allCases.reversed().flatMap { stream in
+            ended.filter { $0.phase != .settled }.map { RecordTable.ended($0.ordinal, stream) } + [
+                .consent(stream), .current(stream),
+            ]
+        }
+    }
+
+    subscript(_ table: RecordTable) -> StreamLedger {
+        get {
+            switch table {
+            case .current(let stream): streams[stream]
+            case .consent(let stream): consent[stream]
+            case .ended(let ordinal, let stream):
+                ended.first { $0.ordinal == ordinal }?.streams[stream] ?? StreamLedger()
+            }
+        }
+        set {
+            switch table {
+            case .current(let stream): streams[stream] = newValue
+            case .consent(let stream): consent[stream] = newValue
+            case .ended(let ordinal, let stream):
+                if let index = ended.firstIndex(where: { $0.ordinal == ordinal }) {
+                    ended[index].streams[stream] = newValue
+                }
+            }
+        }
+    }
+
+    /// Whether it holds rows of an epoch that was closed.
+    func isMoving(_ table: RecordTable) -> Bool {
+        guard case .ended(let ordinal, _) = table else { return false }
+        return ended.first { $0.ordinal == ordinal }?.phase == .moving
+    }
+
+    /// Whether rows leave this table with a gap in their own chain, or are counted among what never had a number in
+    /// this epoch.
+    func isChained(_ table: RecordTable) -> Bool {
+        switch table {
+        case .current: true
+        case .consent: false
+        case .ended(let ordinal, _): ended.first { $0.ordinal == ordinal }?.phase == .closing
+        }
+    }
+}
+
+/// A table of records of one stream.
+enum RecordTable: Hashable, Sendable {
+    case current(StreamName)
+    /// A table of the ended epoch with this ordinal.
+    case ended(Int64, StreamName)
+    case consent(StreamName)
+
+    var stream: StreamName {
+        switch self {
+        case .current(let stream), .ended(_, let stream), .consent(let stream): stream
+        }
+    }
+
+    var name: String {
+        switch self {
+        case .current(let stream): stream.description
+        case .ended(let ordinal, let stream): "ended_\(ordinal)_\(stream)"
+        case .consent(let stream): "consent_\(stream)"
+        }
+    }
+}

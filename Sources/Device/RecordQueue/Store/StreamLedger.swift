@@ -1,0 +1,179 @@
+import WireModel
+
+/// The accounts of one stream of one epoch: what every commit keeps true beside the rows. A value; the rules of
+/// numbering and of gaps live here.
+///
+/// Invariant: `mark.number`, the gaps (without a hole, from mark + 1) and the rows (`front + 1 ... last`) tile
+/// `1...last`. Rows at or below the front are done with: they wait to be erased, or keep number and link for the close
+/// (there are such only in ended epochs).
+struct StreamLedger: Equatable, Sendable {
+    var last: UInt64 = 0
+    var lastLink = ChainLink.zero
+    /// The queue time of the last record: later ones are never earlier, so that what is due is a prefix.
+    var lastQueueTime: Int64 = 0
+    /// Rows above the front, kept with every insert and delete.
+    var rowCount: UInt64 = 0
+    /// The sum of the sizes of the rows there are.
+    var bytes: UInt64 = 0
+    /// The collector's word, as last taken over.
+    var mark = StreamMark.none
+    var gaps: [Gap] = []
+    /// Refused before they had a number.
+    var unnumbered: [DropReason: UInt64] = [:]
+    /// How far the search for the last common number has come, in an ended epoch.
+    var closing = CloseSearch()
+
+    /// Everything up to here has left the table, or only waits to be erased.
+    var front: UInt64 { gaps.last?.last ?? mark.number }
+    /// `link(front)`.
+    var frontLink: ChainLink { gaps.last?.link ?? mark.link }
+    /// Numbers above the front that have no row: lost to damage.
+    var missing: UInt64 { last - front - min(rowCount, last - front) }
+
+    var unnumberedCount: UInt64 { unnumbered.values.reduce(0, +) }
+    var produced: UInt64 { last + unnumberedCount }
+
+    /// What waited when an epoch's end gave it up: the last gap then. Its rows stay without content until the close is
+    /// settled.
+    var abandoned: Gap? { gaps.last.flatMap { EpochEnd.abandoning.contains($0.reason) ? $0 : nil } }
+    /// The front before anything was given up: there may be rows above it.
+    var frontOfRows: UInt64 { abandoned.map { $0.first - 1 } ?? front }
+
+    /// The device's drops above the mark, by reason.
+    var droppedAboveMark: [DropReason: UInt64] {
+        gaps.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
+    }
+
+    mutating func append(link: ChainLink, bytes size: Int, queueTime: Int64) {
+        last += 1
+        lastLink = link
+        lastQueueTime = max(lastQueueTime, queueTime)
+        rowCount += 1
+        bytes += UInt64(size)
+    }
+
+    /// The records up to `number` leave without being acknowledged.
+    /// - Parameters:
+    ///   - link: `link(number)`.
+    ///   - removed: the rows deleted.
+    mutating func drop(through number: UInt64, link: ChainLink, removed: RemovedRows, reason: DropReason) -> Gap {
+        let gap = Gap(first: front + 1, last: number, reason: reason, link: link)
+        if let merged = gaps.last?.merged(with: gap) {
+            gaps[gaps.count - 1] = merged
+        } else {
+            gaps.append(gap)
+        }
+        remove(removed)
+        return gap
+    }
+
+    /// All that waits is dropped; its rows stay, to be erased or emptied.
+    mutating func abandon(_ reason: DropReason) {
+        guard last > front else { return }
+        let bytes = bytes
+        _ = drop(through: last, link: lastLink, removed: RemovedRows(count: rowCount, bytes: 0), reason: reason)
+        self.bytes = bytes
+    }
+
+    /// The collector's mark is taken over.
+    /// - Parameter removed: the rows up to it.
+    mutating func acknowledge(_ answered: StreamMark, removed: RemovedRows) {
+        mark = answered
+        gaps.removeAll { $0.last <= answered.number }
+        remove(removed)
+    }
+
+    /// Where numbers are places only (consent, rows on their way to a new epoch): everything up to `number` is done
+    /// with.
+    mutating func passed(_ number: UInt64, link: ChainLink = .zero, removed: RemovedRows) {
+        mark = StreamMark(number: number, link: link, stored: number)
+        if number == last { lastLink = link }
+        rowCount -= min(rowCount, removed.count)
+        bytes -= min(bytes, removed.bytes)
+    }
+
+    /// The sum starts anew whenever the table is empty. There are never more rows than numbers: those that were gone
+    /// already are settled here.
+    private mutating func remove(_ removed: RemovedRows) {
+        rowCount = min(rowCount - min(rowCount, removed.count), last - front)
+        bytes = rowCount == 0 ? 0 : bytes - min(bytes, removed.bytes)
+    }
+
+    /// All drops: up to the mark as the collector counted them, above it as the gaps say, and those without a number.
+    var dropped: [DropReason: UInt64] {
+        mark.dropped.merging(droppedAboveMark, uniquingKeysWith: +).merging(unnumbered, uniquingKeysWith: +)
+    }
+
+    /// What cannot be true of a ledger that this code has written; `nil` where all is well.
+    var fault: String? {
+        guard last <= BatchPart.greatestNumber else { return "last number \(last) is impossible" }
+        guard mark.addsUp else { return "the counts of mark \(mark.number) do not add up" }
+        guard mark.number <= last else { return "mark \(mark.number) is above the last number \(last)" }
+        var position = mark.number
+        for gap in gaps {
+            guard gap.first == position + 1, gap.last >= gap.first, gap.last <= last else {
+                return "gap \(gap.first)...\(gap.last) does not follow \(position)"
+            }
+            position = gap.last
+        }
+        if front == last, frontLink != lastLink { return "the chain at \(last) has two links" }
+        guard rowCount <= last - front else { return "\(rowCount) rows are counted between \(front) and \(last)" }
+        return nil
+    }
+}
+
+/// Rows that left a table.
+struct RemovedRows: Equatable, Sendable {
+    var count: UInt64 = 0
+    /// The sum of their sizes.
+    var bytes: UInt64 = 0
+}
+
+/// The search for the greatest number that an ended epoch and the collector have in common.
+struct CloseSearch: Equatable, Sendable {
+    /// The greatest number known to match.
+    var matched: UInt64?
+    /// Numbers from here on are known not to; `nil`: not asked yet.
+    var bound: UInt64?
+    /// The collector could not tell, once.
+    var isUnknown = false
+}
+
+/// The ledgers of one epoch: one for each stream.
+struct StreamLedgers: Equatable, Sendable {
+    private var values = [StreamLedger](repeating: StreamLedger(), count: StreamName.allCases.count)
+
+    subscript(_ stream: StreamName) -> StreamLedger {
+        get { values[stream.rawValue - 1] }
+        // In place: a ledger holds arrays, and every record goes through here.
+        _modify { yield &values[stream.rawValue - 1] }
+    }
+
+    var rowCount: UInt64 { values.reduce(0) { $0 + $1.rowCount } }
+    var bytes: UInt64 { values.reduce(0) { $0 + $1.bytes } }
+}
+
+/// Which epoch and stream a row belongs to, as one small number: in `ledger`, `tally` and `gap`, and in every record's
+/// row, so that a row found in a damaged file says itself where it belongs.
+struct ChainCode: Hashable, Sendable {
+    /// 1, 2, 3 ... as the file's epochs began; `past` and `consent` are not epochs.
+    var ordinal: Int64
+    var stream: StreamName
+
+    /// What settled epochs add up to.
+    static let past: Int64 = 0
+    /// Records that wait for consent.
+    static let consent: Int64 = -1
+
+    /// On disk, for ever.
+    var rawValue: Int64 { ordinal * 4 + Int64(stream.rawValue) }
+
+}
+
+extension ChainCode {
+    init?(rawValue: Int64) {
+        guard rawValue >= Self.consent * 4, rawValue < 1 << 40, let stream = StreamName(rawValue: Int(rawValue & 3))
+        else { return nil }
+        self.init(ordinal: rawValue >> 2, stream: stream)
+    }
+}

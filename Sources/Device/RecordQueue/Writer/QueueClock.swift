@@ -1,0 +1,101 @@
+import Glibc
+import WireModel
+
+/// The clock for age and hold: microseconds since the queue's file was made, never going back.
+///
+/// Within a boot it follows the time since boot, so setting the wall clock neither releases a held event, nor holds it
+/// for ever, nor empties the queue by age. Across boots only the wall clock knows how long the machine was off: its
+/// difference counts, bounded to 0...24 h.
+package struct QueueClock: Equatable, Sendable {
+    /// Microseconds, 0 when the file was made.
+    package private(set) var time: Int64
+    /// The device's clocks when `time` was right.
+    package private(set) var stamp: RecordStamp
+
+    /// Two thousand years: what is above it was not written by a clock, and sums below it cannot overflow.
+    static let greatestTime: Int64 = 1 << 56
+
+    static let greatestStepAcrossBoots: Int64 = 24 * 3600 * 1_000_000
+
+    package init(time: Int64 = 0, stamp: RecordStamp) {
+        self.time = time
+        self.stamp = stamp
+    }
+
+    /// The clock at `now`, in the process that set `stamp`: a missing boot id is the same boot, since a process does
+    /// not outlive one.
+    package func advanced(to now: RecordStamp) -> QueueClock {
+        moved(to: now, sameBoot: now.bootID == stamp.bootID)
+    }
+
+    /// The clock at `now`, read from disk by a process that may run in a later boot: a missing boot id is another boot.
+    package func resumed(at now: RecordStamp) -> QueueClock {
+        moved(to: now, sameBoot: now.bootID != nil && now.bootID == stamp.bootID)
+    }
+
+    /// When something stamped `made` was made, on this clock: of the same boot, so long ago; of another boot, now.
+    func time(of made: RecordStamp) -> Int64 {
+        guard made.bootID == stamp.bootID, made.timeSinceBoot <= stamp.timeSinceBoot else { return time }
+        return time - min(Self.greatestTime, Int64(clamping: stamp.timeSinceBoot - made.timeSinceBoot))
+    }
+
+    private func moved(to now: RecordStamp, sameBoot: Bool) -> QueueClock {
+        QueueClock(
+            time: min(Self.greatestTime, time + min(Self.greatestTime, step(to: now, sameBoot: sameBoot))), stamp: now)
+    }
+
+    private func step(to now: RecordStamp, sameBoot: Bool) -> Int64 {
+        if sameBoot, now.timeSinceBoot >= stamp.timeSinceBoot {
+            return Int64(clamping: now.timeSinceBoot - stamp.timeSinceBoot)
+        }
+        let (difference, overflow) = now.wallTime.subtractingReportingOverflow(stamp.wallTime)
+        return overflow ? 0 : min(max(0, difference), Self.greatestStepAcrossBoots)
+    }
+}
+
+extension Duration {
+    /// Whole microseconds, clamped to what can be added to any queue time.
+    var queueMicroseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds < 1 << 40 else { return (1 << 40) * 1_000_000 }
+        return max(0, seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
+    }
+}
+
+/// The device's clocks, injected.
+package protocol RecordClock: Sendable {
+    /// Cheap, and safe from any thread.
+    func now() -> RecordStamp
+}
+
+/// The kernel's clocks: wall time, time since boot counting suspend, and the boot's id.
+package struct SystemRecordClock: RecordClock {
+    /// Read once: it cannot change while this process lives.
+    private let bootID: BootID?
+
+    package init() {
+        bootID = Self.readBootID("/proc/sys/kernel/random/boot_id")
+    }
+
+    package func now() -> RecordStamp {
+        RecordStamp(
+            wallTime: Self.microseconds(CLOCK_REALTIME), bootID: bootID,
+            timeSinceBoot: UInt64(max(0, Self.microseconds(CLOCK_BOOTTIME))))
+    }
+
+    private static func microseconds(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
+    private static func readBootID(_ path: String) -> BootID? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count >= 36 else { return nil }
+        return BootID(String(decoding: bytes.prefix(36), as: UTF8.self))
+    }
+}
