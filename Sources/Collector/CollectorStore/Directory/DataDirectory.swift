@@ -1,4 +1,6 @@
 import Glibc
+import SQLite
+import Synchronization
 import WireModel
 
 /// The collector's data directory: the one place that knows its names.
@@ -184,4 +186,100 @@ package struct DataDirectory: Sendable {
         }
         return names
     }
+}
+
+extension DataDirectory {
+    /// Opens one of its files to read, beside a writer - or in a directory that cannot be written, such as a mounted backup.
+    ///
+    /// SQLite needs to make files beside a WAL database even to read it. Where it cannot, the file is read as one that nobody changes,
+    /// which is right only while no collector holds the directory and no log is left beside the file.
+    func openReading(_ path: String, options given: Connection.Options) throws(SQLiteError) -> Connection {
+        do {
+            return try Connection(path: path, options: given)
+        } catch {
+            let cannotMakeFiles = error.code == .cannotOpen || error.code == .readOnly || error.code == .io
+            guard cannotMakeFiles, Self.exists(path), access(Self.directory(of: path), W_OK) != 0 else { throw error }
+            if (Self.size(of: "\(path)-wal") ?? 0) > 0 {
+                throw SQLiteError(
+                    code: .cannotOpen,
+                    message: "\(path) has a log beside it and its directory cannot be written: what is in the log could not be read. "
+                        + "Copy the directory to where it can be written, and look there.",
+                    operation: "open read-only")
+            }
+            guard !isHeld else { throw error }
+            var options = given
+            options.immutable = true
+            return try Connection(path: path, options: options)
+        }
+    }
+
+    /// Whether a collector has the directory open. What cannot be asked counts as held.
+    private var isHeld: Bool {
+        for path in [lockPath, recordsLockPath] {
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            guard descriptor >= 0 else {
+                if errno == ENOENT { continue }
+                return true
+            }
+            defer { close(descriptor) }
+            guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return true }
+            flock(descriptor, LOCK_UN)
+        }
+        return false
+    }
+
+    private static func directory(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
+}
+
+/// An exclusive advisory lock (`flock`) on a file, held until released or until the process ends, however it ends.
+final class DirectoryLock: Sendable {
+    /// -1 once released.
+    private let descriptor: Atomic<Int32>
+
+    /// - Throws: `.inUse` where another holder has it, at once.
+    init(path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DataDirectory.failure("lock", path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let held = errno == EWOULDBLOCK
+            let error = DataDirectory.failure("lock", path)
+            close(descriptor)
+            throw held ? StoreError(.inUse, "\(path) is held by another collector. End that one, or use another data directory.") : error
+        }
+        self.descriptor = Atomic(descriptor)
+    }
+
+    /// Harmless when done already.
+    func release() {
+        let held = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+        guard held >= 0 else { return }
+        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it calls exec.
+        flock(held, LOCK_UN)
+        close(held)
+    }
+
+    deinit {
+        release()
+    }
+}
+
+/// Which file was open under a name, so that one that was removed or put in its place is noticed.
+struct FileIdentity: Equatable, Sendable {
+    let path: String
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// Of what the name leads to now.
+    init(path: String) {
+        self.path = path
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        device = isThere ? UInt64(status.st_dev) : 0
+        inode = isThere ? UInt64(status.st_ino) : 0
+    }
+
+    /// Whether the name still leads to that file.
+    var isInPlace: Bool { inode != 0 && FileIdentity(path: path) == self }
 }

@@ -185,3 +185,116 @@ actor RecordReader {
         return file
     }
 }
+
+/// One page of records while it is filled, bounded in records, in bytes and in what is looked at for it.
+struct RecordPageBuilder {
+    let query: RecordQuery
+    let limit: Int
+    private(set) var records: [StoredRecord] = []
+    var next: RecordCursor?
+    /// What may still be done for this page: a slice that is read costs `workPerSlice`, one that is passed over 1.
+    var work = 2000 * workPerSlice
+    private var bytes = 0
+
+    static let workPerSlice = 8
+    /// Bytes of slices that are read for one page; the one that goes beyond is still read.
+    private static let maximumBytes = 8 << 20
+
+    init(query: RecordQuery, limit: Int) {
+        self.query = query
+        self.limit = limit
+    }
+
+    var page: RecordPage { RecordPage(records: records, next: next?.text) }
+
+    /// Takes from a slice what the query admits, newest first.
+    /// - Parameter below: only numbers below this.
+    /// - Returns: whether the page is full; `next` is then where it goes on.
+    mutating func add(slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64) throws(StoreError) -> Bool {
+        guard let slice = try file.packedSlice(id: id) else { return false }
+        work -= Self.workPerSlice
+        bytes += slice.records.count
+        guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
+            throw file.corrupt("slice \(id) is not packed records")
+        }
+        var last = below
+        for range in ranges.reversed() {
+            let packed = slice.records.slice(range)
+            guard let header = RecordHeader(scanning: packed) else { throw file.corrupt("a record of slice \(id) has no envelope") }
+            guard header.number < below else { continue }
+            if records.count == limit {
+                next = RecordCursor(day: file.partition.day, slice: id, number: last)
+                return true
+            }
+            last = header.number
+            guard query.admits(header) else { continue }
+            records.append(
+                StoredRecord(
+                    device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed), receivedAt: slice.receivedAt))
+        }
+        if bytes >= Self.maximumBytes {
+            next = RecordCursor(day: file.partition.day, slice: id - 1, number: .max)
+            return true
+        }
+        return false
+    }
+}
+
+/// Finds the slices of one file that may hold what a query asks for, newest first, without reading their records.
+///
+/// A device, or a few, are followed along their chains' indexes: what others store costs nothing. Many are found by going over the file.
+struct SliceWalk {
+    private let file: RecordFile
+    private let query: RecordQuery
+    /// `nil`: over the whole file.
+    private let chains: [RecordFile.ChainRow]?
+
+    /// Up to so many devices are followed each by itself.
+    private static let followedDevices = 16
+
+    init(_ file: RecordFile, _ query: RecordQuery) throws(StoreError) {
+        self.file = file
+        self.query = query
+        switch query.devices {
+        case .one(let device): chains = try Self.chains(of: [device], in: file, query)
+        case .among(let devices) where devices.count <= Self.followedDevices:
+            chains = try Self.chains(of: devices, in: file, query)
+        case .among: chains = nil
+        }
+    }
+
+    private static func chains(
+        of devices: some Sequence<DeviceID>, in file: RecordFile, _ query: RecordQuery
+    ) throws(StoreError) -> [RecordFile.ChainRow] {
+        var found: [RecordFile.ChainRow] = []
+        for device in devices {
+            found += try file.chains(of: device).filter { $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true }
+        }
+        return found
+    }
+
+    /// The newest slice with an id of at most `id`.
+    /// - Parameter work: taken from for every slice that was looked at.
+    /// - Returns: the slice with its chain; with no chain where the work was used up before one was found: go on from there.
+    func newest(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
+        if work <= 0 { return (id, nil) }
+        guard let chains else { return try newestOfMany(atMost: id, work: &work) }
+        var found: (slice: Int64, chain: ChainKey?)?
+        for chain in chains {
+            let slice = try file.newestSlice(chain: chain.id, atMost: id, kindBits: query.kindBits, times: query.times)
+            if let slice, slice.id > found?.slice ?? 0 { found = (slice.id, chain.key) }
+        }
+        return found
+    }
+
+    private func newestOfMany(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
+        var position = id
+        while let slice = try file.newestSlice(chain: nil, atMost: position, kindBits: query.kindBits, times: query.times) {
+            work -= 1
+            if let key = try file.key(ofChain: slice.chain), query.admits(key.device) { return (slice.id, key) }
+            position = slice.id - 1
+            if work <= 0 { return (position, nil) }
+        }
+        return nil
+    }
+}

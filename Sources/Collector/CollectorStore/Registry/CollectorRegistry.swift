@@ -86,7 +86,7 @@ package final class CollectorRegistry: Sendable {
         credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
     ) async throws(StoreError) -> DeviceAuthentication {
         let hash = Secret.hash(of: credential)
-        if let device = database.cache.device(hash: hash) { return .device(device) }
+        if let device = database.cache[hash] { return .device(device) }
         return try await database.authenticate(hash: hash, admits: admits)
     }
 
@@ -221,5 +221,129 @@ package final class CollectorRegistry: Sendable {
     package func close() async {
         await database.close()
         lock?.release()
+    }
+}
+
+extension CollectorRegistry {
+    /// By name.
+    package func organizations() async throws(StoreError) -> [OrganizationRow] {
+        try await database.organizations()
+    }
+
+    /// With a privacy key of its own and the profile of a new organization.
+    /// - Parameters:
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file names.
+    ///   - actor: who does it, for the audit trail.
+    /// - Throws: `.invalid` for another name, `.conflict` where it is there already.
+    package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) async throws(StoreError) {
+        let isPlain = name.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard isPlain, (1...63).contains(name.utf8.count),
+            ![UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")].contains(name.utf8.first)
+        else {
+            throw StoreError(
+                .invalid, "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit.")
+        }
+        try await database.createOrganization(name, by: actor)
+    }
+}
+
+extension CollectorRegistry {
+    /// The revision of a device's profile, from memory once it was read.
+    package func profileRevision(of scope: ProfileScope) async throws(StoreError) -> UInt64 {
+        if let known = database.profiles[scope] { return known.revision }
+        return try await database.deviceProfile(of: scope).revision
+    }
+
+    /// What a device of this organization and application gets. Its revision changes whenever either profile changes, and only grows.
+    /// - Throws: `.notFound` where there is no such organization.
+    package func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile {
+        if let known = database.profiles[scope] { return known }
+        return try await database.deviceProfile(of: scope)
+    }
+
+    /// A scope's own profile as it was put, without the overlay.
+    /// - Parameter revision: `nil` for the newest.
+    package func profile(_ scope: ProfileScope, revision: UInt64?) async throws(StoreError) -> ProfileRow? {
+        try await database.profile(scope, revision: revision)
+    }
+
+    /// Revisions, newest first.
+    /// - Parameters:
+    ///   - application: `nil` for the organization's and all of its applications'; empty for the organization's own.
+    ///   - revision: those below it; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    package func profileRevisions(
+        organization: String, application: String?, below revision: UInt64?, limit: Int
+    ) async throws(StoreError) -> ProfilePage {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        return try await database.profileRevisions(organization: organization, application: application, below: revision, limit: limit)
+    }
+
+    /// Makes a new revision, checked as a device will check it. The privacy key is neither taken nor given.
+    /// - Parameters:
+    ///   - expected: the scope's newest revision as the caller knows it, 0 for none; `nil`: whatever it is.
+    ///   - author: who does it, for the list of revisions and the audit trail.
+    package func putProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, expected: UInt64?, by author: AuditActor
+    ) async throws(ProfileError) -> ProfileRow {
+        try await database.putProfile(profile, scope, expected: expected, by: author)
+    }
+
+    /// Makes a new revision of an earlier one's profile, checked as any other.
+    /// - Returns: `nil` where the scope has no such revision.
+    package func rollBackProfile(
+        _ scope: ProfileScope, to revision: UInt64, expected: UInt64?, by author: AuditActor
+    ) async throws(ProfileError) -> ProfileRow? {
+        try await database.rollBackProfile(scope, to: revision, expected: expected, by: author)
+    }
+
+    /// Checks a profile as `putProfile` does, and tells what devices would get by it; nothing is changed.
+    /// - Parameter application: whose devices; only where the profile is the organization's.
+    package func previewProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, application: String
+    ) async throws(ProfileError) -> WireProfile {
+        try await database.previewProfile(profile, scope, application: application)
+    }
+}
+
+extension CollectorRegistry {
+    /// Issues a command to a device's present enrollment; on synced disk when it returns.
+    /// - Parameter organization: `nil` for any; a device of another one is not there.
+    /// - Returns: with the command, whether it is new: the same request with the same key gives the one it has issued.
+    package func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
+        try await database.issue(command, organization: organization)
+    }
+
+    /// A device's commands, newest first.
+    /// - Parameter limit: 1 to 1,000.
+    package func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError) -> CommandPage {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+        return try await database.commands(of: device, below: position, limit: limit)
+    }
+
+    package func command(_ id: CommandID, of device: DeviceID) async throws(StoreError) -> CommandRow? {
+        try await database.command(id, of: device)
+    }
+
+    /// What a device is to be given with an answer, from memory: neither ended nor expired, of its present enrollment, oldest first.
+    package func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
+        database.commands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
+    }
+
+    /// Takes over what a device says of its commands, in the order it said so. Returns at once: what has ended is not given to the device
+    /// again; it is written soon after, and before it is asked for.
+    package func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
+        let results = results.filter { $0.commandID.count == 16 }
+        guard !results.isEmpty else { return }
+        let taken = database.results.note(ResultBuffer.Entry(device: device, at: now, results: results))
+        if case .full = taken { return }
+        database.commands.end(Set(results.filter { CommandStatus.isFinal($0.state) }.map(\.commandID)), of: device)
+        // Not awaited on purpose: whoever stores records must not wait for it.
+        if case .keptFirst = taken { Task { await database.writeResults() } }
     }
 }

@@ -39,7 +39,7 @@ extension RegistryDatabase {
             }
             cache.remove(device.id)
         }
-        cache.insert(device, hash: hash, readAt: isNext ? cache.generation : generation)
+        cache.insert(device, for: hash, readAt: isNext ? cache.generation : generation)
         return .device(device)
     }
 
@@ -183,5 +183,128 @@ extension Statement {
     func run(binding value: Data) throws(SQLiteError) {
         try bind(value, at: 1)
         try run()
+    }
+}
+
+extension RegistryDatabase {
+    func deviceIDs(organization: String?, withTest: Bool) throws(StoreError) -> [DeviceID] {
+        try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id")
+            try statement.bind(organization, withTest)
+            defer { statement.reset() }
+            var found: [DeviceID] = []
+            while try statement.step() {
+                guard let id = DeviceID(statement.data(0)) else {
+                    throw SQLiteError(
+                        code: .corrupt, message: "\(connection.path): a device's id is not 16 bytes.", operation: "list devices")
+                }
+                found.append(id)
+            }
+            return found
+        }
+    }
+}
+
+/// Which client certificates are a device's.
+extension RegistryDatabase {
+    /// Of those that no device has come with yet: more answers than this are not lost in a row.
+    private static let unusedCertificates = 4
+
+    /// - Parameter reason: `enrollment` or `renewal`, for the audit trail.
+    func keep(_ certificate: DeviceCertificate, of id: DeviceID, for reason: String) throws(StoreError) {
+        let kept = try transaction { () throws(SQLiteError) in
+            guard let device = try row(of: id, organization: nil), device.revoked == nil, device.left == nil else { return false }
+            let insert = try connection.cached(
+                "INSERT INTO device_certificate (device, fingerprint, serial, issued, expires) VALUES (?, ?, ?, ?, ?)")
+            try insert.bind(id.data, certificate.fingerprint, certificate.serial, certificate.issued, certificate.expires)
+            try insert.run()
+            let prune = try connection.cached(
+                """
+                DELETE FROM device_certificate WHERE row IN (SELECT row FROM device_certificate WHERE device = ? AND used IS NULL
+                ORDER BY row DESC LIMIT -1 OFFSET \(Self.unusedCertificates))
+                """)
+            try prune.run(binding: id.data)
+            try audit.append(
+                AuditEntry(
+                    .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
+                    detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
+                at: certificate.issued)
+            return true
+        }
+        cache.remove(id)
+        guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+    }
+
+    /// The device has come with it: those issued before it are refused from now on.
+    func noteUse(ofCertificate fingerprint: Data, by id: DeviceID) throws(StoreError) {
+        let now = clock.now()
+        try transaction { () throws(SQLiteError) in
+            let use = try connection.cached("UPDATE device_certificate SET used = ? WHERE device = ? AND fingerprint = ? AND used IS NULL")
+            try use.bind(now, id.data, fingerprint)
+            try use.run()
+            let end = try connection.cached(
+                """
+                DELETE FROM device_certificate WHERE device = ?1
+                AND row < (SELECT row FROM device_certificate WHERE device = ?1 AND fingerprint = ?2)
+                """)
+            try end.bind(id.data, fingerprint)
+            try end.run()
+        }
+        cache.remove(id)
+    }
+
+    /// In the order of their issue.
+    func certificates(of id: DeviceID) throws(SQLiteError) -> [DeviceCertificate] {
+        let statement = try connection.cached(
+            "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row")
+        try statement.bind(id.data)
+        defer { statement.reset() }
+        var found: [DeviceCertificate] = []
+        while try statement.step() {
+            found.append(
+                DeviceCertificate(
+                    fingerprint: statement.data(0), serial: statement.data(1), issued: statement.int64(2), expires: statement.int64(3),
+                    used: statement.optionalInt64(4)))
+        }
+        return found
+    }
+
+    /// Inside a transaction: the device is to come with none of those it has.
+    func endCertificates(of id: DeviceID) throws(SQLiteError) {
+        try connection.cached("DELETE FROM device_certificate WHERE device = ?").run(binding: id.data)
+    }
+}
+
+extension RegistryDatabase {
+    /// But for test devices, and those that have left or were revoked.
+    func silentDevices() throws(StoreError) -> [SilentDevice] {
+        writeSeen()
+        let now = clock.now()
+        return try read { () throws(SQLiteError) in
+            // Few are read of a fleet that speaks; `ReportingState` has the last word.
+            let statement = try connection.cached(
+                """
+                SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
+                WHERE test = 0 AND revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0
+                AND max(coalesce(last_beacon, enrolled), enrolled) <= ?1 - expected_beacon_seconds * ?2
+                """)
+            try statement.bind(now, ReportingState.silentAfter * 1_000_000)
+            defer { statement.reset() }
+            var found: [SilentDevice] = []
+            while try statement.step() {
+                guard let id = DeviceID(statement.data(0)) else { continue }
+                let (enrolled, beacon) = (statement.int64(2), statement.optionalInt64(3))
+                let seconds = UInt32(clamping: statement.int64(4))
+                let state = ReportingState(
+                    hasLeft: false, isRevoked: false, expectedBeaconSeconds: seconds, lastBeacon: beacon, enrolled: enrolled, at: now)
+                guard state == .silent else { continue }
+                found.append(
+                    SilentDevice(
+                        id: id, organization: statement.string(1), silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000,
+                        expectedBeaconSeconds: seconds))
+            }
+            return found
+        }
     }
 }

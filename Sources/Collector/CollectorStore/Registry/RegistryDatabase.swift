@@ -1,14 +1,16 @@
 import FoundationEssentials
 import Logging
 import SQLite
+import Synchronization
 import WireModel
 
 /// The registry's side of `collector.sqlite`, one caller at a time, off the cooperative pool.
 actor RegistryDatabase {
     let connection: Connection
-    nonisolated let cache = CredentialCache()
+    /// Devices by the hash of their credential.
+    nonisolated let cache = RegistryCache<Data, DeviceRow>(limit: 16_384)
     nonisolated let seen = SeenBuffer()
-    nonisolated let profiles = ProfileCache()
+    nonisolated let profiles = RegistryCache<ProfileScope, DeviceProfile>(limit: 1024)
     nonisolated let commands: OpenCommands
     nonisolated let results = ResultBuffer()
     nonisolated let clock: any StoreClock
@@ -124,5 +126,79 @@ actor RegistryDatabase {
         } catch {
             logger.warning("the registry was not closed in order", metadata: ["store.error": "\(error)"])
         }
+    }
+}
+
+/// Rows of the registry in memory, so that whoever asks need not wait for the disk. Bounded: a full cache starts again.
+final class RegistryCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
+    private struct State {
+        var rows: [Key: Row] = [:]
+        /// Grows with every removal: a row that was read before a removal must not come back after it.
+        var generation = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
+
+    var generation: Int { state.withLock { $0.generation } }
+
+    /// - Parameter generation: the one before the row was read.
+    func insert(_ row: Row, for key: Key, readAt generation: Int) {
+        state.withLock { state in
+            guard state.generation == generation else { return }
+            if state.rows.count >= limit { state.rows = [:] }
+            state.rows[key] = row
+        }
+    }
+
+    func remove(where isGone: (Key, Row) -> Bool) {
+        state.withLock { state in
+            state.generation += 1
+            state.rows = state.rows.filter { !isGone($0.key, $0.value) }
+        }
+    }
+}
+
+extension RegistryCache where Row == DeviceRow {
+    func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
+}
+
+/// What of the registry may be looked at without changing anything: for commands beside a running collector, and for a data directory that
+/// cannot be written, such as another user's or a mounted backup.
+///
+/// Each call reads at one moment.
+package struct RegistryReader {
+    private let directory: DataDirectory
+
+    package init(directory: String) {
+        self.directory = DataDirectory(path: directory)
+    }
+
+    /// By name.
+    /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
+    package func organizations() throws(StoreError) -> [OrganizationRow] { try read(OrganizationRow.all) }
+
+    /// In the order of their making; revoked ones too, never the secrets.
+    /// - Throws: as `organizations`.
+    package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
+
+    /// Whether there is such a device, of any organization; not one that was deleted.
+    /// - Throws: as `organizations`.
+    package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
+        try !read { connection throws(SQLiteError) in
+            let statement = try connection.cached("SELECT 1 FROM device WHERE id = ?")
+            try statement.bind(device.data)
+            defer { statement.reset() }
+            return try statement.step() ? [true] : []
+        }.isEmpty
+    }
+
+    private func read<Row>(_ all: (Connection) throws(SQLiteError) -> [Row]) throws(StoreError) -> [Row] {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        return try StoreError.mapping { () throws(SQLiteError) in try all(connection) }
     }
 }

@@ -1,3 +1,6 @@
+import Synchronization
+import WireModel
+
 /// Why the wall clock cannot be trusted to say how old records are: taken at its word it might remove all of them. Pure.
 package enum ClockDoubt: Equatable, Sendable {
     /// The clock was set forward by so many seconds while a collector ran, or between two runs without a start of the machine.
@@ -42,4 +45,54 @@ package enum ClockDoubt: Equatable, Sendable {
             "Most devices' clocks are about \(seconds) s behind: the collector's is ahead, or theirs are wrong."
         }
     }
+}
+
+/// The clocks of devices as witnesses of the collector's. Each device has one voice: how far its clock was behind when it last sent all it had.
+///
+/// Only where the collector is ahead is asked: then it takes records for older than they are. Where it is behind it removes too little.
+struct ClockConsensus: Equatable {
+    /// Devices that are listened to; the one that spoke first goes.
+    static let voices = 256
+    /// Fewer say nothing.
+    static let least = 5
+    /// A device's newest record may be a day old when it is sent (the longest intervals of sampling and sending); twice that is not to be
+    /// explained by them.
+    static let toleranceMicroseconds: Int64 = 2 * 86_400_000_000
+
+    private var behind: [DeviceID: Int64] = [:]
+    private var order: [DeviceID] = []
+
+    /// - Parameter microseconds: how far behind the collector's clock; negative: ahead.
+    mutating func note(_ device: DeviceID, behind microseconds: Int64) {
+        if behind.updateValue(microseconds, forKey: device) != nil { return }
+        order.append(device)
+        if order.count > Self.voices { behind[order.removeFirst()] = nil }
+    }
+
+    /// Whether enough have spoken.
+    var isQuorate: Bool { order.count >= Self.least }
+
+    /// The median: more than half of the devices are at least so far behind, whatever the others say. `nil`: too few have spoken.
+    var medianBehind: Int64? {
+        isQuorate ? behind.values.sorted()[behind.count / 2] : nil
+    }
+}
+
+/// What devices' clocks say of the collector's (`ClockConsensus`), for many tasks: those who store records tell, retention asks.
+package final class DeviceClocks: Sendable {
+    private let jury = Mutex(ClockConsensus())
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - time: of the newest record it has, by its clock; told only where it has sent all.
+    ///   - now: the collector's clock.
+    package func note(_ device: DeviceID, newestRecord time: Int64, at now: Int64) {
+        let (behind, overflow) = now.subtractingReportingOverflow(time)
+        guard !overflow else { return }
+        jury.withLock { $0.note(device, behind: behind) }
+    }
+
+    var isQuorate: Bool { jury.withLock { $0.isQuorate } }
+    var medianBehind: Int64? { jury.withLock { $0.medianBehind } }
 }

@@ -1,4 +1,5 @@
 import SQLite
+import WireModel
 
 /// Whose quota it is: an application's in an organization; what test devices send has one of its own.
 struct UsageKey: Hashable, Sendable {
@@ -60,5 +61,109 @@ extension UploadCatalog {
         try notices.raise(
             code, organization: key.organization, subject: subject,
             detail: "Logs of \(subject) take \(usage.rawBytes) of \(usage.quota) bytes. \(remedy)", at: now)
+    }
+}
+
+/// How much of its quota an application's logs take, and what there is to say of it. Pure.
+struct LogUsage: Equatable, Sendable {
+    /// Of all chunks that are kept.
+    var rawBytes: Int
+    let quota: Int
+
+    /// In ten-thousandths, whole ones.
+    var share: Int { quota > 0 ? Int((Double(rawBytes) / Double(quota) * 10_000).rounded(.down)) : 10_000 }
+
+    var isHigh: Bool { share >= 7500 }
+    var isReached: Bool { rawBytes >= quota }
+
+    /// Notices that begin and that are over when the usage changes.
+    static func change(from former: LogUsage, to present: LogUsage) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
+        var change: (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) = ([], [])
+        if present.isHigh, !former.isHigh { change.raised.append(.logQuotaHigh) }
+        if present.isReached, !former.isReached { change.raised.append(.logQuotaReached) }
+        if !present.isHigh { change.ended.append(.logQuotaHigh) }
+        // A refusal raises it below the limit, too: the next chunk did not fit. There is room again when there is less than before.
+        if !present.isReached, present.rawBytes < former.rawBytes { change.ended.append(.logQuotaReached) }
+        return change
+    }
+}
+
+/// How much of devices' logs a collector keeps. What is over a bound that was lowered stays until it is deleted.
+///
+/// An application's name comes from the device, so a bound by name alone is none: whoever invents names would have a
+/// quota for each. So the names are bounded, and what an organization keeps in all. Test devices have bounds of their
+/// own beside the others.
+package struct LogQuotas: Equatable, Sendable {
+    /// Raw bytes per organization and application; the Workspace ONE console's 200 MB.
+    package var applicationBytes = 200_000_000
+    /// Raw bytes per organization, of all applications together; `nil`: as many as 50 applications may have.
+    package var organizationBytes: Int?
+    /// Names of applications that one device has open uploads or kept logs of.
+    package var applicationsPerDevice = 50
+    /// The same of all devices of an organization.
+    package var applicationsPerOrganization = 1000
+
+    package init() {}
+
+    var totalBytes: Int { organizationBytes ?? 50 * applicationBytes }
+}
+
+/// How many names of applications devices have in use. A name is in use while an upload of it is open or a chunk of it
+/// is kept.
+extension UploadCatalog {
+    private static let noticeSubject = "names of applications"
+
+    /// Why a device may not begin an upload of an application; `nil` where it may. Inside a transaction.
+    func refusal(ofApplication application: String, from device: DeviceRow, at now: Int64) throws(SQLiteError)
+        -> UploadError?
+    {
+        let inUse = try connection.cached(
+            """
+            SELECT 1 FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue) AND application = ?2
+            UNION ALL SELECT 1 FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue) AND application = ?2 LIMIT 1
+            """)
+        try inUse.bind(device.id.data, application)
+        defer { inUse.reset() }
+        if try inUse.step() { return nil }
+        let ofDevice = try names(
+            """
+            SELECT application FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue)
+            UNION SELECT application FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue)
+            """, device.id.data)
+        guard ofDevice.count < quotas.applicationsPerDevice else {
+            return .tooManyApplications(ofDevice: true, limit: quotas.applicationsPerDevice)
+        }
+        let ofOrganization = try names(
+            """
+            SELECT application FROM upload WHERE organization = ?1 AND phase = \(UploadPhase.open.rawValue)
+            UNION SELECT application FROM log_usage WHERE organization = ?1 AND chunks > 0
+            """, device.organization)
+        if ofOrganization.contains(application) { return nil }
+        let limit = quotas.applicationsPerOrganization
+        guard ofOrganization.count < limit else {
+            try notices.raise(
+                .logQuotaReached, organization: device.organization, subject: Self.noticeSubject,
+                detail:
+                    "Devices send logs under \(ofOrganization.count) names of applications; at most \(limit) are taken. "
+                    + "Uploads under further names are refused and stay on their devices. Delete logs, or raise --log-applications.",
+                at: now)
+            return .tooManyApplications(ofDevice: false, limit: limit)
+        }
+        // Names of which all logs were deleted are told until others come: devices choose them, so they must not add up.
+        let forget = try connection.cached(
+            "DELETE FROM log_usage WHERE organization = ? AND chunks <= 0 AND raw_bytes <= 0")
+        try forget.bind(device.organization)
+        try forget.run()
+        try notices.end(.logQuotaReached, organization: device.organization, subject: Self.noticeSubject, at: now)
+        return nil
+    }
+
+    private func names(_ sql: String, _ value: some BindableValue) throws(SQLiteError) -> Set<String> {
+        let statement = try connection.cached(sql)
+        try value.bind(to: statement, at: 1)
+        defer { statement.reset() }
+        var names: Set<String> = []
+        while try statement.step() { names.insert(statement.string(0)) }
+        return names
     }
 }

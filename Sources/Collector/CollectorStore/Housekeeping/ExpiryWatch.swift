@@ -2,6 +2,71 @@ import Logging
 import Synchronization
 import WireModel
 
+/// Raises a notice 30 days before a certificate of the collector's own ends, and another at 7 days: once for each certificate, also over
+/// restarts. Both are over when another certificate is in its place.
+package final class CertificateWatch: Sendable {
+    private let certificates: @Sendable () -> [WatchedCertificate]
+    private let notices: NoticeService
+    private let clock: any StoreClock
+    private let told = Mutex<[String: String]?>(nil)
+
+    /// - Parameter certificates: those in use now.
+    package init(notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]) {
+        self.certificates = certificates
+        self.notices = notices
+        self.clock = clock
+    }
+
+    package func look() async {
+        let now = clock.now()
+        var present: [String: String] = [:]
+        for certificate in certificates() {
+            guard let threshold = certificate.threshold(at: now) else { continue }
+            present[certificate.subject(threshold)] =
+                "\(certificate.name) ends at \(LogTime.text(certificate.expires)): less than \(threshold) days are left. "
+                + "Put a new one in its place; who connects after its end is not served."
+        }
+        let isNews = told.withLock { told in
+            defer { told = present }
+            return told != present
+        }
+        if isNews { await notices.settle(.certificateExpiry, present) }
+    }
+}
+
+/// A certificate of the collector's own, and how soon it ends.
+package struct WatchedCertificate: Equatable, Sendable {
+    /// What it is for and where it lies: `tls-certificate /etc/ws1collector/certificate.pem`.
+    package var name: String
+    /// Hexadecimal. With the name it says which one it is: another one in the same file is another certificate.
+    package var serial: String
+    /// Microseconds since 1970.
+    package var expires: Int64
+
+    package init(name: String, serial: String, expires: Int64) {
+        self.name = name
+        self.serial = serial
+        self.expires = expires
+    }
+
+    func threshold(at now: Int64) -> Int64? { ExpiryThreshold.days(until: expires, at: now) }
+
+    func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
+}
+
+/// When the end of something is told. Pure.
+enum ExpiryThreshold {
+    private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
+    /// Days before the end from which on it is told, each once; the last that is reached stands for those before it.
+    private static let thresholds: [Int64] = [7, 30]
+
+    /// The smallest threshold in days that is reached; `nil`: there is time.
+    static func days(until expires: Int64, at now: Int64) -> Int64? {
+        let (left, overflow) = expires.subtractingReportingOverflow(now)
+        return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
+    }
+}
+
 /// Raises a notice 30 days before the last of the administrators' tokens ends, and another at 7 days: of those for all organizations, and of each
 /// organization that has some of its own. Both are over once one that lives longer was made.
 package final class TokenWatch: Sendable {

@@ -2,7 +2,11 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-extension FirstStart {
+/// What the very first start made; the secrets are said here and nowhere again.
+package struct FirstStart: Equatable, Sendable {
+    package var enrollmentToken: String
+    package var administratorToken: String
+
     static let organization = "default"
     /// How long an enrollment token is good where nothing else is said: 30 days.
     package static let enrollmentTokenSeconds: Int64 = 30 * 86_400
