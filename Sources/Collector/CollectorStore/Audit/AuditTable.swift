@@ -2,11 +2,13 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+/// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's
+/// transactions.
 ///
-/// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these those of the last 400
-/// days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not empty it. What devices do by themselves is
-/// bounded apart in the same way, so that none of them can push out what people did.
+/// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these
+/// those of the last 400 days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not
+/// empty it. What devices do by themselves is bounded apart in the same way, so that none of them can push out what
+/// people did.
 struct AuditTable {
     let connection: Connection
 
@@ -19,28 +21,26 @@ struct AuditTable {
     private static let textBytes = 1024
 
     func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
-        let insert = try connection.cached(
+        try connection.run(
             """
             INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try insert.bind(
-            now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init), entry.organization,
-            entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail), entry.outcome.rawValue)
-        try insert.run()
+            """, now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init),
+            entry.organization,
+            entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail),
+            entry.outcome.rawValue)
         if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
     }
 
     private func prune(like entry: AuditEntry, at now: Int64) throws(SQLiteError) {
-        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(
+            separator: ", ")
         let alike = "organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))"
         for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
-            let statement = try connection.cached(
+            try connection.run(
                 """
                 DELETE FROM audit WHERE \(alike) AND at < ?2
                 AND id <= (SELECT id FROM audit WHERE \(alike) ORDER BY id DESC LIMIT 1 OFFSET ?3)
-                """)
-            try statement.bind(entry.organization, before, kept)
-            try statement.run()
+                """, entry.organization, before, kept)
         }
     }
 
@@ -61,7 +61,8 @@ struct AuditTable {
                 let outcome = AuditEntry.Outcome(rawValue: statement.string(9))
             else { continue }
             let actor = AuditActor(
-                name: statement.string(2), token: statement.optionalString(3), role: PersonRole(rawValue: statement.int(4)))
+                name: statement.string(2), token: statement.optionalString(3),
+                role: PersonRole(rawValue: statement.int(4)))
             rows.append(
                 AuditRow(
                     id: statement.int64(0), at: statement.int64(1),
@@ -87,11 +88,13 @@ struct AuditTable {
     }
 }
 
-/// How often the audit trail is told of what one device does. Pure; in memory, since no device can start a collector again.
+/// How often the audit trail is told of what one device does. Pure; in memory, since no device can start a collector
+/// again.
 ///
-/// Of one device and action an entry an hour; what comes meanwhile is counted, and told with the next. So one device has at most 24 entries a
-/// day of an action, and would need months to push other devices' entries out of the 20,000 that are kept of them; a whole fleet that enrolls at
-/// once is told of one by one. What people do is kept apart (`AuditTable`).
+/// Of one device and action an entry an hour; what comes meanwhile is counted, and told with the next. So one device
+/// has at most 24 entries a day of an action, and would need months to push other devices' entries out of the 20,000
+/// that are kept of them; a whole fleet that enrolls at once is told of one by one. What people do is kept apart
+/// (`AuditTable`).
 struct DeviceAuditLimit {
     static let intervalMicroseconds: Int64 = 3_600_000_000
     /// Devices and actions that are remembered; those of an hour that is full of more are not told.

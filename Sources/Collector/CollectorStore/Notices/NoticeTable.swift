@@ -1,7 +1,8 @@
 import SQLite
 import WireModel
 
-/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's
+/// transactions.
 struct NoticeTable {
     let connection: Connection
 
@@ -13,26 +14,21 @@ struct NoticeTable {
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
     ) throws(SQLiteError) {
-        let update = try connection.cached(
+        try connection.run(
             """
             UPDATE notice SET count = count + 1, last = ?1, detail = ?2,
             posted = CASE WHEN ended IS NOT NULL AND posted = \(Posted.end.rawValue) THEN \(Posted.nothing.rawValue) ELSE posted END,
             ended = NULL WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ?3 AND code = ?4 AND subject = ?5 AND (ended IS NULL OR ended > ?6))
-            """)
-        try update.bind(now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
-        try update.run()
+            """, now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
         guard connection.changes == 0 else { return }
-        let insert = try connection.cached(
-            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)")
-        try insert.bind(code.rawValue, organization, subject, detail, now)
-        try insert.run()
-        let prune = try connection.cached(
+        try connection.run(
+            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)",
+            code.rawValue, organization, subject, detail, now)
+        try connection.run(
             """
             DELETE FROM notice WHERE id IN (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
-            """)
-        try prune.bind(organization, Self.kept)
-        try prune.run()
+            """, organization, Self.kept)
     }
 
     /// Raises a notice of so many more records, or whatever else is counted; the detail is of all of them since it was
@@ -54,34 +50,35 @@ struct NoticeTable {
         former.reset()
         total.addSaturating(amount)
         try raise(code, organization: organization, subject: subject, detail: detail(total, formerDetail), at: now)
-        let update = try connection.cached(
+        try connection.run(
             """
             UPDATE notice SET amount = ? WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
             AND ended IS NULL)
-            """)
-        try update.bind(Int64(clamping: total), organization, code.rawValue, subject)
-        try update.run()
+            """, Int64(clamping: total), organization, code.rawValue, subject)
     }
 
     /// Raises a notice whose subject is of one event alone: it is told once, however often this is called.
     func raiseOnce(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
     ) throws(SQLiteError) {
-        let statement = try connection.cached("SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?")
+        let statement = try connection.cached(
+            "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?")
         try statement.bind(organization, code.rawValue, subject)
         defer { statement.reset() }
-        if try !statement.step() { try raise(code, organization: organization, subject: subject, detail: detail, at: now) }
+        if try !statement.step() {
+            try raise(code, organization: organization, subject: subject, detail: detail, at: now)
+        }
     }
 
     /// What a notice tells of is over.
     func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
-            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL")
-        try statement.bind(now, organization, code.rawValue, subject)
-        try statement.run()
+        try connection.run(
+            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL", now,
+            organization, code.rawValue, subject)
     }
 
-    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are not there any more end.
+    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are
+    /// not there any more end.
     func settle(
         _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
     ) throws(SQLiteError) {
@@ -99,7 +96,8 @@ struct NoticeTable {
             OR (code = ?2 AND ended IS NULL)
             """)
         try statement.bind(
-            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue, now - SilencePlan.dayMicroseconds)
+            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue,
+            now - SilencePlan.dayMicroseconds)
         defer { statement.reset() }
         var told: [String: SilencePlan.Told] = [:]
         while try statement.step() {
@@ -120,11 +118,14 @@ struct NoticeTable {
     func endOthers(
         _ code: NoticeRow.Code, organization: String, than subjects: Set<String>, at now: Int64
     ) throws(SQLiteError) -> Set<String> {
-        let statement = try connection.prepare("SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
+        let statement = try connection.prepare(
+            "SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
         try statement.bind(organization, code.rawValue)
         var known: Set<String> = []
         while try statement.step() { known.insert(statement.string(0)) }
-        for subject in known.subtracting(subjects) { try end(code, organization: organization, subject: subject, at: now) }
+        for subject in known.subtracting(subjects) {
+            try end(code, organization: organization, subject: subject, at: now)
+        }
         return known
     }
 
@@ -170,28 +171,22 @@ struct NoticeTable {
 
     func notePosted(_ news: NoticeNews) throws(SQLiteError) {
         let posted: Posted = news.kind == .raised && news.notice.code.hasEnd ? .beginning : .end
-        let statement = try connection.cached("UPDATE notice SET posted = ? WHERE id = ?")
-        try statement.bind(posted.rawValue, news.notice.id)
-        try statement.run()
+        try connection.run("UPDATE notice SET posted = ? WHERE id = ?", posted.rawValue, news.notice.id)
     }
 
     /// Whether somebody has ever wanted to hear of notices.
     func hasReceiver() throws(SQLiteError) -> Bool {
-        let statement = try connection.cached("SELECT 1 FROM meta WHERE name = 'notice_posted'")
-        defer { statement.reset() }
-        return try statement.step()
+        try connection.hasRow("SELECT 1 FROM meta WHERE name = 'notice_posted'")
     }
 
     /// Somebody wants to hear of notices from now on: of what lasts, and of what was raised since a time; not of what
     /// was over before.
     func beginPosting(since time: Int64) throws(SQLiteError) {
         let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        let pass = try connection.cached(
-            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))"
-        )
-        try pass.bind(time)
-        try pass.run()
-        try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)").run()
+        try connection.run(
+            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))",
+            time)
+        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
     }
 
     private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] { try rows(statement) { $0 } }
@@ -213,7 +208,8 @@ struct NoticeTable {
     }
 
     func counts() throws(SQLiteError) -> NoticeCounts {
-        let statement = try connection.cached("SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
+        let statement = try connection.cached(
+            "SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
         defer { statement.reset() }
         var counts: [NoticeRow.Code: NoticeCounts.Count] = [:]
         while try statement.step() {

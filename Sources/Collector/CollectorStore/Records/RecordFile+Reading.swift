@@ -54,12 +54,14 @@ extension RecordFile {
         defer { statement.reset() }
         var found: [ChainRow] = []
         while found.count < limit, try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
-            guard let device = DeviceID(statement.data(1)), let epoch = EpochID(statement.data(2)), statement.int64(3) >= 0,
+            guard let device = DeviceID(statement.data(1)), let epoch = EpochID(statement.data(2)),
+                statement.int64(3) >= 0,
                 let link = ChainLink(statement.data(4))
             else { throw corrupt("chain \(statement.int64(0)) has ids or a link that are not 16 bytes") }
             found.append(
                 ChainRow(
-                    id: statement.int64(0), key: ChainKey(device: device, epoch: epoch), entryNumber: UInt64(statement.int64(3)),
+                    id: statement.int64(0), key: ChainKey(device: device, epoch: epoch),
+                    entryNumber: UInt64(statement.int64(3)),
                     entryLink: link, state: try ChainState(statement, from: 5, file: path),
                     bounds: Self.bounds(statement, from: Self.boundsColumn)))
         }
@@ -118,7 +120,8 @@ extension RecordFile {
 
     /// The slice that holds a number, or ends just below it.
     func slice(chain: Int64, holding number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared("SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1")
+        let statement = try prepared(
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1")
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
         guard let slice = try next(statement, chain: chain) else { return nil }
         statement.reset()
@@ -127,7 +130,8 @@ extension RecordFile {
 
     /// The slice that starts at or above a number: going up from `last + 1` visits all in order.
     func slice(chain: Int64, from number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared("SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1")
+        let statement = try prepared(
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1")
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
         let slice = try next(statement, chain: chain)
         statement.reset()
@@ -170,7 +174,8 @@ extension RecordFile {
 
     /// The newest slice with an id of at most `id` that may hold what is asked for, by its columns alone.
     ///
-    /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's rows are touched.
+    /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's
+    /// rows are touched.
     /// - Parameter chain: `nil` for whosever it is.
     /// - Returns: ids of slice and chain.
     func newestSlice(
@@ -203,7 +208,8 @@ extension RecordFile {
         var position: Int64
     }
 
-    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before `to`.
+    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before
+    /// `to`.
     /// - Parameter chain: `nil` for all.
     func places(
         after position: Int64, chain: Int64?, kindBit: UInt64?, from: Int64?, to: Int64?, limit: Int
@@ -225,7 +231,8 @@ extension RecordFile {
             try statement.bind(limit, at: 6)
             var found: [SlicePlace] = []
             while try statement.step() {
-                found.append(SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
+                found.append(
+                    SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
             }
             return found
         }
@@ -233,7 +240,8 @@ extension RecordFile {
 
     private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
         guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
-        guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)), statement.int64(1) >= 1,
+        guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
+            statement.int64(1) >= 1,
             statement.int64(2) >= statement.int64(1), statement.int64(3) >= 0, statement.int64(7) >= 0
         else { throw corrupt("slice \(statement.int64(0)) has numbers or links that cannot be") }
         var slice = StoredSlice(
@@ -251,7 +259,8 @@ extension RecordFile {
 
     private func rejected(chain: Int64, first: UInt64, last: UInt64) throws(StoreError) -> [RejectedRecord] {
         let statement = try prepared(
-            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number"
+        )
         defer { statement.reset() }
         try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, first, last) }
         var found: [RejectedRecord] = []
@@ -261,7 +270,8 @@ extension RecordFile {
             }
             found.append(
                 RejectedRecord(
-                    number: UInt64(statement.int64(0)), reason: RejectReason(rawValue: statement.int(1)), size: statement.int(2),
+                    number: UInt64(statement.int64(0)), reason: RejectReason(rawValue: statement.int(1)),
+                    size: statement.int(2),
                     link: link, bytes: statement.optionalData(4)))
         }
         return found
@@ -270,9 +280,9 @@ extension RecordFile {
     /// All slices and rejected records of the file, whosever they are.
     func rowCounts() throws(StoreError) -> (slices: Int, rejected: Int) {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)")
-            defer { statement.reset() }
-            return try statement.step() ? (statement.int(0), statement.int(1)) : (0, 0)
+            try connection.first("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)") {
+                ($0.int(0), $0.int(1))
+            } ?? (0, 0)
         }
     }
 
@@ -283,6 +293,7 @@ extension RecordFile {
     func corrupt(_ message: String) -> StoreError {
         StoreError(
             .corrupt,
-            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong.")
+            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong."
+        )
     }
 }

@@ -107,7 +107,9 @@ struct CredentialLedger {
     let connection: Connection
 
     /// A credential for a device, of the next generation.
-    func issue(to device: DeviceID, of organization: String) throws(SQLiteError) -> (secret: Secret, generation: Int64) {
+    func issue(
+        to device: DeviceID, of organization: String
+    ) throws(SQLiteError) -> (secret: Secret, generation: Int64) {
         let next = try connection.cached("UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value")
         try next.bind(Self.generationName)
         defer { next.reset() }
@@ -151,20 +153,17 @@ struct CredentialLedger {
 
     /// The present incarnation ends: what it issues from here on, somewhere else, is not known here.
     func endIncarnation(at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT OR REPLACE INTO former_incarnation (id, generation, ended)
             SELECT value, (SELECT value FROM meta WHERE name = ?), ? FROM meta WHERE name = 'incarnation_id'
-            """)
-        try statement.bind(Self.generationName, now)
-        try statement.run()
+            """, Self.generationName, now)
     }
 
     /// From now on no credential that was issued before proves anything but by its hash.
     func renewKey() throws(SQLiteError) {
-        let statement = try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)")
-        try statement.bind(Self.keyName, Secret.randomBytes())
-        try statement.run()
+        try connection.run(
+            "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", Self.keyName, Secret.randomBytes())
     }
 
     private func value(_ name: String) throws(SQLiteError) -> Data {

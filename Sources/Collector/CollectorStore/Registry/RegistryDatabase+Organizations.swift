@@ -19,16 +19,20 @@ extension RegistryDatabase {
 
     /// With a privacy key of its own and the profile of a new organization.
     /// - Returns: whether it was not there.
-    static func insertOrganization(_ name: String, at now: Int64, into connection: Connection) throws(SQLiteError) -> Bool {
-        let statement = try connection.cached("INSERT OR IGNORE INTO organization (name, created, privacy_key) VALUES (?, ?, ?)")
-        try statement.bind(name, now, Secret.randomBytes())
-        try statement.run()
+    static func insertOrganization(
+        _ name: String, at now: Int64, into connection: Connection
+    ) throws(SQLiteError) -> Bool {
+        try connection.run(
+            "INSERT OR IGNORE INTO organization (name, created, privacy_key) VALUES (?, ?, ?)", name, now,
+            Secret.randomBytes())
         guard connection.changes == 1 else { return false }
         var profile = WireProfile.ofNewOrganization
         profile.revision = 1
         profile.organization = name
         try insertProfile(
-            ProfileRow(scope: ProfileScope(organization: name), revision: 1, profile: profile, created: now, author: ""), into: connection)
+            ProfileRow(
+                scope: ProfileScope(organization: name), revision: 1, profile: profile, created: now, author: ""),
+            into: connection)
         return true
     }
 }
@@ -44,21 +48,17 @@ package struct OrganizationRow: Equatable, Sendable {
 extension OrganizationRow {
     /// By name.
     static func all(in connection: Connection) throws(SQLiteError) -> [OrganizationRow] {
-        let statement = try connection.cached(
+        try connection.rows(
             """
             SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
             (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
             FROM organization ORDER BY name
-            """)
-        defer { statement.reset() }
-        var rows: [OrganizationRow] = []
-        while try statement.step() {
-            rows.append(
-                OrganizationRow(
-                    name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
-                    profileRevision: try statement.uint64(3)))
+            """
+        ) { statement throws(SQLiteError) in
+            OrganizationRow(
+                name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
+                profileRevision: try statement.uint64(3))
         }
-        return rows
     }
 }
 
@@ -89,20 +89,16 @@ extension RegistryDatabase {
     }
 
     private func privacyKey(of organization: String) throws(SQLiteError) -> Data {
-        let statement = try connection.cached("SELECT privacy_key FROM organization WHERE name = ?")
-        try statement.bind(organization)
-        defer { statement.reset() }
-        return try statement.step() ? statement.data(0) : Data()
+        try connection.first("SELECT privacy_key FROM organization WHERE name = ?", organization) { $0.data(0) }
+            ?? Data()
     }
 
     func newestProfile(_ scope: ProfileScope) throws(SQLiteError) -> ProfileRow? {
-        let statement = try connection.cached(
+        try connection.first(
             """
             SELECT \(Self.profileColumns) FROM profile WHERE organization = ? AND application = ? ORDER BY revision DESC LIMIT 1
-            """)
-        try statement.bind(scope.organization, scope.application)
-        defer { statement.reset() }
-        return try statement.step() ? try Self.profile(statement, path: connection.path) : nil
+            """, scope.organization, scope.application
+        ) { statement throws(SQLiteError) in try Self.profile(statement, path: connection.path) }
     }
 
     /// An earlier revision's profile as a new revision.
@@ -118,7 +114,9 @@ extension RegistryDatabase {
 
     /// What devices of an application would get if this were put; nothing is changed.
     /// - Parameter application: of the devices; ignored where the scope is an application's.
-    func previewProfile(_ profile: WireProfile, _ scope: ProfileScope, application: String) throws(ProfileError) -> WireProfile {
+    func previewProfile(
+        _ profile: WireProfile, _ scope: ProfileScope, application: String
+    ) throws(ProfileError) -> WireProfile {
         let outcome: Result<WireProfile, ProfileError>
         do {
             outcome = try read { () throws(SQLiteError) in
@@ -128,7 +126,8 @@ extension RegistryDatabase {
                 if !scope.application.isEmpty {
                     effective = organization.profile.overlaid(by: profile)
                 } else if !application.isEmpty {
-                    let own = try newestProfile(ProfileScope(organization: scope.organization, application: application))
+                    let own = try newestProfile(
+                        ProfileScope(organization: scope.organization, application: application))
                     effective = own.map { profile.overlaid(by: $0.profile) } ?? profile
                 }
                 do throws(WireError) {
@@ -144,11 +143,10 @@ extension RegistryDatabase {
     func profile(_ scope: ProfileScope, revision: UInt64?) throws(StoreError) -> ProfileRow? {
         try read { () throws(SQLiteError) in
             guard let revision else { return try newestProfile(scope) }
-            let statement = try connection.cached(
-                "SELECT \(Self.profileColumns) FROM profile WHERE organization = ? AND application = ? AND revision = ?")
-            try statement.bind(scope.organization, scope.application, revision)
-            defer { statement.reset() }
-            return try statement.step() ? try Self.profile(statement, path: connection.path) : nil
+            return try connection.first(
+                "SELECT \(Self.profileColumns) FROM profile WHERE organization = ? AND application = ? AND revision = ?",
+                scope.organization, scope.application, revision
+            ) { statement throws(SQLiteError) in try Self.profile(statement, path: connection.path) }
         }
     }
 
@@ -158,16 +156,12 @@ extension RegistryDatabase {
         organization: String, application: String?, below revision: UInt64?, limit: Int
     ) throws(StoreError) -> ProfilePage {
         var rows = try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT \(Self.profileColumns) FROM profile WHERE organization = ?1 AND (?2 IS NULL OR application = ?2)
                 AND (?3 IS NULL OR revision < ?3) ORDER BY revision DESC LIMIT ?4
-                """)
-            try statement.bind(organization, application, revision.map { Int64(clamping: $0) }, limit + 1)
-            defer { statement.reset() }
-            var rows: [ProfileRow] = []
-            while try statement.step() { rows.append(try Self.profile(statement, path: connection.path)) }
-            return rows
+                """, organization, application, revision.map { Int64(clamping: $0) }, limit + 1
+            ) { statement throws(SQLiteError) in try Self.profile(statement, path: connection.path) }
         }
         guard rows.count > limit else { return ProfilePage(revisions: rows, next: nil) }
         rows.removeLast()
@@ -188,9 +182,12 @@ extension RegistryDatabase {
                 let organization = try newestProfile(ProfileScope(organization: scope.organization))
                 guard let organization else { return .failure(.unknownOrganization) }
                 let newest = scope.application.isEmpty ? organization : try newestProfile(scope)
-                if let expected, expected != newest?.revision ?? 0 { return .failure(.notNewest(newest?.revision ?? 0)) }
+                if let expected, expected != newest?.revision ?? 0 {
+                    return .failure(.notNewest(newest?.revision ?? 0))
+                }
                 var row = ProfileRow(
-                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now, author: author.name)
+                    scope: scope, revision: try nextRevision(of: scope.organization), profile: profile, created: now,
+                    author: author.name)
                 row.profile.revision = row.revision
                 row.profile.organization = scope.organization
                 row.profile.application = scope.application
@@ -205,7 +202,9 @@ extension RegistryDatabase {
                     AuditEntry(
                         restored == nil ? .profilePut : .profileRollback, by: author, organization: scope.organization,
                         subject: scope.application,
-                        detail: ["revision": "\(row.revision)"].merging(restored.map { ["restored": "\($0)"] } ?? [:]) { $1 }),
+                        detail: ["revision": "\(row.revision)"].merging(restored.map { ["restored": "\($0)"] } ?? [:]) {
+                            $1
+                        }),
                     at: now)
                 return .success(row)
             }
@@ -216,26 +215,27 @@ extension RegistryDatabase {
     }
 
     static func insertProfile(_ row: ProfileRow, into connection: Connection) throws(SQLiteError) {
-        let statement = try connection.cached("INSERT INTO profile (\(profileColumns)) VALUES (?, ?, ?, ?, ?, ?)")
-        try statement.bind(row.scope.organization, row.scope.application, row.revision, row.profile.encoded, row.created, row.author)
-        try statement.run()
+        try connection.run(
+            "INSERT INTO profile (\(profileColumns)) VALUES (?, ?, ?, ?, ?, ?)", row.scope.organization,
+            row.scope.application, row.revision, row.profile.encoded, row.created, row.author)
     }
 
     private func nextRevision(of organization: String) throws(SQLiteError) -> UInt64 {
-        let statement = try connection.cached("SELECT coalesce(max(revision), 0) + 1 FROM profile WHERE organization = ?")
-        try statement.bind(organization)
-        defer { statement.reset() }
-        return try statement.step() ? try statement.uint64(0) : 1
+        try connection.first(
+            "SELECT coalesce(max(revision), 0) + 1 FROM profile WHERE organization = ?", organization
+        ) { statement throws(SQLiteError) in try statement.uint64(0) } ?? 1
     }
 
     private static func profile(_ statement: Statement, path: String) throws(SQLiteError) -> ProfileRow {
         let profile: WireProfile
         do throws(WireError) { profile = try WireProfile.decode(statement.data(3)) } catch {
             throw SQLiteError(
-                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) is not one: \(error)", operation: "read profile")
+                code: .corrupt, message: "\(path): a profile of \(statement.string(0)) is not one: \(error)",
+                operation: "read profile")
         }
         return ProfileRow(
             scope: ProfileScope(organization: statement.string(0), application: statement.string(1)),
-            revision: try statement.uint64(2), profile: profile, created: statement.int64(4), author: statement.string(5))
+            revision: try statement.uint64(2), profile: profile, created: statement.int64(4),
+            author: statement.string(5))
     }
 }

@@ -5,14 +5,12 @@ extension RegistryDatabase {
     static func insertToken(
         _ token: TokenRow, secret: Secret, into connection: Connection
     ) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO token (id, hash, kind, name, role, organization, created, expires, maximum_uses) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try statement.bind(
-            token.id, secret.hash, token.kind.rawValue, token.name, (token.role?.rawValue).map(Int64.init), token.organization,
+            """, token.id, secret.hash, token.kind.rawValue, token.name, (token.role?.rawValue).map(Int64.init),
+            token.organization,
             token.created, token.expires, token.maximumUses.map(Int64.init))
-        try statement.run()
     }
 
     /// An actor with a token is held to it as it stands on disk now.
@@ -28,14 +26,18 @@ extension RegistryDatabase {
                 let statement = try connection.cached("SELECT 1 FROM organization WHERE name = ?")
                 try statement.bind(organization)
                 defer { statement.reset() }
-                guard try statement.step() else { return .failure(.notFound("there is no organization \"\(organization)\".")) }
+                guard try statement.step() else {
+                    return .failure(.notFound("there is no organization \"\(organization)\"."))
+                }
             }
             try Self.insertToken(token, secret: secret, into: connection)
             var detail = ["kind": token.kind.name, "name": token.name]
             if let role = token.role { detail["role"] = "\(role)" }
             if let uses = token.maximumUses { detail["maximumUses"] = "\(uses)" }
             try audit.append(
-                AuditEntry(.tokenCreate, by: actor, organization: token.organization ?? "", subject: token.id, detail: detail), at: now)
+                AuditEntry(
+                    .tokenCreate, by: actor, organization: token.organization ?? "", subject: token.id, detail: detail),
+                at: now)
             return .success(())
         }
     }
@@ -44,15 +46,19 @@ extension RegistryDatabase {
         let now = clock.now()
         return try read { () throws(SQLiteError) in
             let statement = try connection.cached(
-                "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL")
+                "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL"
+            )
             try statement.bind(hash, TokenRow.Kind.person.rawValue)
             defer { statement.reset() }
-            guard try statement.step(), Secret.areEqual(statement.data(4), hash), let role = PersonRole(rawValue: statement.int(1)) else {
+            guard try statement.step(), Secret.areEqual(statement.data(4), hash),
+                let role = PersonRole(rawValue: statement.int(1))
+            else {
                 return nil
             }
             if let expires = statement.optionalInt64(3), expires <= now { return nil }
             return Person(
-                name: statement.string(0), role: role, organization: statement.optionalString(2), tokenID: statement.string(5))
+                name: statement.string(0), role: role, organization: statement.optionalString(2),
+                tokenID: statement.string(5))
         }
     }
 
@@ -89,11 +95,15 @@ extension RegistryDatabase {
     func revokeToken(_ id: String, organization: String?, by actor: AuditActor) throws(AdministrationError) {
         let now = clock.now()
         try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard let token = try TokenRow.one(id, in: connection), organization == nil || token.organization == organization else {
+            guard let token = try TokenRow.one(id, in: connection),
+                organization == nil || token.organization == organization
+            else {
                 return .failure(.notFound("there is no token \"\(id)\"."))
             }
             guard token.revoked == nil else { return .success(()) }
-            if actor.token != nil, token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now) {
+            if actor.token != nil,
+                token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now)
+            {
                 var entry = Self.revocation(of: token, by: actor)
                 entry.outcome = .refused
                 entry.detail["reason"] = "last-administrator"
@@ -109,9 +119,7 @@ extension RegistryDatabase {
     /// already stays as it is.
     func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
         guard token.revoked == nil else { return }
-        let statement = try connection.cached("UPDATE token SET revoked = ? WHERE id = ?")
-        try statement.bind(now, token.id)
-        try statement.run()
+        try connection.run("UPDATE token SET revoked = ? WHERE id = ?", now, token.id)
         try audit.append(Self.revocation(of: token, by: actor), at: now)
     }
 
@@ -156,9 +164,12 @@ extension TokenRow {
             guard let kind = TokenRow.Kind(rawValue: statement.int(1)) else { continue }
             tokens.append(
                 TokenRow(
-                    id: statement.string(0), kind: kind, name: statement.string(2), role: PersonRole(rawValue: statement.int(3)),
-                    organization: statement.optionalString(4), created: statement.int64(5), expires: statement.optionalInt64(6),
-                    maximumUses: statement.optionalInt64(7).map(Int.init), uses: statement.int(8), revoked: statement.optionalInt64(9)))
+                    id: statement.string(0), kind: kind, name: statement.string(2),
+                    role: PersonRole(rawValue: statement.int(3)),
+                    organization: statement.optionalString(4), created: statement.int64(5),
+                    expires: statement.optionalInt64(6),
+                    maximumUses: statement.optionalInt64(7).map(Int.init), uses: statement.int(8),
+                    revoked: statement.optionalInt64(9)))
         }
         return tokens
     }

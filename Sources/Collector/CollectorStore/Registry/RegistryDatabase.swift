@@ -99,7 +99,8 @@ actor RegistryDatabase {
                 """)
             for (device, sight) in entries {
                 try statement.bind(
-                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
+                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
+                    sight.beacon == nil ? nil : sight.beaconAt,
                     sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
                     sight.profileRevision.map { Int64(clamping: $0) })
                 try statement.run()
@@ -111,9 +112,7 @@ actor RegistryDatabase {
     /// When a device was last seen, of those that have been written.
     func newestSight() throws(StoreError) -> Int64? {
         try read { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT max(last_seen) FROM device_state")
-            defer { statement.reset() }
-            return try statement.step() ? statement.optionalInt64(0) : nil
+            try connection.first("SELECT max(last_seen) FROM device_state") { $0.optionalInt64(0) }
         }
     }
 
@@ -167,8 +166,8 @@ extension RegistryCache where Row == DeviceRow {
     func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
 }
 
-/// What of the registry may be looked at without changing anything: for commands beside a running collector, and for a data directory that
-/// cannot be written, such as another user's or a mounted backup.
+/// What of the registry may be looked at without changing anything: for commands beside a running collector, and for a
+/// data directory that cannot be written, such as another user's or a mounted backup.
 ///
 /// Each call reads at one moment.
 package struct RegistryReader {
@@ -189,16 +188,13 @@ package struct RegistryReader {
     /// Whether there is such a device, of any organization; not one that was deleted.
     /// - Throws: as `organizations`.
     package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
-        try !read { connection throws(SQLiteError) in
-            let statement = try connection.cached("SELECT 1 FROM device WHERE id = ?")
-            try statement.bind(device.data)
-            defer { statement.reset() }
-            return try statement.step() ? [true] : []
-        }.isEmpty
+        try read { connection throws(SQLiteError) in
+            try connection.hasRow("SELECT 1 FROM device WHERE id = ?", device.data)
+        }
     }
 
-    private func read<Row>(_ all: (Connection) throws(SQLiteError) -> [Row]) throws(StoreError) -> [Row] {
+    private func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        return try StoreError.mapping { () throws(SQLiteError) in try all(connection) }
+        return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }
     }
 }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import SQLite
 
-/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator, and what one has
-/// asked to be removed.
+/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an
+/// administrator, and what one has asked to be removed.
 ///
 /// Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
 struct RetentionState {
@@ -44,7 +44,9 @@ struct RetentionState {
         if let behind = waiting.devicesBehind { try write(behind, Self.acceptedBehindName) }
         try delete(Self.waitingName)
         try audit.append(
-            AuditEntry(.retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]), at: now)
+            AuditEntry(
+                .retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]),
+            at: now)
         return waiting
     }
 
@@ -91,15 +93,11 @@ struct RetentionState {
     }
 
     private func delete(_ name: String) throws(SQLiteError) {
-        let statement = try connection.cached("DELETE FROM meta WHERE name = ?")
-        try statement.bind(name)
-        try statement.run()
+        try connection.run("DELETE FROM meta WHERE name = ?", name)
     }
 
     private func write(_ value: some Encodable, _ name: String) throws(SQLiteError) {
         guard let bytes = try? JSONEncoder().encode(value) else { return }
-        let statement = try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)")
-        try statement.bind(name, bytes)
-        try statement.run()
+        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, bytes)
     }
 }

@@ -14,7 +14,8 @@ struct UsageKey: Hashable, Sendable {
 
 extension UploadCatalog {
     func usage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
-        let statement = try connection.cached("SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?")
+        let statement = try connection.cached(
+            "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?")
         try statement.bind(key.organization, key.application, key.test)
         defer { statement.reset() }
         return LogUsage(rawBytes: try statement.step() ? statement.int(0) : 0, quota: quotas.applicationBytes)
@@ -32,13 +33,11 @@ extension UploadCatalog {
     /// Counts chunks that have come or gone, and raises and ends the notices that follow. Inside a transaction.
     func count(_ key: UsageKey, chunks: Int, rawBytes: Int, at now: Int64) throws(SQLiteError) {
         let (former, formerTotal) = (try usage(of: key), try totalUsage(of: key))
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO log_usage (organization, application, test, chunks, raw_bytes) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET chunks = chunks + excluded.chunks, raw_bytes = raw_bytes + excluded.raw_bytes
-            """)
-        try statement.bind(key.organization, key.application, key.test, chunks, rawBytes)
-        try statement.run()
+            """, key.organization, key.application, key.test, chunks, rawBytes)
         let (present, presentTotal) = (try usage(of: key), try totalUsage(of: key))
         for (former, present, ofAll) in [(former, present, false), (formerTotal, presentTotal, true)] {
             let change = LogUsage.change(from: former, to: present)
@@ -57,7 +56,8 @@ extension UploadCatalog {
         let subject = ofAll ? key.totalSubject : key.subject
         let remedy =
             code == .logQuotaReached
-            ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones." : "Delete logs, or purge old ones."
+            ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones."
+            : "Delete logs, or purge old ones."
         try notices.raise(
             code, organization: key.organization, subject: subject,
             detail: "Logs of \(subject) take \(usage.rawBytes) of \(usage.quota) bytes. \(remedy)", at: now)
@@ -77,12 +77,15 @@ struct LogUsage: Equatable, Sendable {
     var isReached: Bool { rawBytes >= quota }
 
     /// Notices that begin and that are over when the usage changes.
-    static func change(from former: LogUsage, to present: LogUsage) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
+    static func change(
+        from former: LogUsage, to present: LogUsage
+    ) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
         var change: (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) = ([], [])
         if present.isHigh, !former.isHigh { change.raised.append(.logQuotaHigh) }
         if present.isReached, !former.isReached { change.raised.append(.logQuotaReached) }
         if !present.isHigh { change.ended.append(.logQuotaHigh) }
-        // A refusal raises it below the limit, too: the next chunk did not fit. There is room again when there is less than before.
+        // A refusal raises it below the limit, too: the next chunk did not fit. There is room again when there is less
+        // than before.
         if !present.isReached, present.rawBytes < former.rawBytes { change.ended.append(.logQuotaReached) }
         return change
     }
@@ -114,9 +117,9 @@ extension UploadCatalog {
     private static let noticeSubject = "names of applications"
 
     /// Why a device may not begin an upload of an application; `nil` where it may. Inside a transaction.
-    func refusal(ofApplication application: String, from device: DeviceRow, at now: Int64) throws(SQLiteError)
-        -> UploadError?
-    {
+    func refusal(
+        ofApplication application: String, from device: DeviceRow, at now: Int64
+    ) throws(SQLiteError) -> UploadError? {
         let inUse = try connection.cached(
             """
             SELECT 1 FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue) AND application = ?2
@@ -149,11 +152,10 @@ extension UploadCatalog {
                 at: now)
             return .tooManyApplications(ofDevice: false, limit: limit)
         }
-        // Names of which all logs were deleted are told until others come: devices choose them, so they must not add up.
-        let forget = try connection.cached(
-            "DELETE FROM log_usage WHERE organization = ? AND chunks <= 0 AND raw_bytes <= 0")
-        try forget.bind(device.organization)
-        try forget.run()
+        // Names of which all logs were deleted are told until others come: devices choose them, so they must not add
+        // up.
+        try connection.run(
+            "DELETE FROM log_usage WHERE organization = ? AND chunks <= 0 AND raw_bytes <= 0", device.organization)
         try notices.end(.logQuotaReached, organization: device.organization, subject: Self.noticeSubject, at: now)
         return nil
     }

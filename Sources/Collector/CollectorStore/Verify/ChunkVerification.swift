@@ -2,7 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against quotas is what is kept.
+/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against
+/// quotas is what is kept.
 struct ChunkVerification {
     let directory: DataDirectory
     let connection: Connection
@@ -38,7 +39,8 @@ struct ChunkVerification {
             while try statement.step() {
                 entries.append(
                     Entry(
-                        row: statement.int64(0), path: statement.string(1), bytes: statement.int64(2), digest: statement.data(3),
+                        row: statement.int64(0), path: statement.string(1), bytes: statement.int64(2),
+                        digest: statement.data(3),
                         device: DeviceID(statement.data(4))?.description ?? ""))
             }
             return entries
@@ -64,15 +66,13 @@ struct ChunkVerification {
         report.chunks += 1
         report.chunkBytes += UInt64(found.bytes)
         guard found.bytes != entry.bytes || found.sha256 != entry.digest else { return }
-        finding(.altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
+        finding(
+            .altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT 1 FROM chunk WHERE row = ? AND fate = 2")
-            try statement.bind(row)
-            defer { statement.reset() }
-            return try statement.step()
+            try connection.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row)
         }
     }
 
