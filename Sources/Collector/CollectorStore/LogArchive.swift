@@ -154,11 +154,6 @@ package struct ChunkPage: Equatable, Sendable {
     package var chunks: [ChunkRow]
     /// The id below which the next page begins.
     package var next: Int64?
-
-    package init(chunks: [ChunkRow], next: Int64?) {
-        self.chunks = chunks
-        self.next = next
-    }
 }
 
 /// How much an application's logs take of their quota.

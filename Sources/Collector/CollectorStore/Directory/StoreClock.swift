@@ -26,12 +26,6 @@ package struct ClockReading: Equatable, Sendable, Codable {
     /// Which start that was.
     package var bootID: String
 
-    package init(wall: Int64, sinceBoot: Int64, bootID: String) {
-        self.wall = wall
-        self.sinceBoot = sinceBoot
-        self.bootID = bootID
-    }
-
     /// How far the wall clock has been set forward since a former reading, microseconds; `nil` where that cannot be told: the machine was
     /// started in between.
     package func step(since former: ClockReading) -> Int64? {

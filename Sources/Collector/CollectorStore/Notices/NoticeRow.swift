@@ -80,11 +80,6 @@ package struct NoticePage: Equatable, Sendable {
     package var notices: [NoticeRow]
     /// The id below which the next page begins.
     package var next: Int64?
-
-    package init(notices: [NoticeRow], next: Int64?) {
-        self.notices = notices
-        self.next = next
-    }
 }
 
 /// What there is to say of a notice to somebody who wants to hear of each.

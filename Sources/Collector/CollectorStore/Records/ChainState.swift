@@ -100,11 +100,6 @@ struct DeviceTotals: Equatable, Sendable {
 package struct ChainKey: Hashable, Sendable {
     package let device: DeviceID
     package let epoch: EpochID
-
-    package init(device: DeviceID, epoch: EpochID) {
-        self.device = device
-        self.epoch = epoch
-    }
 }
 
 /// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part, closed_last,

@@ -58,10 +58,4 @@ package struct DeviceList: Equatable, Sendable {
     /// Of all that match, not of the page.
     package var total: Int
     package var next: DevicePosition?
-
-    package init(devices: [DeviceRow], total: Int, next: DevicePosition?) {
-        self.devices = devices
-        self.total = total
-        self.next = next
-    }
 }

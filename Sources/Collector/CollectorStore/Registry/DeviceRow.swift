@@ -59,11 +59,6 @@ package enum DeviceAuthentication: Equatable, Sendable {
 package struct DeviceRevocation: Equatable, Sendable {
     package var device: DeviceRow
     package var token: TokenRow?
-
-    package init(device: DeviceRow, token: TokenRow?) {
-        self.device = device
-        self.token = token
-    }
 }
 
 extension DeviceRow {
@@ -125,11 +120,6 @@ package struct DeviceLineage: Equatable, Sendable {
     package var predecessors: [DeviceID]
     /// Of the same machine and application, enrolled later and nobody's successor yet; they inherit nothing by themselves.
     package var possibleSuccessors: [DeviceID] = []
-
-    package init(predecessors: [DeviceID], possibleSuccessors: [DeviceID] = []) {
-        self.predecessors = predecessors
-        self.possibleSuccessors = possibleSuccessors
-    }
 }
 
 /// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest beacon came.

@@ -30,11 +30,6 @@ package enum RetentionPlan {
     package struct Removal: Equatable, Sendable {
         package var file: File
         package var reason: Reason
-
-        package init(file: File, reason: Reason) {
-            self.file = file
-            self.reason = reason
-        }
     }
 
     private static let microsecondsPerDay: Int64 = 86_400_000_000
