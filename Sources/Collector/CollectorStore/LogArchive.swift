@@ -3,8 +3,9 @@ import WireModel
 
 /// The logs that devices have sent: the port that every storage engine implements.
 ///
-/// A call that changes something returns once that is on synced disk, or throws and has changed nothing. Safe to call from any number of
-/// tasks. Who asks is decided before: a device is the one of its credential, an organization that of a person's token.
+/// A call that changes something returns once that is on synced disk, or throws and has changed nothing. Safe to call
+/// from any number of tasks. Who asks is decided before: a device is the one of its credential, an organization that of
+/// a person's token.
 package protocol LogArchive: Sendable {
     // MARK: What devices do
 
@@ -14,20 +15,24 @@ package protocol LogArchive: Sendable {
 
     /// Keeps a chunk if its bytes are what the manifest tells of. Again, it changes nothing.
     /// - Parameter bytes: gzip members.
-    func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding
+    func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError)
+        -> UploadStanding
 
     /// The device has sent all it has. What it says is gone is not missing any more; what has come stays.
-    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError) -> UploadStanding
+    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError)
+        -> UploadStanding
 
     // MARK: What people ask
 
-    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not looked at.
+    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not
+    /// looked at.
     /// - Parameters:
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage
 
-    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told or not.
+    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told
+    /// or not.
     func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent
 
     /// What a deletion would take: every chunk that `chunks` tells of.
@@ -35,7 +40,8 @@ package protocol LogArchive: Sendable {
 
     /// Deletes it. A chunk that was deleted is not taken again.
     /// - Parameters:
-    ///   - confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any more.
+    ///   - confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any
+    ///     more.
     ///   - actor: who does it, for the audit trail, which is told for every organization whose logs go.
     func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion?
 
@@ -66,7 +72,8 @@ package protocol LogContent: Sendable {
     func next() async throws(StoreError) -> Data?
 }
 
-/// Which logs somebody asks for: what of it can be told of a chunk as a whole, and the filter of lines that holds everywhere.
+/// Which logs somebody asks for: what of it can be told of a chunk as a whole, and the filter of lines that holds
+/// everywhere.
 package struct LogQuery: Equatable, Sendable {
     /// `nil`: all that the asker may see.
     package var organization: String?
@@ -84,8 +91,8 @@ package struct LogQuery: Equatable, Sendable {
     package var lines: LogFilter
 
     package init(
-        organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil, withTest: Bool = false,
-        chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
+        organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil,
+        withTest: Bool = false, chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
     ) {
         self.organization = organization
         self.device = device

@@ -1,11 +1,12 @@
-/// What a simulated fleet is and does. With the same plan, but for its run, it makes the same records in the same order; only the ids that the collector
-/// gives, and what its answers make of faults, may differ.
+/// What a simulated fleet is and does. With the same plan, but for its run, it makes the same records in the same
+/// order; only the ids that the collector gives, and what its answers make of faults, may differ.
 package struct FleetPlan: Equatable, Sendable {
     package var devices: Int
     /// Of the fleet's own time.
     package var seconds: Int
     package var seed: UInt64 = 1
-    /// Tells apart what runs with one seed enroll at one collector: a repeat of an enrollment is answered with the device that it made.
+    /// Tells apart what runs with one seed enroll at one collector: a repeat of an enrollment is answered with the
+    /// device that it made.
     package var run: UInt64 = 0
     package var faults: Set<FleetFault> = Set(FleetFault.allCases)
     /// How many of the fleet's seconds go by in one; 0: as fast as the collector answers.

@@ -38,7 +38,8 @@ package struct FleetReport: Encodable, Equatable, Sendable {
 
     /// Whether everything is as it must be.
     package var isRight: Bool {
-        oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered + oracle.waiting == 0
+        oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered
+            + oracle.waiting == 0
             && enrolled == devices
     }
 

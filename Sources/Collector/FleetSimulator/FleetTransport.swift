@@ -62,7 +62,9 @@ package final class HTTPFleetTransport: FleetTransport {
             message.headers.add(name: "Content-Type", value: WireNames.protobuf)
             if request.isGzip { message.headers.add(name: "Content-Encoding", value: "gzip") }
             let bytes = ByteBuffer(bytes: body)
-            message.body = request.isCut ? .stream(CutBody(bytes: bytes), length: .known(Int64(bytes.readableBytes))) : .bytes(bytes)
+            message.body =
+                request.isCut
+                ? .stream(CutBody(bytes: bytes), length: .known(Int64(bytes.readableBytes))) : .bytes(bytes)
         }
         do {
             let response = try await client.execute(message, timeout: Self.timeout)

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on disk. A backup without it, or
-/// whose last line does not say that it is complete, is none.
+/// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on
+/// disk. A backup without it, or whose last line does not say that it is complete, is none.
 ///
 ///     {"format":1,"collector":"...","incarnation":"...","at":1790000000000000}
 ///     {"path":"records/2026-03-01/sample.sqlite","bytes":40960,"sha256":"..."}
@@ -73,14 +73,18 @@ struct BackupManifestWriter: ~Copyable {
     /// Everything else is on disk.
     func finish(in directory: String) throws(StoreError) {
         try write(line: summary)
-        guard fsync(descriptor) == 0, rename("\(path).partial", path) == 0 else { throw DataDirectory.failure("finish", path) }
+        guard fsync(descriptor) == 0, rename("\(path).partial", path) == 0 else {
+            throw DataDirectory.failure("finish", path)
+        }
         try DataDirectory.synchronize(directory)
     }
 
     private func write(line: some Encodable) throws(StoreError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var bytes = try? encoder.encode(line) else { throw StoreError(.internalFault, "\(path): a line cannot be written.") }
+        guard var bytes = try? encoder.encode(line) else {
+            throw StoreError(.internalFault, "\(path): a line cannot be written.")
+        }
         bytes.append(UInt8(ascii: "\n"))
         if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, path) }) { throw failure }
     }
@@ -106,7 +110,9 @@ struct BackupManifestReader {
         try Self.forEachLine(of: path) { line throws(StoreError) in
             let decoder = JSONDecoder()
             if head == nil {
-                guard let found = try? decoder.decode(BackupManifest.Head.self, from: line) else { throw Self.damaged(path) }
+                guard let found = try? decoder.decode(BackupManifest.Head.self, from: line) else {
+                    throw Self.damaged(path)
+                }
                 guard found.format <= BackupManifest.format else {
                     throw StoreError(.newerVersion, "\(path) was made by a newer version. Restore it with that.")
                 }

@@ -33,7 +33,8 @@ extension Connection {
         return rows
     }
 
-    private func bound(_ sql: String, _ values: [(any BindableValue)?]) throws(SQLiteError) -> Statement {
+    /// The statement alone, for whoever steps through its rows and resets it.
+    func bound(_ sql: String, _ values: [(any BindableValue)?]) throws(SQLiteError) -> Statement {
         let statement = try cached(sql)
         guard values.count == Int(statement.parameterCount) else {
             throw SQLiteError(

@@ -51,7 +51,8 @@ package struct NewCommand: Equatable, Sendable {
     package var request: Data
 
     package init(
-        device: DeviceID, action: WireCommand.OneOf_Action, expires: Int64, issuer: AuditActor, idempotencyKey: String?, request: Data
+        device: DeviceID, action: WireCommand.OneOf_Action, expires: Int64, issuer: AuditActor, idempotencyKey: String?,
+        request: Data
     ) {
         self.device = device
         self.action = action
@@ -92,8 +93,8 @@ package struct CommandStatus: Equatable, Sendable {
     /// Whether nothing more can come of it.
     package var isFinal: Bool { Self.rank(state) >= Self.rank(.expired) }
 
-    /// What was done or failed stays so. Before that a later word replaces an earlier one, but nothing goes back: not from running to
-    /// received, and from expired only to an end that the device reports.
+    /// What was done or failed stays so. Before that a later word replaces an earlier one, but nothing goes back: not
+    /// from running to received, and from expired only to an end that the device reports.
     package mutating func take(_ result: WireCommandResult) {
         let (known, said) = (Self.rank(state), Self.rank(result.state))
         guard said > 0, known < Self.rank(.done), said >= known else { return }
@@ -115,7 +116,8 @@ package struct CommandStatus: Equatable, Sendable {
     }
 
     /// The states that end a command, as SQL.
-    static let finalStates = "(" + WireCommandState.allCases.filter(isFinal).map { "\($0.rawValue)" }.joined(separator: ", ") + ")"
+    static let finalStates =
+        "(" + WireCommandState.allCases.filter(isFinal).map { "\($0.rawValue)" }.joined(separator: ", ") + ")"
 
     /// Whether a state ends a command.
     static func isFinal(_ state: WireCommandState) -> Bool { rank(state) >= rank(.expired) }

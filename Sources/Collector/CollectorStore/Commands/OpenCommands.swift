@@ -3,7 +3,8 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Commands that devices have still to be given, in memory: a batch's answer looks here and nowhere else. Bounded per device and in all.
+/// Commands that devices have still to be given, in memory: a batch's answer looks here and nowhere else. Bounded per
+/// device and in all.
 final class OpenCommands: Sendable {
     /// Of one device at a time; all of them fit one answer.
     static let limitPerDevice = 32
@@ -24,10 +25,12 @@ final class OpenCommands: Sendable {
     /// Takes over what an earlier process issued.
     func load(from connection: Connection, at now: Int64) throws(SQLiteError) {
         let statement = try connection.prepare(
-            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id")
+            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id"
+        )
         try statement.bind(now)
         while try statement.step() {
-            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else { continue }
+            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1))
+            else { continue }
             _ = add(command, of: device)
         }
     }
@@ -79,8 +82,8 @@ final class OpenCommands: Sendable {
     }
 }
 
-/// What devices have said of commands, until it is written. Bounded; what does not fit is said again by the device, since a command whose end is
-/// not known is given to it again.
+/// What devices have said of commands, until it is written. Bounded; what does not fit is said again by the device,
+/// since a command whose end is not known is given to it again.
 final class ResultBuffer: Sendable {
     struct Entry: Sendable {
         var device: DeviceID

@@ -20,7 +20,8 @@ package struct UTCDay: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// `nil` unless the text is exactly what `description` writes.
     package init?(_ name: String) {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
-        guard name.utf8.count == 10, parts.count == 3, let year = parts[0], let month = parts[1], let day = parts[2] else { return nil }
+        guard name.utf8.count == 10, parts.count == 3, let year = parts[0], let month = parts[1], let day = parts[2]
+        else { return nil }
         // Howard Hinnant's days_from_civil.
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400

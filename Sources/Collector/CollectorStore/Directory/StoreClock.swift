@@ -26,8 +26,8 @@ package struct ClockReading: Equatable, Sendable, Codable {
     /// Which start that was.
     package var bootID: String
 
-    /// How far the wall clock has been set forward since a former reading, microseconds; `nil` where that cannot be told: the machine was
-    /// started in between.
+    /// How far the wall clock has been set forward since a former reading, microseconds; `nil` where that cannot be
+    /// told: the machine was started in between.
     package func step(since former: ClockReading) -> Int64? {
         guard bootID == former.bootID else { return nil }
         return (wall - former.wall) - (sinceBoot - former.sinceBoot)

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room again. Keeps the
-/// reserve (`DiskReserve`) there.
+/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room
+/// again. Keeps the reserve (`DiskReserve`) there.
 package final class DiskWatch: Sendable {
     private let notices: NoticeService
     private let path: String
@@ -13,7 +13,8 @@ package final class DiskWatch: Sendable {
 
     /// - Parameters:
     ///   - lowBytes: below so many free bytes it is told; 0: never.
-    ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's by default.
+    ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's
+    ///     by default.
     package init(
         directory: String, lowBytes: UInt64, notices: NoticeService, freeBytes: (@Sendable () -> UInt64?)? = nil
     ) {
@@ -45,8 +46,8 @@ package final class DiskWatch: Sendable {
     }
 }
 
-/// Whether the disk is getting full. Pure. It is low below a threshold, and enough again a tenth above it, so that it does not go back and
-/// forth with every file that is written.
+/// Whether the disk is getting full. Pure. It is low below a threshold, and enough again a tenth above it, so that it
+/// does not go back and forth with every file that is written.
 package enum DiskState: Equatable, Sendable {
     case enough
     case low
@@ -58,10 +59,12 @@ package enum DiskState: Equatable, Sendable {
     }
 }
 
-/// Room that is kept so that something can be removed from a full disk: before anything is removed, that it is gone has to be written down.
+/// Room that is kept so that something can be removed from a full disk: before anything is removed, that it is gone has
+/// to be written down.
 ///
-/// `<data>/reserve` is a file without a meaning. Who cannot remove something for want of room gives it up and tries once more; it is made
-/// again when there is room. What else writes meanwhile may take its place: then the next try may find it made again, or more room.
+/// `<data>/reserve` is a file without a meaning. Who cannot remove something for want of room gives it up and tries
+/// once more; it is made again when there is room. What else writes meanwhile may take its place: then the next try may
+/// find it made again, or more room.
 struct DiskReserve: Sendable {
     private let path: String
     private let directory: DataDirectory
@@ -77,7 +80,9 @@ struct DiskReserve: Sendable {
 
     /// Makes it where it is not there and there is room enough. A disk that does not let it be made has none.
     func hold() {
-        guard !DataDirectory.exists(path), let free = directory.disk?.freeBytes, free >= Self.leastTimesFree * Self.bytes else { return }
+        guard !DataDirectory.exists(path), let free = directory.disk?.freeBytes,
+            free >= Self.leastTimesFree * Self.bytes
+        else { return }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }

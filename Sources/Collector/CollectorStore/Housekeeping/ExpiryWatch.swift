@@ -2,8 +2,8 @@ import Logging
 import Synchronization
 import WireModel
 
-/// Raises a notice 30 days before a certificate of the collector's own ends, and another at 7 days: once for each certificate, also over
-/// restarts. Both are over when another certificate is in its place.
+/// Raises a notice 30 days before a certificate of the collector's own ends, and another at 7 days: once for each
+/// certificate, also over restarts. Both are over when another certificate is in its place.
 package final class CertificateWatch: Sendable {
     private let certificates: @Sendable () -> [WatchedCertificate]
     private let notices: NoticeService
@@ -11,7 +11,9 @@ package final class CertificateWatch: Sendable {
     private let told = Mutex<[String: String]?>(nil)
 
     /// - Parameter certificates: those in use now.
-    package init(notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]) {
+    package init(
+        notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]
+    ) {
         self.certificates = certificates
         self.notices = notices
         self.clock = clock
@@ -67,8 +69,8 @@ enum ExpiryThreshold {
     }
 }
 
-/// Raises a notice 30 days before the last of the administrators' tokens ends, and another at 7 days: of those for all organizations, and of each
-/// organization that has some of its own. Both are over once one that lives longer was made.
+/// Raises a notice 30 days before the last of the administrators' tokens ends, and another at 7 days: of those for all
+/// organizations, and of each organization that has some of its own. Both are over once one that lives longer was made.
 package final class TokenWatch: Sendable {
     private let directory: String
     private let tokens: @Sendable () async throws -> [TokenRow]

@@ -3,8 +3,8 @@ import Glibc
 import Gzip
 import WireModel
 
-/// The lines of one segment of a device's log, as far as they are here: in runs, one for each chunk that holds some of them. Runs overlap
-/// where lines were sent more than once.
+/// The lines of one segment of a device's log, as far as they are here: in runs, one for each chunk that holds some of
+/// them. Runs overlap where lines were sent more than once.
 struct LogSegment: Equatable, Sendable {
     struct Key: Hashable, Sendable, Comparable {
         var device: DeviceID
@@ -87,8 +87,8 @@ final class SegmentCursor {
     }
 }
 
-/// Goes over the lines of a run that match, in the order of the file. Holds the text of one stretch at a time, and gives even that back when
-/// asked to: it is inflated again when its turn comes.
+/// Goes over the lines of a run that match, in the order of the file. Holds the text of one stretch at a time, and
+/// gives even that back when asked to: it is inflated again when its turn comes.
 ///
 /// Not `Sendable`: belongs to its reader.
 final class RunCursor {
@@ -167,7 +167,9 @@ final class RunCursor {
     }
 
     private static func end(of start: Int, in bytes: UnsafeRawBufferPointer) -> Int {
-        guard let base = bytes.baseAddress, let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start) else {
+        guard let base = bytes.baseAddress,
+            let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start)
+        else {
             return bytes.count
         }
         return base.distance(to: UnsafeRawPointer(found)) + 1
@@ -184,14 +186,16 @@ final class RunCursor {
         var inflated: [UInt8] = []
         inflated.reserveCapacity(Int(stretch.rawBytes))
         do throws(GzipError) {
-            let decompressor = try GzipDecompressor(limits: InflateLimits(maximumBytes: Int(stretch.rawBytes), maximumRatio: .max))
+            let decompressor = try GzipDecompressor(
+                limits: InflateLimits(maximumBytes: Int(stretch.rawBytes), maximumRatio: .max))
             try stored.withContiguousBytes { (bytes) throws(GzipError) in
                 try decompressor.update(bytes, output: { inflated.append(contentsOf: $0) })
                 try decompressor.finish()
             }
         } catch { throw StoreError(.corrupt, "\(run.path): \(error.message)") }
         guard inflated.count == Int(stretch.rawBytes) else {
-            throw StoreError(.corrupt, "\(run.path) has \(inflated.count) bytes of text where \(stretch.rawBytes) were.")
+            throw StoreError(
+                .corrupt, "\(run.path) has \(inflated.count) bytes of text where \(stretch.rawBytes) were.")
         }
         text = inflated
         held.hold(inflated.count)
@@ -209,7 +213,9 @@ final class RunCursor {
         let failure: StoreError? = bytes.withUnsafeMutableBytes { buffer in
             var read = 0
             while read < buffer.count {
-                let count = pread(descriptor, buffer.baseAddress.map { $0 + read }, buffer.count - read, off_t(stretch.storedOffset) + read)
+                let count = pread(
+                    descriptor, buffer.baseAddress.map { $0 + read }, buffer.count - read,
+                    off_t(stretch.storedOffset) + read)
                 if count < 0, errno == EINTR { continue }
                 guard count >= 0 else { return DataDirectory.failure("read", run.path) }
                 guard count > 0 else { return StoreError(.corrupt, "\(run.path) ends before its index does.") }

@@ -39,10 +39,12 @@ package struct NoticeRow: Equatable, Sendable {
         /// Whether what it tells of can be over.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile,
+                .certificateExpiry,
                 .tokenExpiry, .deviceSilent, .devicesSilent:
                 true
-            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict: false
+            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
+                false
             }
         }
     }
@@ -61,8 +63,8 @@ package struct NoticeRow: Equatable, Sendable {
     package var ended: Int64?
 
     package init(
-        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64, last: Int64,
-        ended: Int64? = nil
+        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64,
+        last: Int64, ended: Int64? = nil
     ) {
         self.id = id
         self.code = code

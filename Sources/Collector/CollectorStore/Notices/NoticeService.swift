@@ -84,8 +84,7 @@ package actor NoticeService {
                 if incident.kind == .identityConflict { try tell(incident, count, organization: organization) }
                 try table.raise(
                     incident.code, organization: organization, subject: incident.device.description, adding: count,
-                    at: clock.now(),
-                    detail: incident.detail)
+                    at: clock.now(), detail: incident.detail)
             }
         }
         if !isWritten { auditLimit = formerLimit }
@@ -97,8 +96,7 @@ package actor NoticeService {
         try AuditTable(connection: connection).append(
             .ofDevice(
                 .deviceConflict, conflict.device, organization: organization,
-                ["stream": "\(conflict.stream)", "count": "\(count)"],
-                leftOut: leftOut, outcome: .refused), at: now)
+                ["stream": "\(conflict.stream)", "count": "\(count)"], leftOut: leftOut, outcome: .refused), at: now)
     }
 
     /// Begins and ends the notices of silent devices as `SilencePlan` says.
@@ -120,8 +118,7 @@ package actor NoticeService {
                 for id in plan.begin {
                     try table.raise(
                         .deviceSilent, organization: organization, subject: id.description,
-                        detail: found[id]?.detail ?? "",
-                        again: SilencePlan.dayMicroseconds, at: now)
+                        detail: found[id]?.detail ?? "", again: SilencePlan.dayMicroseconds, at: now)
                 }
                 switch plan.many {
                 case .unchanged: break

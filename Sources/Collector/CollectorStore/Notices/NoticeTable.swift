@@ -38,16 +38,13 @@ struct NoticeTable {
         _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
         detail: (UInt64, String) -> String
     ) throws(SQLiteError) {
-        let former = try connection.cached(
+        let former = try connection.first(
             """
             SELECT amount, detail FROM notice WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL)
-            """)
-        try former.bind(organization, code.rawValue, subject)
-        defer { former.reset() }
-        var (total, formerDetail): (UInt64, String) = (0, "")
-        if try former.step() { (total, formerDetail) = (UInt64(clamping: former.int64(0)), former.string(1)) }
-        former.reset()
+            """, organization, code.rawValue, subject
+        ) { (UInt64(clamping: $0.int64(0)), $0.string(1)) }
+        var (total, formerDetail) = former ?? (0, "")
         total.addSaturating(amount)
         try raise(code, organization: organization, subject: subject, detail: detail(total, formerDetail), at: now)
         try connection.run(
@@ -61,13 +58,9 @@ struct NoticeTable {
     func raiseOnce(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
     ) throws(SQLiteError) {
-        let statement = try connection.cached(
-            "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?")
-        try statement.bind(organization, code.rawValue, subject)
-        defer { statement.reset() }
-        if try !statement.step() {
-            try raise(code, organization: organization, subject: subject, detail: detail, at: now)
-        }
+        let sql = "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?"
+        if try connection.hasRow(sql, organization, code.rawValue, subject) { return }
+        try raise(code, organization: organization, subject: subject, detail: detail, at: now)
     }
 
     /// What a notice tells of is over.
@@ -118,11 +111,10 @@ struct NoticeTable {
     func endOthers(
         _ code: NoticeRow.Code, organization: String, than subjects: Set<String>, at now: Int64
     ) throws(SQLiteError) -> Set<String> {
-        let statement = try connection.prepare(
-            "SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
-        try statement.bind(organization, code.rawValue)
-        var known: Set<String> = []
-        while try statement.step() { known.insert(statement.string(0)) }
+        let known = Set(
+            try connection.rows(
+                "SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?", organization, code.rawValue
+            ) { $0.string(0) })
         for subject in known.subtracting(subjects) {
             try end(code, organization: organization, subject: subject, at: now)
         }
@@ -132,14 +124,12 @@ struct NoticeTable {
     /// Newest first.
     /// - Parameter organization: `nil` for all.
     func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> NoticePage {
-        let statement = try connection.cached(
+        var rows = try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
             WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3
-            """)
-        try statement.bind(organization, id, limit + 1)
-        defer { statement.reset() }
-        var rows = try rows(statement)
+            """, organization, id, limit + 1
+        ) { NoticeRow($0) }
         guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
         rows.removeLast()
         return NoticePage(notices: rows, next: rows.last?.id)
@@ -157,15 +147,13 @@ struct NoticeTable {
 
     /// News that were not handed on, oldest notice first; of a notice that is over already, first that it began.
     func unposted(limit: Int) throws(SQLiteError) -> [NoticeNews] {
-        let statement = try connection.cached(
+        try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended, posted FROM notice
             WHERE posted < \(Posted.end.rawValue) AND (posted = \(Posted.nothing.rawValue) OR ended IS NOT NULL) ORDER BY id LIMIT ?
-            """)
-        try statement.bind(limit)
-        defer { statement.reset() }
-        return try rows(statement) { row in
-            NoticeNews(statement.int64(9) == Posted.nothing.rawValue ? .raised : .ended, row)
+            """, limit
+        ) { row in
+            NoticeRow(row).map { NoticeNews(row.int64(9) == Posted.nothing.rawValue ? .raised : .ended, $0) }
         }
     }
 
@@ -189,24 +177,6 @@ struct NoticeTable {
         try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
     }
 
-    private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] { try rows(statement) { $0 } }
-
-    private func rows<Row>(_ statement: Statement, _ row: (NoticeRow) -> Row) throws(SQLiteError) -> [Row] {
-        var rows: [Row] = []
-        while try statement.step() {
-            guard let code = NoticeRow.Code(rawValue: statement.string(1)) else { continue }
-            rows.append(
-                row(
-                    NoticeRow(
-                        id: statement.int64(0), code: code, organization: statement.string(2),
-                        subject: statement.string(3),
-                        detail: statement.string(4), count: statement.int(5), first: statement.int64(6),
-                        last: statement.int64(7),
-                        ended: statement.optionalInt64(8))))
-        }
-        return rows
-    }
-
     func counts() throws(SQLiteError) -> NoticeCounts {
         let statement = try connection.cached(
             "SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
@@ -218,5 +188,16 @@ struct NoticeTable {
                 notices: statement.int(1), lasting: code.hasEnd ? statement.int(2) : 0, raised: statement.int(3))
         }
         return NoticeCounts(counts)
+    }
+}
+
+extension NoticeRow {
+    /// - Parameter row: `id, code, organization, subject, detail, count, first, last, ended`; `nil` where its code is
+    ///   not known.
+    fileprivate init?(_ row: Statement) {
+        guard let code = Code(rawValue: row.string(1)) else { return nil }
+        self.init(
+            id: row.int64(0), code: code, organization: row.string(2), subject: row.string(3), detail: row.string(4),
+            count: row.int(5), first: row.int64(6), last: row.int64(7), ended: row.optionalInt64(8))
     }
 }

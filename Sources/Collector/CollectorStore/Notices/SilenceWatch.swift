@@ -13,8 +13,8 @@ package actor SilenceWatch {
 
     /// - Parameter canStore: whether what devices send is taken.
     package init(
-        registry: CollectorRegistry, notices: NoticeService, clock: any StoreClock, bootClock: any BootClock = SystemBootClock(),
-        logger: Logger, canStore: @escaping @Sendable () async -> Bool
+        registry: CollectorRegistry, notices: NoticeService, clock: any StoreClock,
+        bootClock: any BootClock = SystemBootClock(), logger: Logger, canStore: @escaping @Sendable () async -> Bool
     ) {
         self.registry = registry
         self.notices = notices
@@ -35,9 +35,10 @@ package actor SilenceWatch {
 
 /// Whether a collector has listened for long enough to say that a device is silent, and not that nobody heard it. Pure.
 ///
-/// A device that could not reach its collector asks again within five minutes, or when a Retry-After is over, which it honours up to an hour: so an hour
-/// after the collector began to listen, whoever still lives has been heard. That is counted anew after a start, a clock that was set (all devices
-/// seem to be that much older or younger), a pause of the process or the machine, and while nothing can be stored.
+/// A device that could not reach its collector asks again within five minutes, or when a Retry-After is over, which it
+/// honours up to an hour: so an hour after the collector began to listen, whoever still lives has been heard. That is
+/// counted anew after a start, a clock that was set (all devices seem to be that much older or younger), a pause of the
+/// process or the machine, and while nothing can be stored.
 struct Listening {
     static let settleMicroseconds: Int64 = 3_600_000_000
     /// Of the wall clock between two looks.
@@ -68,15 +69,17 @@ struct Listening {
 
 /// Which notices of silent devices begin and end, of one organization. Pure.
 ///
-/// Devices are told of one by one, up to 20 a day: as many as somebody reads, and a receiver of notices is not flooded. Beyond that, one notice
-/// tells of all further ones together and how many they are, so that a herd - a site without power, a network that is cut - is one notice and
-/// not ten thousand. It ends when half as many as that are left, which are then told of one by one, or when none is.
+/// Devices are told of one by one, up to 20 a day: as many as somebody reads, and a receiver of notices is not flooded.
+/// Beyond that, one notice tells of all further ones together and how many they are, so that a herd - a site without
+/// power, a network that is cut - is one notice and not ten thousand. It ends when half as many as that are left, which
+/// are then told of one by one, or when none is.
 ///
 /// What was told is known from the notices themselves, so a restart tells nothing twice.
 struct SilencePlan: Equatable {
     /// Of an organization, lasting or begun within a day.
     static let toldOneByOne = 20
-    /// A device that goes silent again within this time goes on with its notice: one that comes and goes is not posted again and again.
+    /// A device that goes silent again within this time goes on with its notice: one that comes and goes is not posted
+    /// again and again.
     static let dayMicroseconds: Int64 = 86_400_000_000
     /// The same of many together; shorter, as it is another outage.
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
@@ -103,7 +106,8 @@ struct SilencePlan: Equatable {
 
     /// - Parameters:
     ///   - silent: all that are now.
-    ///   - isSettled: whether the collector has listened for long enough to say so (`Listening`); until then notices only end.
+    ///   - isSettled: whether the collector has listened for long enough to say so (`Listening`); until then notices
+    ///     only end.
     static func of(silent: Set<DeviceID>, told: Told, isSettled: Bool) -> SilencePlan {
         var plan = SilencePlan(end: told.lasting.subtracting(silent))
         let rest = silent.subtracting(told.lasting)

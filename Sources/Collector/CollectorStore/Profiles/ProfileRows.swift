@@ -16,7 +16,8 @@ package struct ProfileScope: Hashable, Sendable {
 /// One revision of a scope's profile as it was put; never with the organization's privacy key.
 package struct ProfileRow: Equatable, Sendable {
     package var scope: ProfileScope
-    /// Counted over the organization's and all of its applications' profiles, so that the greater of two is what changed last.
+    /// Counted over the organization's and all of its applications' profiles, so that the greater of two is what
+    /// changed last.
     package var revision: UInt64
     package var profile: WireProfile
     /// Microseconds since 1970.
@@ -31,7 +32,8 @@ package struct ProfilePage: Equatable, Sendable {
     package var next: UInt64?
 }
 
-/// What a device gets: its organization's profile, overlaid by its application's, with the organization's key; serialized.
+/// What a device gets: its organization's profile, overlaid by its application's, with the organization's key;
+/// serialized.
 package struct DeviceProfile: Equatable, Sendable {
     package var revision: UInt64
     package var bytes: Data

@@ -32,15 +32,19 @@ package struct RecordPurge: Sendable {
         let keeper = try PartitionKeeper(directory: directory)
         var plan = PurgePlan(files: [])
         for stream in streams.sorted() {
-            for removal in try await keeper.removals(of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days)) {
+            for removal in try await keeper.removals(
+                of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days))
+            {
                 plan.files.append(
-                    PurgePlan.File(partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
+                    PurgePlan.File(
+                        partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
             }
         }
         return plan
     }
 
-    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and after.
+    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and
+    /// after.
     /// - Throws: `.inUse` where it has not done yet what it was asked before.
     package func remove(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> Outcome {
         let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
@@ -72,7 +76,9 @@ package struct RecordPurge: Sendable {
         guard isAsked else { throw .purgeWaiting }
     }
 
-    private func carryOut(_ request: PurgeRequest, _ store: SQLiteRecordStore) async throws(StoreError) -> PurgeRequest.Answer {
+    private func carryOut(
+        _ request: PurgeRequest, _ store: SQLiteRecordStore
+    ) async throws(StoreError) -> PurgeRequest.Answer {
         let answer = try await store.carryOut(request)
         try withState { state throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
         return answer
@@ -90,7 +96,9 @@ package struct RecordPurge: Sendable {
     /// - Throws: `.conflict` where it could not do all of it.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let answer = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).answer() }
+        let answer = try StoreError.mapping { () throws(SQLiteError) in
+            try RetentionState(connection: connection).answer()
+        }
         guard let answer, answer.id == ticket.id else { return nil }
         return try Self.count(answer)
     }
@@ -102,7 +110,9 @@ package struct RecordPurge: Sendable {
 
     /// The collector shall not do any more what it was asked.
     package func withdraw(_ ticket: PurgeTicket) throws(StoreError) {
-        try withState { state throws(SQLiteError) in try state.withdraw(ticket.id, because: "withdrawn", at: clock.now()) }
+        try withState { state throws(SQLiteError) in
+            try state.withdraw(ticket.id, because: "withdrawn", at: clock.now())
+        }
     }
 }
 
@@ -113,7 +123,9 @@ package struct PurgeTicket: Equatable, Sendable {
 
 extension StoreError {
     static let purgeWaiting = StoreError(
-        .inUse, "records are about to be purged already; the collector does that within ten seconds. Look what is left after that.")
+        .inUse,
+        "records are about to be purged already; the collector does that within ten seconds. Look what is left after that."
+    )
 }
 
 extension SQLiteRecordStore {
@@ -171,8 +183,8 @@ package struct PurgePlan: Equatable, Sendable {
             let found = files.filter { $0.partition.stream == stream }
             guard let first = found.first, let last = found.last else { return nil }
             return Stream(
-                stream: stream, files: found.count, bytes: found.reduce(0) { $0 + $1.bytes }, oldest: first.partition.day,
-                newest: last.partition.day)
+                stream: stream, files: found.count, bytes: found.reduce(0) { $0 + $1.bytes },
+                oldest: first.partition.day, newest: last.partition.day)
         }
     }
 
@@ -182,8 +194,9 @@ package struct PurgePlan: Equatable, Sendable {
     }
 }
 
-/// Record files that an administrator wants gone, by name: what was shown and confirmed goes, and nothing else. Kept in `collector.sqlite`
-/// until it is done, so that a running collector, which holds the files, can be asked, and one that is killed goes on at its next start.
+/// Record files that an administrator wants gone, by name: what was shown and confirmed goes, and nothing else. Kept in
+/// `collector.sqlite` until it is done, so that a running collector, which holds the files, can be asked, and one that
+/// is killed goes on at its next start.
 struct PurgeRequest: Equatable, Codable {
     struct File: Equatable, Codable {
         var day: Int

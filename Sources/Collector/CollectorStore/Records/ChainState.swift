@@ -2,7 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing derived.
+/// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing
+/// derived.
 struct ChainState: Equatable, Sendable {
     var mark = StreamMark.none
     var totals = DeviceTotals()
@@ -33,8 +34,9 @@ struct ChainState: Equatable, Sendable {
 
     /// The balance, given what was counted from rows.
     ///
-    /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is above the mark.
-    /// Of a closed epoch nothing waits: what it had between the mark and its last number counts under the closure's reason.
+    /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is
+    /// above the mark. Of a closed epoch nothing waits: what it had between the mark and its last number counts under
+    /// the closure's reason.
     func balance(storedRows: UInt64) -> StreamBalance {
         var dropped = mark.dropped
         let unnumbered = totals.sent.droppedUnnumbered
@@ -55,8 +57,8 @@ struct ChainState: Equatable, Sendable {
         for count in unnumbered.values { produced.addSaturating(count) }
         if closed == nil { produced = max(produced, totals.sent.produced) }
         return StreamBalance(
-            produced: produced, stored: storedRows, rejected: mark.rejected, dropped: dropped, lostAtCollector: mark.lostAtCollector,
-            waiting: waiting)
+            produced: produced, stored: storedRows, rejected: mark.rejected, dropped: dropped,
+            lostAtCollector: mark.lostAtCollector, waiting: waiting)
     }
 }
 
@@ -102,9 +104,9 @@ package struct ChainKey: Hashable, Sendable {
     package let epoch: EpochID
 }
 
-/// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part, closed_last,
-/// closed_reason, closed_at`. The first two are the wire's own messages (`Mark`, `StreamTotals`); `above_part` is a `StreamTotals` whose
-/// `waiting` and `dropped` are those above `part_last`.
+/// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part,
+/// closed_last, closed_reason, closed_at`. The first two are the wire's own messages (`Mark`, `StreamTotals`);
+/// `above_part` is a `StreamTotals` whose `waiting` and `dropped` are those above `part_last`.
 extension ChainState {
     static let columns = "mark, totals, part_last, above_part, closed_last, closed_reason, closed_at"
     static let columnDefinitions = """
@@ -181,7 +183,8 @@ struct ChainCounts {
     func balances(stream: StreamName) -> [(device: DeviceID, balance: EpochBalance)] {
         chains.map { key, chain in
             let balance = EpochBalance(
-                epoch: key.epoch, stream: stream, mark: chain.state.mark, storedRows: chain.rows, totals: chain.state.totals.sent,
+                epoch: key.epoch, stream: stream, mark: chain.state.mark, storedRows: chain.rows,
+                totals: chain.state.totals.sent,
                 closed: chain.state.closed != nil, balance: chain.state.balance(storedRows: chain.rows))
             return (key.device, balance)
         }

@@ -1,13 +1,14 @@
 import Synchronization
 
-/// Chain states as they stand on disk, for the chains heard of lately. Bounded in entries: a generation that is full becomes the old one,
-/// and what was not asked for during a whole generation is forgotten and read from disk again.
+/// Chain states as they stand on disk, for the chains heard of lately. Bounded in entries: a generation that is full
+/// becomes the old one, and what was not asked for during a whole generation is forgotten and read from disk again.
 ///
 /// The writer alone changes it, after its commits; anybody may look, so that a refusal can carry the last known mark.
 final class MarkCache: Sendable {
     struct Entry: Sendable {
         var state: ChainState
-        /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or nothing.
+        /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or
+        /// nothing.
         var place: (partition: Partition, row: Int64)?
         /// Of the chain's records in that file; `nil` where that is not known.
         var bounds: RecordBounds?
@@ -64,7 +65,8 @@ final class MarkCache: Sendable {
     /// The chains whose newest row is in a file, as they stand on disk.
     func states(in partition: Partition) -> [ChainKey: ChainState] {
         generations.withLock { generations in
-            generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }.mapValues(\.state)
+            generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }
+                .mapValues(\.state)
         }
     }
 

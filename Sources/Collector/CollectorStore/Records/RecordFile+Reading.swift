@@ -21,21 +21,19 @@ extension RecordFile {
     }
 
     func chain(_ key: ChainKey) throws(StoreError) -> ChainRow? {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(key.device.data, key.epoch.data) }
+        let statement = try prepared(
+            "SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?", key.device.data, key.epoch.data)
         return try rows(statement, limit: 1).first
     }
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(device.data) }
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?", device.data)
         return try rows(statement, limit: .max)
     }
 
     /// Up to `limit` chains with ids above `id`, ascending: for those who go over all of them in bounded memory.
     func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id, limit) }
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?", id, limit)
         return try rows(statement, limit: limit)
     }
 
@@ -53,7 +51,7 @@ extension RecordFile {
     private func rows(_ statement: Statement, limit: Int) throws(StoreError) -> [ChainRow] {
         defer { statement.reset() }
         var found: [ChainRow] = []
-        while found.count < limit, try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while found.count < limit, try step(statement) {
             guard let device = DeviceID(statement.data(1)), let epoch = EpochID(statement.data(2)),
                 statement.int64(3) >= 0,
                 let link = ChainLink(statement.data(4))
@@ -77,11 +75,10 @@ extension RecordFile {
 
     /// Records of a chain, counted from the packed rows themselves.
     func countRecords(chain: Int64) throws(StoreError) -> UInt64 {
-        let statement = try prepared("SELECT records, first FROM slice WHERE chain = ? ORDER BY first")
+        let statement = try prepared("SELECT records, first FROM slice WHERE chain = ? ORDER BY first", chain)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain) }
         var count: UInt64 = 0
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let records = statement.withBlob(0, { PackedRecords.count($0) }) else {
                 throw corrupt("the slice from \(statement.int64(1)) of chain \(chain) is not packed records")
             }
@@ -92,25 +89,24 @@ extension RecordFile {
 
     /// All slices of the file, counted in their index.
     func sliceCount() throws(StoreError) -> Int {
-        let statement = try prepared("SELECT count(*) FROM slice")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int(0) : 0 }
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT count(*) FROM slice") { $0.int(0) } ?? 0
+        }
     }
 
     /// When the newest slice came; `nil`: there is none. (Slices have their ids in the order of their receipt.)
     func newestReceipt() throws(StoreError) -> Int64? {
-        let statement = try prepared("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int64(0) : nil }
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) }
+        }
     }
 
     /// The newest slice before those that came at a time or later; 0: none. Goes back from the end.
     func lastSlice(before time: Int64) throws(StoreError) -> Int64 {
-        let statement = try prepared("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try statement.bind(time, at: 1)
-            return try statement.step() ? statement.int64(0) : 0
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
+                $0.int64(0)
+            } ?? 0
         }
     }
 
@@ -121,8 +117,8 @@ extension RecordFile {
     /// The slice that holds a number, or ends just below it.
     func slice(chain: Int64, holding number: UInt64) throws(StoreError) -> StoredSlice? {
         let statement = try prepared(
-            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1", chain,
+            number)
         guard let slice = try next(statement, chain: chain) else { return nil }
         statement.reset()
         return slice
@@ -131,8 +127,8 @@ extension RecordFile {
     /// The slice that starts at or above a number: going up from `last + 1` visits all in order.
     func slice(chain: Int64, from number: UInt64) throws(StoreError) -> StoredSlice? {
         let statement = try prepared(
-            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1", chain,
+            number)
         let slice = try next(statement, chain: chain)
         statement.reset()
         return slice
@@ -140,19 +136,17 @@ extension RecordFile {
 
     /// A slice's records alone, for those who do not ask for its place in the chain.
     func packedSlice(id: Int64) throws(StoreError) -> (receivedAt: Int64, records: Data)? {
-        let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?")
+        let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?", id)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard try step(statement) else { return nil }
         return (statement.int64(0), statement.data(1))
     }
 
     /// Whose chain it is; `nil` where there is none of that id.
     func key(ofChain id: Int64) throws(StoreError) -> ChainKey? {
-        let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?")
+        let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?", id)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard try step(statement) else { return nil }
         guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)) else {
             throw corrupt("chain \(id) has ids that are not 16 bytes")
         }
@@ -165,7 +159,7 @@ extension RecordFile {
         let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")
         defer { statement.reset() }
         var all = RecordBounds.none
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let bounds = Self.bounds(statement, from: 0) else { return nil }
             all.include(bounds)
         }
@@ -183,13 +177,13 @@ extension RecordFile {
     ) throws(StoreError) -> (id: Int64, chain: Int64)? {
         let kinds = kindBits == nil ? "" : "AND kinds & ?3 != 0"
         let range = times.isAll ? "" : "AND latest >= ?4 AND earliest < ?5 AND record_count > 0"
-        let statement = try prepared(
-            """
-            SELECT id, chain FROM slice WHERE \(chain == nil ? "?1 IS NULL" : "chain = ?1") AND id <= ?2 \(kinds) \(range)
-            ORDER BY \(chain == nil ? "id" : "first") DESC LIMIT 1
-            """)
-        defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT id, chain FROM slice WHERE \(chain == nil ? "?1 IS NULL" : "chain = ?1") AND id <= ?2 \(kinds) \(range)
+                ORDER BY \(chain == nil ? "id" : "first") DESC LIMIT 1
+                """)
+            defer { statement.reset() }
             try statement.bind(chain, at: 1)
             try statement.bind(id, at: 2)
             if let kindBits { try statement.bind(kindBits, at: 3) }
@@ -215,14 +209,14 @@ extension RecordFile {
         after position: Int64, chain: Int64?, kindBit: UInt64?, from: Int64?, to: Int64?, limit: Int
     ) throws(StoreError) -> [SlicePlace] {
         let order = chain == nil ? "id" : "first"
-        let statement = try prepared(
-            """
-            SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
-            AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
-            ORDER BY \(order) LIMIT ?6
-            """)
-        defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
+                AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
+                ORDER BY \(order) LIMIT ?6
+                """)
+            defer { statement.reset() }
             if let chain { try statement.bind(chain, at: 1) }
             try statement.bind(position, at: 2)
             if let kindBit { try statement.bind(kindBit, at: 3) }
@@ -239,7 +233,7 @@ extension RecordFile {
     }
 
     private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard try step(statement) else { return nil }
         guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
             statement.int64(1) >= 1,
             statement.int64(2) >= statement.int64(1), statement.int64(3) >= 0, statement.int64(7) >= 0
@@ -259,20 +253,18 @@ extension RecordFile {
 
     private func rejected(chain: Int64, first: UInt64, last: UInt64) throws(StoreError) -> [RejectedRecord] {
         let statement = try prepared(
-            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number"
-        )
+            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number",
+            chain, first, last)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, first, last) }
         var found: [RejectedRecord] = []
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let link = ChainLink(statement.data(3)), statement.int64(0) >= 1 else {
                 throw corrupt("a rejected record of chain \(chain) has a number or link that cannot be")
             }
             found.append(
                 RejectedRecord(
                     number: UInt64(statement.int64(0)), reason: RejectReason(rawValue: statement.int(1)),
-                    size: statement.int(2),
-                    link: link, bytes: statement.optionalData(4)))
+                    size: statement.int(2), link: link, bytes: statement.optionalData(4)))
         }
         return found
     }
@@ -286,8 +278,12 @@ extension RecordFile {
         }
     }
 
-    private func prepared(_ sql: String) throws(StoreError) -> Statement {
-        try StoreError.mapping { () throws(SQLiteError) in try connection.cached(sql) }
+    private func prepared(_ sql: String, _ values: (any BindableValue)?...) throws(StoreError) -> Statement {
+        try StoreError.mapping { () throws(SQLiteError) in try connection.bound(sql, values) }
+    }
+
+    private func step(_ statement: Statement) throws(StoreError) -> Bool {
+        try StoreError.mapping { () throws(SQLiteError) in try statement.step() }
     }
 
     func corrupt(_ message: String) -> StoreError {

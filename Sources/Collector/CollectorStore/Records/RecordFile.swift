@@ -12,17 +12,16 @@ import WireModel
 /// opening.
 ///
 ///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
-///               mark, totals, ..., closed_*                 the state now (ChainState+Columns)
-///               earliest, latest, kinds                     of its records in this file (RecordBounds); null in a
-///               chain that came from
-///                                                           a file of version 1: not known
+///               mark, totals, ..., closed_*                 the state now (ChainState)
+///               earliest, latest, kinds                     of its records in this file (RecordBounds); null where not
+///                                                           known: in a chain that came from a file of version 1
 ///     slice     chain, first, last, lost_before             one accepted slice
 ///               prior_link, last_link                       links at first - 1 and last
-///               received_at, earliest, latest               collector's clock; device's wall times, 0 where there is
-///               no record record_count, kinds                         rows and a bit for each kind (modulo 63) gaps
-///                                                   a BatchPart message that holds only its gaps records
-///                                     PackedRecords: four bytes of length, bytes, ... rejected  chain, number, reason,
-///               size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
+///               received_at, earliest, latest               collector's clock; device's wall times, 0 without a record
+///               record_count, kinds                         rows and a bit for each kind (modulo 63)
+///               gaps                                        a BatchPart message that holds only its gaps
+///               records                                     PackedRecords: four bytes of length, bytes, ...
+///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
 ///
 /// ## Its promises
 ///

@@ -36,7 +36,8 @@ package struct RecordQuery: Equatable, Sendable {
     /// Whether a record is one of them, its device apart.
     package func admits(_ header: RecordHeader) -> Bool {
         (kinds.isEmpty || kinds.contains(header.kind)) && (module == nil || header.module == module)
-            && (application == nil || header.application == application) && (withTest || !header.test) && times.contains(header.wallTime)
+            && (application == nil || header.application == application) && (withTest || !header.test)
+            && times.contains(header.wallTime)
     }
 
     package func admits(_ device: DeviceID) -> Bool {
@@ -125,7 +126,8 @@ struct RecordCursor: Equatable {
 
     init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 3, let day = Int(parts[0]), let slice = Int64(parts[1]), let number = UInt64(parts[2]) else { return nil }
+        guard parts.count == 3, let day = Int(parts[0]), let slice = Int64(parts[1]), let number = UInt64(parts[2])
+        else { return nil }
         self.init(day: UTCDay(number: day), slice: slice, number: number)
     }
 

@@ -4,7 +4,8 @@ import WireModel
 
 /// Reads beside the writers, on a queue and connections of its own.
 ///
-/// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has run here.
+/// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has
+/// run here.
 actor RecordReader {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
@@ -39,7 +40,9 @@ actor RecordReader {
         for partition in partitions.reversed() {
             if let before, partition.day > before.day { continue }
             let isFull = try passingOver(partition) { () throws(StoreError) in
-                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { return false }
+                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else {
+                    return false
+                }
                 return try add(file, from: before?.day == partition.day ? before : nil, to: &page)
             }
             if isFull == true { return page.page }
@@ -48,7 +51,9 @@ actor RecordReader {
     }
 
     /// - Returns: whether the page is full.
-    private func add(_ file: RecordFile, from start: RecordCursor?, to page: inout RecordPageBuilder) throws(StoreError) -> Bool {
+    private func add(
+        _ file: RecordFile, from start: RecordCursor?, to page: inout RecordPageBuilder
+    ) throws(StoreError) -> Bool {
         let day = file.partition.day
         let walk = try SliceWalk(file, page.query)
         var position = start
@@ -90,7 +95,9 @@ actor RecordReader {
     /// A device's newest slices that may hold what is asked for and are looked into before it counts as having none.
     private static let slicesPerDevice = 256
 
-    func newestRecords(of devices: ArraySlice<DeviceID>, _ query: RecordQuery) throws(StoreError) -> [DeviceID: StoredRecord] {
+    func newestRecords(of devices: ArraySlice<DeviceID>, _ query: RecordQuery) throws(StoreError) -> [DeviceID:
+        StoredRecord]
+    {
         var found: [DeviceID: StoredRecord] = [:]
         var remaining = Dictionary(devices.map { ($0, Self.slicesPerDevice) }) { first, _ in first }
         let partitions = try partitions(of: query.stream)
@@ -104,7 +111,9 @@ actor RecordReader {
                     page.work = slices * RecordPageBuilder.workPerSlice
                     let walk = try SliceWalk(file, query)
                     var position = Int64.max
-                    while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work), let key {
+                    while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work),
+                        let key
+                    {
                         if try addProvable(slice: id, of: key, in: file, below: .max, to: &page) { break }
                         position = id - 1
                     }
@@ -155,14 +164,20 @@ actor RecordReader {
     private func partitions(of stream: StreamName) throws(StoreError) -> [Partition] {
         if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
         let removed = Set(try Baseline(baselineConnection).removedPartitions())
-        return try directory.partitions().filter { $0.stream == stream && !removed.contains($0) && !retired.contains($0) }
+        return try directory.partitions().filter {
+            $0.stream == stream && !removed.contains($0) && !retired.contains($0)
+        }
     }
 
     /// The file, unless it is known to hold nothing that is asked for: then it is not even opened.
-    private func file(_ partition: Partition, isNewest: Bool, for query: RecordQuery) throws(StoreError) -> RecordFile? {
+    private func file(
+        _ partition: Partition, isNewest: Bool, for query: RecordQuery
+    ) throws(StoreError) -> RecordFile? {
         // The newest grows.
         if isNewest { return try file(partition) }
-        if let known = bounds[partition] { return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil }
+        if let known = bounds[partition] {
+            return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil
+        }
         guard let file = try file(partition) else { return nil }
         guard let found = try file.bounds() else { return file }
         bounds[partition] = found
@@ -210,7 +225,9 @@ struct RecordPageBuilder {
     /// Takes from a slice what the query admits, newest first.
     /// - Parameter below: only numbers below this.
     /// - Returns: whether the page is full; `next` is then where it goes on.
-    mutating func add(slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64) throws(StoreError) -> Bool {
+    mutating func add(
+        slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64
+    ) throws(StoreError) -> Bool {
         guard let slice = try file.packedSlice(id: id) else { return false }
         work -= Self.workPerSlice
         bytes += slice.records.count
@@ -220,7 +237,9 @@ struct RecordPageBuilder {
         var last = below
         for range in ranges.reversed() {
             let packed = slice.records.slice(range)
-            guard let header = RecordHeader(scanning: packed) else { throw file.corrupt("a record of slice \(id) has no envelope") }
+            guard let header = RecordHeader(scanning: packed) else {
+                throw file.corrupt("a record of slice \(id) has no envelope")
+            }
             guard header.number < below else { continue }
             if records.count == limit {
                 next = RecordCursor(day: file.partition.day, slice: id, number: last)
@@ -230,7 +249,8 @@ struct RecordPageBuilder {
             guard query.admits(header) else { continue }
             records.append(
                 StoredRecord(
-                    device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed), receivedAt: slice.receivedAt))
+                    device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed),
+                    receivedAt: slice.receivedAt))
         }
         if bytes >= Self.maximumBytes {
             next = RecordCursor(day: file.partition.day, slice: id - 1, number: .max)
@@ -242,7 +262,8 @@ struct RecordPageBuilder {
 
 /// Finds the slices of one file that may hold what a query asks for, newest first, without reading their records.
 ///
-/// A device, or a few, are followed along their chains' indexes: what others store costs nothing. Many are found by going over the file.
+/// A device, or a few, are followed along their chains' indexes: what others store costs nothing. Many are found by
+/// going over the file.
 struct SliceWalk {
     private let file: RecordFile
     private let query: RecordQuery
@@ -268,14 +289,17 @@ struct SliceWalk {
     ) throws(StoreError) -> [RecordFile.ChainRow] {
         var found: [RecordFile.ChainRow] = []
         for device in devices {
-            found += try file.chains(of: device).filter { $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true }
+            found += try file.chains(of: device).filter {
+                $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true
+            }
         }
         return found
     }
 
     /// The newest slice with an id of at most `id`.
     /// - Parameter work: taken from for every slice that was looked at.
-    /// - Returns: the slice with its chain; with no chain where the work was used up before one was found: go on from there.
+    /// - Returns: the slice with its chain; with no chain where the work was used up before one was found: go on from
+    ///   there.
     func newest(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
         if work <= 0 { return (id, nil) }
         guard let chains else { return try newestOfMany(atMost: id, work: &work) }
@@ -287,9 +311,13 @@ struct SliceWalk {
         return found
     }
 
-    private func newestOfMany(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
+    private func newestOfMany(
+        atMost id: Int64, work: inout Int
+    ) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
         var position = id
-        while let slice = try file.newestSlice(chain: nil, atMost: position, kindBits: query.kindBits, times: query.times) {
+        while let slice = try file.newestSlice(
+            chain: nil, atMost: position, kindBits: query.kindBits, times: query.times)
+        {
             work -= 1
             if let key = try file.key(ofChain: slice.chain), query.admits(key.device) { return (slice.id, key) }
             position = slice.id - 1

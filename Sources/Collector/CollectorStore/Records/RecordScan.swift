@@ -145,8 +145,7 @@ package final class RecordScan {
             if state.places.isEmpty {
                 state.places = try state.file.places(
                     after: state.position, chain: chain, kindBit: filter.kind.map(RecordFile.kindBit),
-                    from: filter.from, to: filter.to,
-                    limit: Self.placesPerLook
+                    from: filter.from, to: filter.to, limit: Self.placesPerLook
                 ).reversed()
                 guard let last = state.places.first else {
                     state.chains.removeLast()

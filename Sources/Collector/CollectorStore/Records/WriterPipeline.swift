@@ -44,13 +44,17 @@ final class WriterPipeline: Sendable {
         }
     }
 
-    /// What shares the next transaction, in order of arrival; at least one job if any waits. It counts until it is released.
+    /// What shares the next transaction, in order of arrival; at least one job if any waits. It counts until it is
+    /// released.
     func take() -> [WriterJob] {
         state.withLock { state in
             var bytes = 0
             var parts = 0
             let count = state.waiting.prefix { job in
-                guard parts == 0 || bytes + job.byteCount <= limits.transactionBytes && parts + job.partCount <= limits.transactionParts
+                guard
+                    parts == 0
+                        || bytes + job.byteCount <= limits.transactionBytes
+                            && parts + job.partCount <= limits.transactionParts
                 else { return false }
                 bytes += job.byteCount
                 parts += job.partCount

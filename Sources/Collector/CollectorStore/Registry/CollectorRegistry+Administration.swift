@@ -12,7 +12,9 @@ extension CollectorRegistry {
     /// Makes a token; on synced disk, with its entry in the audit trail, when it returns.
     /// - Returns: the token as the list shows it, and its secret, said only here.
     /// - Throws: `.forbidden` where it has more rights than the actor's own, `.notFound` for an unknown organization.
-    package func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
+    package func createToken(
+        _ new: NewToken, by actor: AuditActor
+    ) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
         let now = database.clock.now()
         guard new.name.utf8.count <= Self.tokenNameBytes, !new.name.hasControlCharacters, new.maximumUses ?? 1 >= 1,
             (1...Self.maximumTokenSeconds).contains(new.expiresInSeconds ?? 1)
@@ -34,7 +36,9 @@ extension CollectorRegistry {
             expires: new.expiresInSeconds.map { now + $0 * 1_000_000 }, maximumUses: new.maximumUses, uses: 0)
         if case .person(let role) = new.holder { row.role = role }
         // Nobody's token outlives the one it is made with: where nothing is said, it lives as long.
-        if row.kind == .person, row.expires == nil, let maker = actor.token { row.expires = try await database.expiry(ofToken: maker) }
+        if row.kind == .person, row.expires == nil, let maker = actor.token {
+            row.expires = try await database.expiry(ofToken: maker)
+        }
         try await database.create(row, secret: secret, by: actor)
         return (row, secret.text)
     }
@@ -53,7 +57,9 @@ extension CollectorRegistry {
     /// A token of one organization is refused from now on; again, it changes nothing.
     /// - Parameter organization: of which it must be; `nil` for any.
     /// - Throws: `.lastAdministrator` where nobody with a token could take the actor's place.
-    package func revokeToken(_ id: String, organization: String?, by actor: AuditActor) async throws(AdministrationError) {
+    package func revokeToken(_ id: String, organization: String?, by actor: AuditActor)
+        async throws(AdministrationError)
+    {
         try await database.revokeToken(id, organization: organization, by: actor)
     }
 
@@ -69,17 +75,20 @@ extension CollectorRegistry {
 // MARK: Devices
 
 extension CollectorRegistry {
-    /// Devices that match, in the order asked for, from memory; exact, what was seen just now included. What moves in the order between two
-    /// pages may be told twice or not at all; nothing else is.
+    /// Devices that match, in the order asked for, from memory; exact, what was seen just now included. What moves in
+    /// the order between two pages may be told twice or not at all; nothing else is.
     /// - Parameters:
     ///   - position: an earlier page's `next`, of the same order.
     ///   - limit: 1 to 1,000.
-    package func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList {
+    package func devices(
+        _ query: DeviceQuery, after position: DevicePosition?, limit: Int
+    ) async throws(StoreError) -> DeviceList {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
         return try await database.devices(query, after: position, limit: limit)
     }
 
-    /// The device's credential is refused from now on, until an administrator reinstates it; what it has sent stays. Again, it changes nothing.
+    /// The device's credential is refused from now on, until an administrator reinstates it; what it has sent stays.
+    /// Again, it changes nothing.
     ///
     /// Whoever holds the device still holds the token that it enrolled with, and that token lets the same machine in as
     /// a new device.
@@ -93,9 +102,9 @@ extension CollectorRegistry {
         try await database.revoke(id, organization: organization, closesToken: closingToken, by: actor)
     }
 
-    /// Takes a revocation back: the credential that was good when the device was revoked is good again, since nothing can replace one
-    /// meanwhile - neither rotating nor enrolling is open to a revoked device. What was to be done on it then is not done any more: its
-    /// commands have expired. Of a device that is not revoked, it changes nothing.
+    /// Takes a revocation back: the credential that was good when the device was revoked is good again, since nothing
+    /// can replace one meanwhile - neither rotating nor enrolling is open to a revoked device. What was to be done on
+    /// it then is not done any more: its commands have expired. Of a device that is not revoked, it changes nothing.
     /// - Parameter organization: of which it must be; `nil` for any.
     package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
@@ -103,9 +112,11 @@ extension CollectorRegistry {
         try await database.reinstate(id, organization: organization, by: actor)
     }
 
-    /// The device is gone from all lists, with its commands and its state, and its credential is refused for good. Its records stay in the
-    /// record files until retention removes them, shown to nobody; its logs stay until they are deleted.
-    /// - Parameter enrollment: the one to be deleted: a device that enrolled again meanwhile is left alone (`.notFound`).
+    /// The device is gone from all lists, with its commands and its state, and its credential is refused for good. Its
+    /// records stay in the record files until retention removes them, shown to nobody; its logs stay until they are
+    /// deleted.
+    /// - Parameter enrollment: the one to be deleted: a device that enrolled again meanwhile is left alone
+    ///   (`.notFound`).
     package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) async throws(AdministrationError) {
@@ -135,8 +146,8 @@ extension CollectorRegistry {
     }
 }
 
-/// Retention as administrators see it over a collector that runs. A day's file holds the records of all organizations, so all of it is of
-/// the collector as a whole.
+/// Retention as administrators see it over a collector that runs. A day's file holds the records of all organizations,
+/// so all of it is of the collector as a whole.
 extension CollectorRegistry {
     /// What is kept of the records, whether retention waits, and what has become of the last purge.
     package func retention() async throws(StoreError) -> RetentionService.Status {
@@ -157,8 +168,8 @@ extension CollectorRegistry {
     }
 
     /// Asks for these files to be removed: whoever serves the records does it within ten seconds, or at the next start.
-    /// - Returns: the purge's id, which `retention` tells and the audit trail has as its subject; `nil`, with nothing asked, where an earlier
-    ///   purge has not been done yet.
+    /// - Returns: the purge's id, which `retention` tells and the audit trail has as its subject; `nil`, with nothing
+    ///   asked, where an earlier purge has not been done yet.
     package func purge(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> String? {
         try await database.ask(PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor))
     }
@@ -172,12 +183,16 @@ extension RegistryDatabase {
 
     func releaseRetention(by actor: AuditActor) throws(StoreError) -> String? {
         let now = clock.now()
-        return try transaction { () throws(SQLiteError) in try RetentionState(connection: connection).release(by: actor, at: now)?.message }
+        return try transaction { () throws(SQLiteError) in
+            try RetentionState(connection: connection).release(by: actor, at: now)?.message
+        }
     }
 
     func ask(_ request: PurgeRequest) throws(StoreError) -> String? {
         let now = clock.now()
-        let isAsked = try transaction { () throws(SQLiteError) in try RetentionState(connection: connection).ask(request, at: now) }
+        let isAsked = try transaction { () throws(SQLiteError) in
+            try RetentionState(connection: connection).ask(request, at: now)
+        }
         return isAsked ? request.idText : nil
     }
 }

@@ -3,10 +3,12 @@ import Logging
 import SQLite
 import WireModel
 
-/// Who may talk to this collector, and what is known of them: organizations, tokens, devices, profiles (`<data>/collector.sqlite`).
+/// Who may talk to this collector, and what is known of them: organizations, tokens, devices, profiles
+/// (`<data>/collector.sqlite`).
 ///
-/// Safe to call from any number of tasks; calls are answered one at a time, off the cooperative pool, but for a device's authentication,
-/// which memory answers. What changes something returns after it is on synced disk. Secrets are kept as hashes, and never logged.
+/// Safe to call from any number of tasks; calls are answered one at a time, off the cooperative pool, but for a
+/// device's authentication, which memory answers. What changes something returns after it is on synced disk. Secrets
+/// are kept as hashes, and never logged.
 package final class CollectorRegistry: Sendable {
     /// This collector, for ever.
     package let collectorID: CollectorID
@@ -20,10 +22,12 @@ package final class CollectorRegistry: Sendable {
     let directory: DataDirectory
     private let lock: DirectoryLock?
 
-    /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and two tokens.
-    /// - Parameter exclusive: holds the data directory (`<data>/lock`) until it is released; `false` for a short administrative command
-    ///   beside a running collector.
-    /// - Parameter deliver: at the first start, given the two tokens, to be kept before they are good; where it fails nothing is made.
+    /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and
+    /// two tokens.
+    /// - Parameter exclusive: holds the data directory (`<data>/lock`) until it is released; `false` for a short
+    ///   administrative command beside a running collector.
+    /// - Parameter deliver: at the first start, given the two tokens, to be kept before they are good; where it fails
+    ///   nothing is made.
     /// - Returns: with the registry, the two tokens if this was the first start; they are said only here.
     /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
@@ -43,13 +47,16 @@ package final class CollectorRegistry: Sendable {
         try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
         let database = RegistryDatabase(connection: connection, commands: commands, clock: clock, logger: logger)
         return (
-            CollectorRegistry(collectorID: collector, incarnationID: incarnation, database: database, directory: directory, lock: lock),
+            CollectorRegistry(
+                collectorID: collector, incarnationID: incarnation, database: database, directory: directory, lock: lock
+            ),
             created
         )
     }
 
     private init(
-        collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, directory: DataDirectory, lock: DirectoryLock?
+        collectorID: CollectorID, incarnationID: IncarnationID, database: RegistryDatabase, directory: DataDirectory,
+        lock: DirectoryLock?
     ) {
         self.collectorID = collectorID
         self.incarnationID = incarnationID
@@ -73,15 +80,15 @@ package final class CollectorRegistry: Sendable {
     /// credential proves that this collector issued it in a time that a restore has lost (`DeviceCredential` says how);
     /// any other unknown id is replaced by a new one. The former credential stays good until the new one is first used.
     ///
-    /// A request with the `request_id`, token and machine of one that was answered in the last seven days is that one asked again: it
-    /// gives the same device and enrollment with a fresh credential, and uses the token no second time.
+    /// A request with the `request_id`, token and machine of one that was answered in the last seven days is that one
+    /// asked again: it gives the same device and enrollment with a fresh credential, and uses the token no second time.
     package func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {
         try await database.enroll(token: token, request: request)
     }
 
     /// Whose credential it is; the device comes without beacon and identity.
-    /// - Parameter admits: whether the device is let in with what else it showed; where it is not, the new credential of a rotation does not
-    ///   count as used, so that the former one stays good.
+    /// - Parameter admits: whether the device is let in with what else it showed; where it is not, the new credential
+    ///   of a rotation does not count as used, so that the former one stays good.
     package func authenticateDevice(
         credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
     ) async throws(StoreError) -> DeviceAuthentication {
@@ -95,8 +102,8 @@ package final class CollectorRegistry: Sendable {
         try await database.rotateCredential(device)
     }
 
-    /// A certificate that was issued to the device is good from now on, as long as it is not followed by one that is used. Its entry in the
-    /// audit trail is written with it.
+    /// A certificate that was issued to the device is good from now on, as long as it is not followed by one that is
+    /// used. Its entry in the audit trail is written with it.
     /// - Parameter reason: `enrollment` or `renewal`.
     /// - Throws: `.notFound` for a device that is not, or no longer, enrolled.
     package func keepCertificate(
@@ -115,7 +122,8 @@ package final class CollectorRegistry: Sendable {
         try await database.leave(device)
     }
 
-    /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and before it is asked for.
+    /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and
+    /// before it is asked for.
     package func seen(_ device: DeviceID, _ sight: DeviceObservation) {
         if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = database.seen.note(device, sight)
@@ -123,7 +131,8 @@ package final class CollectorRegistry: Sendable {
         if isDue { Task { await database.writeSeen() } }
     }
 
-    /// Writes what stored records say of devices, of those in `resetting` whatever was known of when they were last seen.
+    /// Writes what stored records say of devices, of those in `resetting` whatever was known of when they were last
+    /// seen.
     package func derive(_ sights: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) async throws(StoreError) {
         try await database.write(sights, resetting: resetting)
     }
@@ -138,7 +147,9 @@ package final class CollectorRegistry: Sendable {
     ///   - organization: `nil` for all.
     ///   - cursor: an earlier page's `next`.
     ///   - limit: 1 to 1,000.
-    package func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage {
+    package func devices(
+        organization: String?, after cursor: String?, limit: Int
+    ) async throws(StoreError) -> DevicePage {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
         var after: DeviceID?
         if let cursor {
@@ -179,7 +190,8 @@ package final class CollectorRegistry: Sendable {
     ) async throws(StoreError) -> (id: String, token: String) {
         try await create(
             NewToken(
-                .device, name: note, organization: organization, expiresInSeconds: expiresInSeconds, maximumUses: maximumUses))
+                .device, name: note, organization: organization, expiresInSeconds: expiresInSeconds,
+                maximumUses: maximumUses))
     }
 
     /// A person's token, made at the collector's machine.
@@ -189,7 +201,8 @@ package final class CollectorRegistry: Sendable {
     package func createPersonToken(
         name: String, role: PersonRole, organization: String?, expiresInSeconds: Int64? = nil
     ) async throws(StoreError) -> (id: String, token: String) {
-        try await create(NewToken(.person(role), name: name, organization: organization, expiresInSeconds: expiresInSeconds))
+        try await create(
+            NewToken(.person(role), name: name, organization: organization, expiresInSeconds: expiresInSeconds))
     }
 
     private func create(_ new: NewToken) async throws(StoreError) -> (id: String, token: String) {
@@ -206,10 +219,13 @@ package final class CollectorRegistry: Sendable {
 
     /// At the collector's machine: any token, the last administrator's too.
     package func revokeToken(_ id: String) async throws(StoreError) {
-        do throws(AdministrationError) { try await revokeToken(id, organization: nil, by: .commandLine) } catch { throw StoreError(error) }
+        do throws(AdministrationError) { try await revokeToken(id, organization: nil, by: .commandLine) } catch {
+            throw StoreError(error)
+        }
     }
 
-    /// Whether the file that was opened is still there: a registry whose file was removed or replaced refuses everything.
+    /// Whether the file that was opened is still there: a registry whose file was removed or replaced refuses
+    /// everything.
     package func readiness() async -> StoreReadiness {
         do throws(StoreError) {
             try await database.requireInPlace()
@@ -232,7 +248,8 @@ extension CollectorRegistry {
 
     /// With a privacy key of its own and the profile of a new organization.
     /// - Parameters:
-    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file names.
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file
+    ///     names.
     ///   - actor: who does it, for the audit trail.
     /// - Throws: `.invalid` for another name, `.conflict` where it is there already.
     package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) async throws(StoreError) {
@@ -246,7 +263,9 @@ extension CollectorRegistry {
             ![UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")].contains(name.utf8.first)
         else {
             throw StoreError(
-                .invalid, "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit.")
+                .invalid,
+                "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit."
+            )
         }
         try await database.createOrganization(name, by: actor)
     }
@@ -259,7 +278,8 @@ extension CollectorRegistry {
         return try await database.deviceProfile(of: scope).revision
     }
 
-    /// What a device of this organization and application gets. Its revision changes whenever either profile changes, and only grows.
+    /// What a device of this organization and application gets. Its revision changes whenever either profile changes,
+    /// and only grows.
     /// - Throws: `.notFound` where there is no such organization.
     package func deviceProfile(of scope: ProfileScope) async throws(StoreError) -> DeviceProfile {
         if let known = database.profiles[scope] { return known }
@@ -281,7 +301,8 @@ extension CollectorRegistry {
         organization: String, application: String?, below revision: UInt64?, limit: Int
     ) async throws(StoreError) -> ProfilePage {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
-        return try await database.profileRevisions(organization: organization, application: application, below: revision, limit: limit)
+        return try await database.profileRevisions(
+            organization: organization, application: application, below: revision, limit: limit)
     }
 
     /// Makes a new revision, checked as a device will check it. The privacy key is neither taken nor given.
@@ -315,13 +336,17 @@ extension CollectorRegistry {
     /// Issues a command to a device's present enrollment; on synced disk when it returns.
     /// - Parameter organization: `nil` for any; a device of another one is not there.
     /// - Returns: with the command, whether it is new: the same request with the same key gives the one it has issued.
-    package func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
+    package func issue(
+        _ command: NewCommand, organization: String?
+    ) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         try await database.issue(command, organization: organization)
     }
 
     /// A device's commands, newest first.
     /// - Parameter limit: 1 to 1,000.
-    package func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError) -> CommandPage {
+    package func commands(
+        of device: DeviceID, below position: CommandPosition?, limit: Int
+    ) async throws(StoreError) -> CommandPage {
         guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
         return try await database.commands(of: device, below: position, limit: limit)
     }
@@ -330,13 +355,14 @@ extension CollectorRegistry {
         try await database.command(id, of: device)
     }
 
-    /// What a device is to be given with an answer, from memory: neither ended nor expired, of its present enrollment, oldest first.
+    /// What a device is to be given with an answer, from memory: neither ended nor expired, of its present enrollment,
+    /// oldest first.
     package func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
         database.commands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
 
-    /// Takes over what a device says of its commands, in the order it said so. Returns at once: what has ended is not given to the device
-    /// again; it is written soon after, and before it is asked for.
+    /// Takes over what a device says of its commands, in the order it said so. Returns at once: what has ended is not
+    /// given to the device again; it is written soon after, and before it is asked for.
     package func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
         let results = results.filter { $0.commandID.count == 16 }
         guard !results.isEmpty else { return }

@@ -110,11 +110,10 @@ struct CredentialLedger {
     func issue(
         to device: DeviceID, of organization: String
     ) throws(SQLiteError) -> (secret: Secret, generation: Int64) {
-        let next = try connection.cached("UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value")
-        try next.bind(Self.generationName)
-        defer { next.reset() }
-        guard try next.step() else { throw Self.incomplete(connection, Self.generationName) }
-        let generation = next.int64(0)
+        let next = try connection.first(
+            "UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value", Self.generationName
+        ) { $0.int64(0) }
+        guard let generation = next else { throw Self.incomplete(connection, Self.generationName) }
         guard let incarnation = IncarnationID(try value("incarnation_id")) else {
             throw Self.incomplete(connection, "incarnation_id")
         }
@@ -167,11 +166,9 @@ struct CredentialLedger {
     }
 
     private func value(_ name: String) throws(SQLiteError) -> Data {
-        let statement = try connection.cached("SELECT value FROM meta WHERE name = ?")
-        try statement.bind(name)
-        defer { statement.reset() }
-        guard try statement.step() else { throw Self.incomplete(connection, name) }
-        return statement.data(0)
+        let value = try connection.first("SELECT value FROM meta WHERE name = ?", name) { $0.data(0) }
+        guard let value else { throw Self.incomplete(connection, name) }
+        return value
     }
 
     private static func incomplete(_ connection: Connection, _ name: String) -> SQLiteError {

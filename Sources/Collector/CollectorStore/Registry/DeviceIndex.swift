@@ -2,12 +2,14 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// All devices in memory, for lists that are filtered, searched and sorted: a query looks at every one of them and reads none from disk.
+/// All devices in memory, for lists that are filtered, searched and sorted: a query looks at every one of them and
+/// reads none from disk.
 ///
 /// Not `Sendable`: its owner keeps it as the rows on disk are.
 final class DeviceIndex {
     private var entries: [DeviceID: DeviceIndexEntry] = [:]
-    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and nothing else.
+    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and
+    /// nothing else.
     private var strings: Set<String> = []
     private static let maximumStrings = 4096
 
@@ -51,7 +53,8 @@ final class DeviceIndex {
         var total = 0
         switch query.sort {
         case .id:
-            var first = FirstOf<Int64>(limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
+            var first = FirstOf<Int64>(
+                limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
             for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
                 total += 1
                 first.offer(0, id)
@@ -98,7 +101,9 @@ extension DeviceIndexEntry {
         if let compromised = query.compromised, self.compromised != compromised { return false }
         if let system, !runs(system) { return false }
         if !query.states.isEmpty, !query.states.contains(state(at: now)) { return false }
-        return words.allSatisfy { word in searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } } }
+        return words.allSatisfy { word in
+            searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } }
+        }
     }
 
     /// glibc's `memmem` is not offered to Swift.
@@ -207,11 +212,14 @@ struct DeviceIndexEntry {
         expectedBeaconSeconds = row.expectedBeaconSeconds
         lastSeen = row.lastSeen
         profileRevision = row.profileRevision
-        let findings = (row.beacon?.profileFindings ?? []).prefix(Self.maximumFindings).map { $0.cut(toBytes: Self.findingBytes) }
+        let findings = (row.beacon?.profileFindings ?? []).prefix(Self.maximumFindings).map {
+            $0.cut(toBytes: Self.findingBytes)
+        }
         profileFindings = Set(findings).sorted().map(shared)
     }
 
-    /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made anew.
+    /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made
+    /// anew.
     mutating func note(_ sight: DeviceObservation) {
         lastSeen = max(lastSeen ?? .min, sight.at)
         expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
@@ -223,25 +231,33 @@ struct DeviceIndexEntry {
 
     func state(at now: Int64) -> ReportingState {
         ReportingState(
-            hasLeft: hasLeft, isRevoked: isRevoked, expectedBeaconSeconds: expectedBeaconSeconds, lastBeacon: lastBeacon,
-            enrolled: enrolled, at: now)
+            hasLeft: hasLeft, isRevoked: isRevoked, expectedBeaconSeconds: expectedBeaconSeconds,
+            lastBeacon: lastBeacon, enrolled: enrolled, at: now)
     }
 
     /// - Parameter name: of a system or distribution, also with its version; in lower case.
     func runs(_ name: String) -> Bool {
-        [system.name, system.distribution].contains { $0 == name || (name.hasPrefix($0) && name == "\($0) \(system.version)") }
+        [system.name, system.distribution].contains {
+            $0 == name || (name.hasPrefix($0) && name == "\($0) \(system.version)")
+        }
     }
 
     private static func searched(_ row: DeviceRow) -> [UInt8] {
-        var lines = [row.name, row.id.description, row.application, line(of: row.operatingSystem), row.newestAgentVersion]
-        func add(_ others: [String]) { for line in others where !line.isEmpty && !lines.contains(line) { lines.append(line) } }
+        var lines = [
+            row.name, row.id.description, row.application, line(of: row.operatingSystem), row.newestAgentVersion,
+        ]
+        func add(_ others: [String]) {
+            for line in others where !line.isEmpty && !lines.contains(line) { lines.append(line) }
+        }
         if let beacon = row.beacon {
             add([
                 beacon.deviceName, beacon.userEmail, beacon.userFullName, beacon.userDisplayName, beacon.application,
                 beacon.applicationVersion, beacon.organizationGroup, beacon.model, line(of: beacon.operatingSystem),
             ])
         }
-        if let identity = row.identity { add([identity.hostName, identity.model, identity.vendor, line(of: identity.operatingSystem)]) }
+        if let identity = row.identity {
+            add([identity.hostName, identity.model, identity.vendor, line(of: identity.operatingSystem)])
+        }
         return Array(lines.map { $0.cut(toBytes: textBytes) }.joined(separator: "\n").lowercased().utf8)
     }
 

@@ -87,10 +87,12 @@ extension DeviceRow {
     }
 }
 
-/// A client certificate that this collector has issued to a device, as it is remembered; the certificate itself is the device's to keep.
+/// A client certificate that this collector has issued to a device, as it is remembered; the certificate itself is the
+/// device's to keep.
 ///
-/// What is remembered here is what is accepted: a device may have several while an answer that carried one may be lost, and the first use of
-/// one ends those issued before it. So there is no list of revoked ones: what is not remembered is refused.
+/// What is remembered here is what is accepted: a device may have several while an answer that carried one may be lost,
+/// and the first use of one ends those issued before it. So there is no list of revoked ones: what is not remembered is
+/// refused.
 package struct DeviceCertificate: Equatable, Sendable {
     /// SHA-256 of the certificate's DER form.
     package var fingerprint: Data
@@ -118,11 +120,13 @@ package struct DeviceLineage: Equatable, Sendable {
 
     /// By administrators' word, the nearest first; their logs are shown with the device's own.
     package var predecessors: [DeviceID]
-    /// Of the same machine and application, enrolled later and nobody's successor yet; they inherit nothing by themselves.
+    /// Of the same machine and application, enrolled later and nobody's successor yet; they inherit nothing by
+    /// themselves.
     package var possibleSuccessors: [DeviceID] = []
 }
 
-/// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest beacon came.
+/// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest
+/// beacon came.
 package enum ReportingState: String, Sendable, CaseIterable {
     /// Enrolled, with no schedule of beacons to measure it by.
     case enrolled
@@ -143,11 +147,15 @@ package enum ReportingState: String, Sendable, CaseIterable {
     /// Beacons are counted from the newest that came, or from the enrollment while none has.
     package init(of device: DeviceRow, at now: Int64) {
         self.init(
-            hasLeft: device.left != nil, isRevoked: device.revoked != nil, expectedBeaconSeconds: device.expectedBeaconSeconds,
+            hasLeft: device.left != nil, isRevoked: device.revoked != nil,
+            expectedBeaconSeconds: device.expectedBeaconSeconds,
             lastBeacon: device.lastBeacon, enrolled: device.enrolled, at: now)
     }
 
-    init(hasLeft: Bool, isRevoked: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?, enrolled: Int64, at now: Int64) {
+    init(
+        hasLeft: Bool, isRevoked: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?, enrolled: Int64,
+        at now: Int64
+    ) {
         if hasLeft {
             self = .left
         } else if isRevoked {

@@ -23,10 +23,12 @@ package enum EnrollError: Error, Equatable, Sendable {
 }
 
 extension WireEnrollRequest {
-    /// What a device says of itself is kept up to this many bytes of each text: a list of devices must not grow by one of them.
+    /// What a device says of itself is kept up to this many bytes of each text: a list of devices must not grow by one
+    /// of them.
     static let textBytes = 255
 
-    /// With every text cut, at a character's end, to what is kept. The machine's hash is left alone: cut, two machines could be one.
+    /// With every text cut, at a character's end, to what is kept. The machine's hash is left alone: cut, two machines
+    /// could be one.
     var bounded: WireEnrollRequest {
         var request = self
         request.deviceName = deviceName.cut(toBytes: Self.textBytes)

@@ -145,32 +145,24 @@ extension RegistryDatabase {
         try read { () throws(SQLiteError) in
             var lineage = DeviceLineage(predecessors: try predecessors(of: device.id))
             guard !device.machineHash.isEmpty else { return lineage }
-            let statement = try connection.cached(
+            lineage.possibleSuccessors = try connection.rows(
                 """
                 SELECT id FROM device WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3 AND id <> ?4 AND created >= ?5
                 AND predecessor IS NULL ORDER BY created, id LIMIT \(DeviceLineage.maximum)
-                """)
-            try statement.bind(
-                device.organization, device.machineHash, device.application, device.id.data, device.created)
-            defer { statement.reset() }
-            while try statement.step() {
-                if let id = DeviceID(statement.data(0)) { lineage.possibleSuccessors.append(id) }
-            }
+                """, device.organization, device.machineHash, device.application, device.id.data, device.created
+            ) { DeviceID($0.data(0)) }
             return lineage
         }
     }
 
     /// From the nearest on.
     private func predecessors(of id: DeviceID) throws(SQLiteError) -> [DeviceID] {
-        let statement = try connection.cached("SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL")
+        let sql = "SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL"
         var found: [DeviceID] = []
-        var next = id
         while found.count < DeviceLineage.maximum {
-            try statement.bind(next.data)
-            defer { statement.reset() }
-            guard try statement.step(), let former = DeviceID(statement.data(0)) else { break }
+            let former = try connection.first(sql, (found.last ?? id).data) { DeviceID($0.data(0)) }
+            guard let former else { break }
             found.append(former)
-            next = former
         }
         return found
     }

@@ -102,8 +102,7 @@ extension RegistryDatabase {
         try connection.run(
             "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?",
             row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded,
-            time,
-            result.commandID)
+            time, result.commandID)
     }
 
     /// What a device was to do, and now never will.
@@ -168,7 +167,6 @@ extension RegistryDatabase {
         status.information = statement.optionalData(8).flatMap { try? WireDeviceInformation.decode($0) }
         return CommandRow(
             device: device, command: command, created: statement.int64(2), expires: statement.int64(3),
-            issuer: statement.string(4),
-            status: status, updated: statement.optionalInt64(9))
+            issuer: statement.string(4), status: status, updated: statement.optionalInt64(9))
     }
 }

@@ -155,8 +155,7 @@ extension RegistryDatabase {
             id: id, organization: statement.string(1), name: statement.string(2), operatingSystem: system,
             agentVersion: statement.string(8), application: statement.string(9), machineHash: statement.string(10),
             test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13),
-            revoked: statement.optionalInt64(14),
-            left: statement.optionalInt64(15), enrollmentID: statement.data(16),
+            revoked: statement.optionalInt64(14), left: statement.optionalInt64(15), enrollmentID: statement.data(16),
             predecessor: statement.optionalData(17).flatMap { DeviceID($0) },
             enrollmentToken: statement.optionalString(18))
     }
@@ -248,8 +247,7 @@ extension RegistryDatabase {
         ) { statement in
             DeviceCertificate(
                 fingerprint: statement.data(0), serial: statement.data(1), issued: statement.int64(2),
-                expires: statement.int64(3),
-                used: statement.optionalInt64(4))
+                expires: statement.int64(3), used: statement.optionalInt64(4))
         }
     }
 
@@ -282,8 +280,7 @@ extension RegistryDatabase {
                 guard state == .silent else { return nil }
                 return SilentDevice(
                     id: id, organization: statement.string(1),
-                    silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000,
-                    expectedBeaconSeconds: seconds)
+                    silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000, expectedBeaconSeconds: seconds)
             }
         }
     }

@@ -250,15 +250,13 @@ extension RegistryDatabase {
         ) { statement in
             KnownCredentials(
                 organization: statement.string(0),
-                hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
-                isRevoked: true)
+                hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 }, isRevoked: true)
         }
     }
 
     private func insert(
         _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue,
-        token: String,
-        at now: Int64
+        token: String, at now: Int64
     ) throws(SQLiteError) {
         let system = request.operatingSystem
         try connection.run(
@@ -299,7 +297,6 @@ extension RegistryDatabase {
         let profile = try composedProfile(of: ProfileScope(organization: organization, application: application))
         return EnrollResult(
             deviceID: id, credential: credential.text, organization: organization,
-            profileRevision: profile?.revision ?? 0,
-            deviceKept: kept, enrollmentID: enrollmentID)
+            profileRevision: profile?.revision ?? 0, deviceKept: kept, enrollmentID: enrollmentID)
     }
 }

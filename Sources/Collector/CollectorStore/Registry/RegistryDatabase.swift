@@ -80,10 +80,8 @@ actor RegistryDatabase {
     /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
     func write(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID> = []) throws(StoreError) {
         try transaction { () throws(SQLiteError) in
-            let reset = try connection.cached("UPDATE device_state SET last_seen = 0 WHERE device = ?")
             for device in resetting {
-                try reset.bind(device.data)
-                try reset.run()
+                try connection.run("UPDATE device_state SET last_seen = 0 WHERE device = ?", device.data)
             }
             let statement = try connection.cached(
                 """
@@ -100,9 +98,8 @@ actor RegistryDatabase {
             for (device, sight) in entries {
                 try statement.bind(
                     device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
-                    sight.beacon == nil ? nil : sight.beaconAt,
-                    sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
-                    sight.profileRevision.map { Int64(clamping: $0) })
+                    sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
+                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) })
                 try statement.run()
             }
         }

@@ -110,8 +110,8 @@ extension TokenRow {
 
     func isGood(at now: Int64) -> Bool { revoked == nil && expires ?? .max > now }
 
-    /// Why this token's holder may not make another; `nil` where it may. Nobody makes a token with more rights than their own: no greater
-    /// role, no further organization, and no person's token that outlives it.
+    /// Why this token's holder may not make another; `nil` where it may. Nobody makes a token with more rights than
+    /// their own: no greater role, no further organization, and no person's token that outlives it.
     func refusal(toMake other: TokenRow, at now: Int64) -> String? {
         guard kind == .person, isGood(at: now), let role, role == .administrator else {
             return "Making tokens needs an administrator's token."
@@ -126,12 +126,15 @@ extension TokenRow {
         return nil
     }
 
-    /// Whether revoking it would leave nobody to take its place: of the actor's own token, the last administrator's of its organization; of
-    /// all organizations, anybody's last.
+    /// Whether revoking it would leave nobody to take its place: of the actor's own token, the last administrator's of
+    /// its organization; of all organizations, anybody's last.
     func isLastAdministrator(among tokens: [TokenRow], by actor: AuditActor, at now: Int64) -> Bool {
-        guard kind == .person, role == .administrator, isGood(at: now), actor.token == id || organization == nil else { return false }
+        guard kind == .person, role == .administrator, isGood(at: now), actor.token == id || organization == nil else {
+            return false
+        }
         return !tokens.contains {
-            $0.id != id && $0.kind == .person && $0.role == .administrator && $0.organization == organization && $0.isGood(at: now)
+            $0.id != id && $0.kind == .person && $0.role == .administrator && $0.organization == organization
+                && $0.isGood(at: now)
         }
     }
 }

@@ -1,9 +1,11 @@
 import Synchronization
 import WireModel
 
-/// Why the wall clock cannot be trusted to say how old records are: taken at its word it might remove all of them. Pure.
+/// Why the wall clock cannot be trusted to say how old records are: taken at its word it might remove all of them.
+/// Pure.
 package enum ClockDoubt: Equatable, Sendable {
-    /// The clock was set forward by so many seconds while a collector ran, or between two runs without a start of the machine.
+    /// The clock was set forward by so many seconds while a collector ran, or between two runs without a start of the
+    /// machine.
     case steppedForward(seconds: Int64)
     /// The newest record came so many seconds after now: the clock was ahead then, or is behind.
     case recordsAhead(seconds: Int64)
@@ -20,8 +22,8 @@ package enum ClockDoubt: Equatable, Sendable {
     ///   - devicesBehind: how far most devices' clocks are behind, microseconds; `nil`: too few have spoken.
     ///   - acceptedBehind: so far an administrator has said to be all right: devices without a clock of their own.
     package static func of(
-        _ reading: ClockReading, former: ClockReading?, newestReceipt: Int64?, acceptedReceipt: Int64?, devicesBehind: Int64? = nil,
-        acceptedBehind: Int64? = nil
+        _ reading: ClockReading, former: ClockReading?, newestReceipt: Int64?, acceptedReceipt: Int64?,
+        devicesBehind: Int64? = nil, acceptedBehind: Int64? = nil
     ) -> ClockDoubt? {
         if let step = former.flatMap({ reading.step(since: $0) }), step > toleranceMicroseconds {
             return .steppedForward(seconds: step / 1_000_000)
@@ -47,16 +49,18 @@ package enum ClockDoubt: Equatable, Sendable {
     }
 }
 
-/// The clocks of devices as witnesses of the collector's. Each device has one voice: how far its clock was behind when it last sent all it had.
+/// The clocks of devices as witnesses of the collector's. Each device has one voice: how far its clock was behind when
+/// it last sent all it had.
 ///
-/// Only where the collector is ahead is asked: then it takes records for older than they are. Where it is behind it removes too little.
+/// Only where the collector is ahead is asked: then it takes records for older than they are. Where it is behind it
+/// removes too little.
 struct ClockConsensus: Equatable {
     /// Devices that are listened to; the one that spoke first goes.
     static let voices = 256
     /// Fewer say nothing.
     static let least = 5
-    /// A device's newest record may be a day old when it is sent (the longest intervals of sampling and sending); twice that is not to be
-    /// explained by them.
+    /// A device's newest record may be a day old when it is sent (the longest intervals of sampling and sending); twice
+    /// that is not to be explained by them.
     static let toleranceMicroseconds: Int64 = 2 * 86_400_000_000
 
     private var behind: [DeviceID: Int64] = [:]
@@ -72,13 +76,15 @@ struct ClockConsensus: Equatable {
     /// Whether enough have spoken.
     var isQuorate: Bool { order.count >= Self.least }
 
-    /// The median: more than half of the devices are at least so far behind, whatever the others say. `nil`: too few have spoken.
+    /// The median: more than half of the devices are at least so far behind, whatever the others say. `nil`: too few
+    /// have spoken.
     var medianBehind: Int64? {
         isQuorate ? behind.values.sorted()[behind.count / 2] : nil
     }
 }
 
-/// What devices' clocks say of the collector's (`ClockConsensus`), for many tasks: those who store records tell, retention asks.
+/// What devices' clocks say of the collector's (`ClockConsensus`), for many tasks: those who store records tell,
+/// retention asks.
 package final class DeviceClocks: Sendable {
     private let jury = Mutex(ClockConsensus())
 

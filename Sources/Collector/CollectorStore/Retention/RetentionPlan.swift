@@ -2,8 +2,9 @@ import WireModel
 
 /// Which of a stream's files go. Pure.
 ///
-/// Only the oldest can go (marks of older files would be newer than the baseline's), so what goes is always a beginning of the list. The file
-/// of the present day, and any that a clock which was ahead has named after a day to come, never goes.
+/// Only the oldest can go (marks of older files would be newer than the baseline's), so what goes is always a beginning
+/// of the list. The file of the present day, and any that a clock which was ahead has named after a day to come, never
+/// goes.
 package enum RetentionPlan {
     /// What is looked at of a record file.
     package struct File: Equatable, Sendable {
@@ -77,7 +78,9 @@ package struct RetentionLimits: Equatable, Sendable {
     package var event: Stream
     package var sample: Stream
 
-    package init(status: Stream = Stream(days: 90), event: Stream = Stream(days: 90), sample: Stream = Stream(days: 30)) {
+    package init(
+        status: Stream = Stream(days: 90), event: Stream = Stream(days: 90), sample: Stream = Stream(days: 30)
+    ) {
         self.status = status
         self.event = event
         self.sample = sample

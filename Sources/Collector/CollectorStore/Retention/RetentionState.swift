@@ -84,12 +84,10 @@ struct RetentionState {
     }
 
     private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {
-        let statement = try connection.cached("SELECT value FROM meta WHERE name = ?")
-        try statement.bind(name)
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
         // What is not readable counts as not there: it is written anew.
-        return try? JSONDecoder().decode(Value.self, from: statement.data(0))
+        try connection.first("SELECT value FROM meta WHERE name = ?", name) {
+            try? JSONDecoder().decode(Value.self, from: $0.data(0))
+        }
     }
 
     private func delete(_ name: String) throws(SQLiteError) {

@@ -146,10 +146,8 @@ struct RecordSalvage {
         try area.build(
             SalvageReport(
                 file: partition.name, cause: String(cause.prefix(500)), at: clock.now(),
-                keptAs: try area.keptName(at: clock.now()),
-                keptRecords: mend.keptRecords, keptChains: mend.keptChains, lostNumbers: mend.lostNumbers,
-                lostChains: mend.lostChains,
-                ownerlessRecords: mend.ownerlessRecords))
+                keptAs: try area.keptName(at: clock.now()), keptRecords: mend.keptRecords, keptChains: mend.keptChains,
+                lostNumbers: mend.lostNumbers, lostChains: mend.lostChains, ownerlessRecords: mend.ownerlessRecords))
         observe(.built)
     }
 

@@ -118,8 +118,7 @@ struct SalvageFill {
         return Slice(
             chain: chain, first: first, last: last, lostBefore: lost, priorLink: Data(prior), lastLink: Data(lastLink),
             receivedAt: received, earliest: earliest, latest: latest, recordCount: count, kinds: kinds,
-            gaps: Data(gaps),
-            records: Data(records))
+            gaps: Data(gaps), records: Data(records))
     }
 
     private static func key(_ row: RawRow) -> (Int64, ChainKey)? {
@@ -139,8 +138,7 @@ struct SalvageFill {
             chain,
             RejectedRecord(
                 number: number, reason: RejectReason(rawValue: Int(clamping: reason)), size: Int(clamping: size),
-                link: link,
-                bytes: row.bytes(5).map { Data($0) })
+                link: link, bytes: row.bytes(5).map { Data($0) })
         )
     }
 }

@@ -49,9 +49,11 @@ struct ChunkFiles: Sendable {
         var strangers: [String] = []
     }
 
-    /// Removes what a killed process left: unfinished files, and chunks of which the catalog says that they are not kept.
+    /// Removes what a killed process left: unfinished files, and chunks of which the catalog says that they are not
+    /// kept.
     ///
-    /// Only names that this collector gives are touched, and only in directories that are directories: what else lies there is not ours.
+    /// Only names that this collector gives are touched, and only in directories that are directories: what else lies
+    /// there is not ours.
     /// - Parameters:
     ///   - kept: paths below `<data>/chunks` that stay.
     ///   - fate: what the catalog says of a chunk that is not among them.
@@ -113,7 +115,8 @@ struct ChunkFiles: Sendable {
 
 /// Where a chunk lies below `<data>/chunks`: `<organization>/<application>/<device>/<upload>-<number>.log.gz`.
 ///
-/// Whatever a device calls itself, a part of the path is one name, of letters, digits, `.`, `_`, `-` and `%`, that does not begin with a point.
+/// Whatever a device calls itself, a part of the path is one name, of letters, digits, `.`, `_`, `-` and `%`, that does
+/// not begin with a point.
 struct ChunkPath: Hashable, Sendable {
     /// Below `<data>/chunks`.
     let directory: String
@@ -148,7 +151,9 @@ struct ChunkPath: Hashable, Sendable {
                 guard UploadID(String(rest.suffix(Self.idCharacters))) != nil else { return nil }
                 rest = rest.dropLast(Self.idCharacters + 1)
             }
-            guard rest.hasSuffix(ChunkPath.suffix), let upload = UploadID(String(rest.prefix(Self.idCharacters))) else { return nil }
+            guard rest.hasSuffix(ChunkPath.suffix), let upload = UploadID(String(rest.prefix(Self.idCharacters))) else {
+                return nil
+            }
             let digits = rest.dropLast(ChunkPath.suffix.count).dropFirst(Self.idCharacters)
             guard digits.first == "-", let number = Int(digits.dropFirst()), number >= 0 else { return nil }
             self.upload = upload
@@ -158,7 +163,8 @@ struct ChunkPath: Hashable, Sendable {
         private static let idCharacters = 36
     }
 
-    /// Every other byte as `%2f`; nothing at all as `%`; what would be too long is cut and made single by a digest of the whole.
+    /// Every other byte as `%2f`; nothing at all as `%`; what would be too long is cut and made single by a digest of
+    /// the whole.
     static func component(_ name: String) -> String {
         guard !name.isEmpty else { return "%" }
         var text = ""
@@ -190,6 +196,8 @@ actor ChunkWriter {
         _ bytes: Data, _ expected: UploadCatalog.Expected, to files: ChunkFiles
     ) throws(UploadError) -> (scan: ChunkScan, partial: String) {
         let scan = try ChunkScan(bytes, rawBytes: expected.rawBytes, rawDigest: expected.rawDigest)
-        do throws(StoreError) { return (scan, try files.write(bytes, for: expected.path)) } catch { throw .store(error) }
+        do throws(StoreError) { return (scan, try files.write(bytes, for: expected.path)) } catch {
+            throw .store(error)
+        }
     }
 }

@@ -162,12 +162,9 @@ extension UploadCatalog {
     private func chunk(
         _ number: Int, of upload: Known
     ) throws(SQLiteError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
-        let statement = try connection.cached(
-            "SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?")
-        try statement.bind(upload.row, number)
-        defer { statement.reset() }
-        guard try statement.step(), let fate = ChunkFate(rawValue: statement.int(0)) else { return nil }
-        return (fate, statement.int(1), statement.data(2))
+        try connection.first(
+            "SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?", upload.row, number
+        ) { chunk in ChunkFate(rawValue: chunk.int(0)).map { ($0, chunk.int(1), chunk.data(2)) } }
     }
 
     private func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
@@ -205,15 +202,13 @@ extension UploadCatalog {
     private func insert(
         _ manifest: UploadManifest, of application: String, from device: DeviceRow, at now: Int64
     ) throws(SQLiteError) {
-        let upload = try connection.cached(
+        try connection.run(
             """
             INSERT INTO upload (device, id, organization, application, test, log_epoch, level, command, manifest_hash, begun, expires, phase)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-            """)
-        try upload.bind(
+            """,
             device.id.data, manifest.upload.data, device.organization, application, device.test, manifest.logEpoch.data,
             manifest.level?.rawValue, manifest.command?.data, manifest.digest, now, now + Self.openSeconds * 1_000_000)
-        try upload.run()
         let row = connection.lastInsertedRow
         let chunk = try connection.cached(
             """
@@ -231,34 +226,30 @@ extension UploadCatalog {
 
     private func note(_ number: Int, of known: Known, scan: ChunkScan, storedBytes: Int) throws(SQLiteError) {
         let now = clock.now()
-        let chunk = try connection.cached(
+        let noted = try connection.first(
             """
             UPDATE chunk SET fate = 2, received = ?1, path = ?2, stored_bytes = ?3, stored_digest = ?4, first_number = ?5, last_number = ?6,
             first_time = ?7, last_time = ?8, errors = ?9, warnings = ?10, informations = ?11, verboses = ?12, others = ?13
             WHERE upload = ?14 AND number = ?15 RETURNING row
-            """)
-        try chunk.bind(
+            """,
             now, known.path(of: number).text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound,
             scan.numbers?.upperBound,
             scan.times?.lowerBound, scan.times?.upperBound, scan.levels[0], scan.levels[1], scan.levels[2],
             scan.levels[3], scan.otherLines,
-            known.row, number)
-        guard try chunk.step() else { return }
-        let row = chunk.int64(0)
-        chunk.reset()
-        let run = try connection.cached(
-            """
-            INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+            known.row, number
+        ) { $0.int64(0) }
+        guard let row = noted else { return }
         for (segment, pieces) in scan.runs {
             var total = LogRunSummary()
             for piece in pieces { total.add(piece) }
-            try run.bind(
+            try connection.run(
+                """
+                INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
                 row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1],
                 total.levels[2],
                 total.levels[3], LogPiece.encode(pieces))
-            try run.run()
         }
         try count(known.usageKey, chunks: 1, rawBytes: scan.rawBytes, at: now)
     }

@@ -14,20 +14,20 @@ struct UsageKey: Hashable, Sendable {
 
 extension UploadCatalog {
     func usage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
-        let statement = try connection.cached(
-            "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?")
-        try statement.bind(key.organization, key.application, key.test)
-        defer { statement.reset() }
-        return LogUsage(rawBytes: try statement.step() ? statement.int(0) : 0, quota: quotas.applicationBytes)
+        let rawBytes = try connection.first(
+            "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?",
+            key.organization, key.application, key.test
+        ) { $0.int(0) }
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.applicationBytes)
     }
 
     /// Of all applications of its organization.
     func totalUsage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
-        let statement = try connection.cached(
-            "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?")
-        try statement.bind(key.organization, key.test)
-        defer { statement.reset() }
-        return LogUsage(rawBytes: try statement.step() ? statement.int(0) : 0, quota: quotas.totalBytes)
+        let rawBytes = try connection.first(
+            "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
+            key.organization, key.test
+        ) { $0.int(0) }
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.totalBytes)
     }
 
     /// Counts chunks that have come or gone, and raises and ends the notices that follow. Inside a transaction.
@@ -120,14 +120,12 @@ extension UploadCatalog {
     func refusal(
         ofApplication application: String, from device: DeviceRow, at now: Int64
     ) throws(SQLiteError) -> UploadError? {
-        let inUse = try connection.cached(
+        let isInUse = try connection.hasRow(
             """
             SELECT 1 FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue) AND application = ?2
             UNION ALL SELECT 1 FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue) AND application = ?2 LIMIT 1
-            """)
-        try inUse.bind(device.id.data, application)
-        defer { inUse.reset() }
-        if try inUse.step() { return nil }
+            """, device.id.data, application)
+        if isInUse { return nil }
         let ofDevice = try names(
             """
             SELECT application FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue)
@@ -161,11 +159,6 @@ extension UploadCatalog {
     }
 
     private func names(_ sql: String, _ value: some BindableValue) throws(SQLiteError) -> Set<String> {
-        let statement = try connection.cached(sql)
-        try value.bind(to: statement, at: 1)
-        defer { statement.reset() }
-        var names: Set<String> = []
-        while try statement.step() { names.insert(statement.string(0)) }
-        return names
+        Set(try connection.rows(sql, value) { $0.string(0) })
     }
 }

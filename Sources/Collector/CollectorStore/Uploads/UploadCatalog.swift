@@ -74,10 +74,9 @@ actor UploadCatalog {
     /// Paths of all chunks that are kept.
     static func keptPaths(_ connection: Connection) throws(StoreError) -> Set<String> {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.prepare("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)")
-            var paths: Set<String> = []
-            while try statement.step() { paths.insert(statement.string(0)) }
-            return paths
+            Set(
+                try connection.rows("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)") { $0.string(0) }
+            )
         }
     }
 
@@ -86,17 +85,15 @@ actor UploadCatalog {
         _ upload: UploadID, _ number: Int, _ connection: Connection
     ) throws(StoreError) -> ChunkFiles.LeftoverFate {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.first(
                 """
                 SELECT upload.phase, chunk.fate FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
                 WHERE upload.id = ?
-                """)
-            try statement.bind(number, upload.data)
-            defer { statement.reset() }
-            guard try statement.step() else { return .unknown }
-            let isAwaited =
-                statement.int(0) == UploadPhase.open.rawValue && statement.int(1) == ChunkFate.missing.rawValue
-            return isAwaited ? .awaited : .over
+                """, number, upload.data
+            ) { chunk in
+                chunk.int(0) == UploadPhase.open.rawValue && chunk.int(1) == ChunkFate.missing.rawValue
+                    ? .awaited : .over
+            } ?? .unknown
         }
     }
 
@@ -149,12 +146,11 @@ actor UploadCatalog {
                 DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1)))
                 """, now - Self.rememberedSeconds * 1_000_000)
-            try connection.cached(
+            try connection.run(
                 """
                 DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
-                """
-            ).run()
+                """)
         }
     }
 
