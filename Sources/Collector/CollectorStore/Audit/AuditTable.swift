@@ -2,20 +2,19 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's
+/// The audit trail in `collector.sqlite`. Not `Sendable`: used by the owner of its connection, inside that one's
 /// transactions.
 ///
-/// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these
-/// those of the last 400 days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not
-/// empty it. What devices do by themselves is bounded apart in the same way, so that none of them can push out what
-/// people did.
+/// Each organization has its own bounds, so none can push out another's entries: the newest 20,000 entries of the last
+/// 400 days stay. The newest 1,000 stay at any age, so a clock that jumps forward does not empty the trail. Entries of
+/// what devices do have the same bounds of their own, so devices cannot push out what people did.
 struct AuditTable {
     let connection: Connection
 
     static let kept = 20_000
     static let keptOfAnyAge = 1000
     static let keptMicroseconds: Int64 = 400 * 86_400 * 1_000_000
-    /// Old entries are looked for once in so many.
+    /// Old entries are removed at every 64th entry.
     private static let pruneEvery: Int64 = 64
     /// Of a subject and of each word of a detail.
     private static let textBytes = 1024
@@ -88,16 +87,14 @@ struct AuditTable {
     }
 }
 
-/// How often the audit trail is told of what one device does. Pure; in memory, since no device can start a collector
-/// again.
+/// Limits how often one device gets an audit entry. Pure; in memory, because no device can restart a collector.
 ///
-/// Of one device and action an entry an hour; what comes meanwhile is counted, and told with the next. So one device
-/// has at most 24 entries a day of an action, and would need months to push other devices' entries out of the 20,000
-/// that are kept of them; a whole fleet that enrolls at once is told of one by one. What people do is kept apart
-/// (`AuditTable`).
+/// A device gets one entry an hour for each action; repeats are counted and told with the next entry. So one device
+/// makes at most 24 entries a day per action and cannot push out the 20,000 entries of other devices for months. A
+/// fleet that enrolls at once still gets an entry per device.
 struct DeviceAuditLimit {
     static let intervalMicroseconds: Int64 = 3_600_000_000
-    /// Devices and actions that are remembered; those of an hour that is full of more are not told.
+    /// Devices and actions that are remembered. In an hour with more of them, the rest get no entry.
     static let maximum = 16_384
 
     private struct Key: Hashable {
@@ -109,7 +106,7 @@ struct DeviceAuditLimit {
         var at: Int64
         var leftOut = 0
 
-        /// A clock that was set back does not keep anybody waiting.
+        /// A clock that was set back does not silence a device for long.
         func isRecent(at now: Int64) -> Bool { (0..<DeviceAuditLimit.intervalMicroseconds).contains(now - at) }
     }
 

@@ -3,10 +3,10 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Commands that devices have still to be given, in memory: a batch's answer looks here and nowhere else. Bounded per
-/// device and in all.
+/// Commands that devices have yet to be given, in memory, so that a batch's answer does not wait for the disk. Bounded
+/// per device and in all.
 final class OpenCommands: Sendable {
-    /// Of one device at a time; all of them fit one answer.
+    /// Open commands of one device; all of them fit one answer.
     static let limitPerDevice = 32
     private static let limit = 100_000
 
@@ -82,8 +82,8 @@ final class OpenCommands: Sendable {
     }
 }
 
-/// What devices have said of commands, until it is written. Bounded; what does not fit is said again by the device,
-/// since a command whose end is not known is given to it again.
+/// Results of commands until they are written. Bounded: a command whose result does not fit stays open, is given to its
+/// device again, and the device repeats the result.
 final class ResultBuffer: Sendable {
     struct Entry: Sendable {
         var device: DeviceID
@@ -102,9 +102,9 @@ final class ResultBuffer: Sendable {
     private static let limit = 16_384
 
     enum Taken {
-        /// Written when a write that is coming takes it.
+        /// A write that is already due takes it.
         case kept
-        /// The same, and the caller sees to that write.
+        /// Kept, and the caller starts the write.
         case keptFirst
         case full
     }

@@ -1,8 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room
-/// again. Keeps the reserve (`DiskReserve`) there.
+/// Raises a notice before the disk is full and ends it when there is room again. Also keeps the `DiskReserve`.
 package final class DiskWatch: Sendable {
     private let notices: NoticeService
     private let path: String
@@ -46,8 +45,8 @@ package final class DiskWatch: Sendable {
     }
 }
 
-/// Whether the disk is getting full. Pure. It is low below a threshold, and enough again a tenth above it, so that it
-/// does not go back and forth with every file that is written.
+/// Whether the disk is getting full. Pure. It is low below a threshold and enough again a tenth above it, so it does
+/// not flap with every file that is written.
 package enum DiskState: Equatable, Sendable {
     case enough
     case low
@@ -59,18 +58,17 @@ package enum DiskState: Equatable, Sendable {
     }
 }
 
-/// Room that is kept so that something can be removed from a full disk: before anything is removed, that it is gone has
-/// to be written down.
+/// Disk space kept for deleting: a removal is written down before it is done, which a full disk would refuse.
 ///
-/// `<data>/reserve` is a file without a meaning. Who cannot remove something for want of room gives it up and tries
-/// once more; it is made again when there is room. What else writes meanwhile may take its place: then the next try may
-/// find it made again, or more room.
+/// `<data>/reserve` is a file without content. A removal that fails for want of room deletes the file and is tried once
+/// more. The file is made again when there is room. Other writers may take the room first; then the next removal tries
+/// again.
 struct DiskReserve: Sendable {
     private let path: String
     private let directory: DataDirectory
 
     static let bytes: UInt64 = 8 << 20
-    /// It is made where at least so many times its size is free.
+    /// The file is made only where this many times its size is free.
     static let leastTimesFree: UInt64 = 4
 
     init(directory: DataDirectory) {
@@ -78,7 +76,7 @@ struct DiskReserve: Sendable {
         path = directory.path + "/reserve"
     }
 
-    /// Makes it where it is not there and there is room enough. A disk that does not let it be made has none.
+    /// Makes the file if it is missing and there is room. A failure leaves the collector without a reserve.
     func hold() {
         guard !DataDirectory.exists(path), let free = directory.disk?.freeBytes,
             free >= Self.leastTimesFree * Self.bytes
@@ -89,7 +87,7 @@ struct DiskReserve: Sendable {
         if posix_fallocate(descriptor, 0, off_t(Self.bytes)) != 0 { unlink(path) }
     }
 
-    /// - Returns: whether it is worth another try: there was no room, and there is some now.
+    /// - Returns: whether another try is worth it: the disk was full, and the reserve was there to be freed.
     func giveUp(for error: StoreError) -> Bool {
         error.code == .diskFull && unlink(path) == 0
     }

@@ -2,8 +2,8 @@ import Logging
 import Synchronization
 import WireModel
 
-/// Raises a notice 30 days before a certificate of the collector's own ends, and another at 7 days: once for each
-/// certificate, also over restarts. Both are over when another certificate is in its place.
+/// Raises a notice 30 days before a certificate of the collector's own expires, and another at 7 days. Each comes once
+/// per certificate, also over restarts, and ends when another certificate has taken its place.
 package final class CertificateWatch: Sendable {
     private let certificates: @Sendable () -> [WatchedCertificate]
     private let notices: NoticeService
@@ -36,11 +36,11 @@ package final class CertificateWatch: Sendable {
     }
 }
 
-/// A certificate of the collector's own, and how soon it ends.
+/// A certificate of the collector's own and when it expires.
 package struct WatchedCertificate: Equatable, Sendable {
     /// What it is for and where it lies: `tls-certificate /etc/ws1collector/certificate.pem`.
     package var name: String
-    /// Hexadecimal. With the name it says which one it is: another one in the same file is another certificate.
+    /// Hexadecimal. Name and serial together identify the certificate: a new one in the same file is another one.
     package var serial: String
     /// Microseconds since 1970.
     package var expires: Int64
@@ -56,21 +56,22 @@ package struct WatchedCertificate: Equatable, Sendable {
     func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
 }
 
-/// When the end of something is told. Pure.
+/// At how many days before its end a token or certificate is told of. Pure.
 enum ExpiryThreshold {
     private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
-    /// Days before the end from which on it is told, each once; the last that is reached stands for those before it.
+    /// Days, ascending. Each is told once; the smallest that is reached stands for the larger ones.
     private static let thresholds: [Int64] = [7, 30]
 
-    /// The smallest threshold in days that is reached; `nil`: there is time.
+    /// The smallest threshold that is reached, in days; `nil`: none is.
     static func days(until expires: Int64, at now: Int64) -> Int64? {
         let (left, overflow) = expires.subtractingReportingOverflow(now)
         return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
     }
 }
 
-/// Raises a notice 30 days before the last of the administrators' tokens ends, and another at 7 days: of those for all
-/// organizations, and of each organization that has some of its own. Both are over once one that lives longer was made.
+/// Raises a notice 30 days before the last administrator's token expires, and another at 7 days. The tokens for all
+/// organizations are one group, those of each organization another. Both notices end when a longer-lived token was
+/// made.
 package final class TokenWatch: Sendable {
     private let directory: String
     private let tokens: @Sendable () async throws -> [TokenRow]

@@ -1,7 +1,7 @@
 import Logging
 import WireModel
 
-/// Tells of devices that have gone silent, and when they are heard of again.
+/// Raises and ends the notices of silent devices.
 package actor SilenceWatch {
     private let registry: CollectorRegistry
     private let notices: NoticeService
@@ -33,20 +33,19 @@ package actor SilenceWatch {
     }
 }
 
-/// Whether a collector has listened for long enough to say that a device is silent, and not that nobody heard it. Pure.
+/// Whether the collector has listened long enough to call a device silent. Pure.
 ///
-/// A device that could not reach its collector asks again within five minutes, or when a Retry-After is over, which it
-/// honours up to an hour: so an hour after the collector began to listen, whoever still lives has been heard. That is
-/// counted anew after a start, a clock that was set (all devices seem to be that much older or younger), a pause of the
-/// process or the machine, and while nothing can be stored.
+/// A device that cannot reach its collector tries again within five minutes, or after a Retry-After of at most an hour.
+/// So every live device has been heard an hour after the collector began to listen. The hour starts again after a
+/// start, a clock that was set, a pause of the process or the machine, and while nothing can be stored.
 struct Listening {
     static let settleMicroseconds: Int64 = 3_600_000_000
-    /// Of the wall clock between two looks.
+    /// Steps of the wall clock up to this do not restart the hour.
     static let stepMicroseconds: Int64 = 60_000_000
-    /// Between two looks, which are a minute apart.
+    /// Looks are a minute apart; a longer gap than this is a pause.
     static let pauseMicroseconds: Int64 = 600_000_000
 
-    /// Since the machine was started, microseconds.
+    /// When the hour began, microseconds since the machine was started.
     private var since: Int64?
     private var former: ClockReading?
 
@@ -67,21 +66,19 @@ struct Listening {
     }
 }
 
-/// Which notices of silent devices begin and end, of one organization. Pure.
+/// Which notices of silent devices begin and end in one organization. Pure.
 ///
-/// Devices are told of one by one, up to 20 a day: as many as somebody reads, and a receiver of notices is not flooded.
-/// Beyond that, one notice tells of all further ones together and how many they are, so that a herd - a site without
-/// power, a network that is cut - is one notice and not ten thousand. It ends when half as many as that are left, which
-/// are then told of one by one, or when none is.
+/// Up to 20 devices a day get a notice each: as many as somebody reads. Beyond that, one notice counts all further
+/// devices, so a site without power is one notice and not ten thousand. That notice ends when at most ten devices are
+/// left, which then get their own, or none.
 ///
-/// What was told is known from the notices themselves, so a restart tells nothing twice.
+/// What was told is read from the notices themselves, so a restart tells nothing twice.
 struct SilencePlan: Equatable {
-    /// Of an organization, lasting or begun within a day.
+    /// Notices of one organization that last, or began within a day.
     static let toldOneByOne = 20
-    /// A device that goes silent again within this time goes on with its notice: one that comes and goes is not posted
-    /// again and again.
+    /// A device that goes silent again within this time continues its notice, so it is not posted again and again.
     static let dayMicroseconds: Int64 = 86_400_000_000
-    /// The same of many together; shorter, as it is another outage.
+    /// The same for the notice of many; shorter, because it is another outage.
     static let manyAgainMicroseconds: Int64 = 3_600_000_000
 
     /// What notices tell already.
@@ -90,7 +87,7 @@ struct SilencePlan: Equatable {
         var lasting: Set<DeviceID> = []
         /// Those, and devices whose notice began within a day.
         var recent: Set<DeviceID> = []
-        /// Of the notice that tells of many; `nil`: none lasts.
+        /// The detail of the notice that counts many devices; `nil`: none lasts.
         var many: String?
     }
 

@@ -87,12 +87,10 @@ extension DeviceRow {
     }
 }
 
-/// A client certificate that this collector has issued to a device, as it is remembered; the certificate itself is the
-/// device's to keep.
+/// A client certificate that this collector has issued to a device. The device keeps the certificate itself.
 ///
-/// What is remembered here is what is accepted: a device may have several while an answer that carried one may be lost,
-/// and the first use of one ends those issued before it. So there is no list of revoked ones: what is not remembered is
-/// refused.
+/// Only certificates that are remembered here are accepted, so no revocation list is needed. A device may have several,
+/// because an answer that carries one may be lost. The first use of one removes those issued before it.
 package struct DeviceCertificate: Equatable, Sendable {
     /// SHA-256 of the certificate's DER form.
     package var fingerprint: Data
@@ -101,7 +99,7 @@ package struct DeviceCertificate: Equatable, Sendable {
     /// Microseconds since 1970 by the collector's clock, as is `expires`.
     package var issued: Int64
     package var expires: Int64
-    /// When a device first came with it; `nil`: none has yet.
+    /// When the device first connected with it; `nil`: not yet.
     package var used: Int64?
 
     package init(fingerprint: Data, serial: Data, issued: Int64, expires: Int64, used: Int64? = nil) {
@@ -113,27 +111,27 @@ package struct DeviceCertificate: Equatable, Sendable {
     }
 }
 
-/// Which other devices are, or may be, the same machine.
+/// Other devices that are, or may be, the same machine.
 package struct DeviceLineage: Equatable, Sendable {
-    /// Of either kind.
+    /// The most of either kind.
     static let maximum = 16
 
-    /// By administrators' word, the nearest first; their logs are shown with the device's own.
+    /// As administrators have said, the nearest first; their logs are shown with the device's own.
     package var predecessors: [DeviceID]
-    /// Of the same machine and application, enrolled later and nobody's successor yet; they inherit nothing by
+    /// Later enrollments of the same machine and application that succeed no device yet; they inherit nothing by
     /// themselves.
     package var possibleSuccessors: [DeviceID] = []
 }
 
-/// Whether a device is heard of as it said it would be. Pure: derived from the schedule it keeps and when its newest
-/// beacon came.
+/// Whether a device reports as often as it said it would. Pure: derived from its beacon schedule and the time of its
+/// newest beacon.
 package enum ReportingState: String, Sendable, CaseIterable {
-    /// Enrolled, with no schedule of beacons to measure it by.
+    /// Enrolled, without a beacon schedule.
     case enrolled
     case reporting
-    /// Two beacons have not come.
+    /// Two beacons are missing.
     case late
-    /// Five beacons have not come.
+    /// Five beacons are missing.
     case silent
     /// It has unenrolled.
     case left

@@ -110,8 +110,8 @@ extension TokenRow {
 
     func isGood(at now: Int64) -> Bool { revoked == nil && expires ?? .max > now }
 
-    /// Why this token's holder may not make another; `nil` where it may. Nobody makes a token with more rights than
-    /// their own: no greater role, no further organization, and no person's token that outlives it.
+    /// Why this token's holder may not make another; `nil` where it may. The new token may not have a greater role,
+    /// reach a further organization or, for a person, live longer.
     func refusal(toMake other: TokenRow, at now: Int64) -> String? {
         guard kind == .person, isGood(at: now), let role, role == .administrator else {
             return "Making tokens needs an administrator's token."
@@ -126,8 +126,8 @@ extension TokenRow {
         return nil
     }
 
-    /// Whether revoking it would leave nobody to take its place: of the actor's own token, the last administrator's of
-    /// its organization; of all organizations, anybody's last.
+    /// Whether revoking this token would leave nobody in its place: for the actor's own token, the last administrator
+    /// of its organization; for a token of all organizations, the last one of anybody.
     func isLastAdministrator(among tokens: [TokenRow], by actor: AuditActor, at now: Int64) -> Bool {
         guard kind == .person, role == .administrator, isGood(at: now), actor.token == id || organization == nil else {
             return false

@@ -1,12 +1,11 @@
 import WireModel
 
-/// Which of a stream's files go. Pure.
+/// Which files of a stream retention removes. Pure.
 ///
-/// Only the oldest can go (marks of older files would be newer than the baseline's), so what goes is always a beginning
-/// of the list. The file of the present day, and any that a clock which was ahead has named after a day to come, never
-/// goes.
+/// Only the oldest files can go, because marks in an older file would be newer than the baseline's. Today's file never
+/// goes, nor does a file that a fast clock has named after a later day.
 package enum RetentionPlan {
-    /// What is looked at of a record file.
+    /// What the plan looks at in a record file.
     package struct File: Equatable, Sendable {
         package var day: UTCDay
         /// On disk.
@@ -60,7 +59,7 @@ package enum RetentionPlan {
     }
 }
 
-/// How long, and how much of them, the records of each stream are kept.
+/// How long the records of each stream are kept, and how many bytes of them.
 package struct RetentionLimits: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
         /// Since their receipt, 1 or more.

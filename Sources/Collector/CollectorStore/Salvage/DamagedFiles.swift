@@ -2,13 +2,12 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Record files that could not be read, as those who read them have found: what answers leave out, and what is to be
-/// salvaged.
+/// Record files that their readers could not read. Answers leave them out, and salvage looks at them.
 final class DamagedFiles: Sendable {
     private struct State {
         /// To be looked at.
         var suspects: [Partition: String] = [:]
-        /// Looked at, and not to be mended now: it is no damage that a salvage mends, or there was no room for it.
+        /// Looked at and left as it is: salvage cannot mend this damage, or had no room.
         var settled: [Partition: String] = [:]
     }
 
@@ -24,7 +23,7 @@ final class DamagedFiles: Sendable {
     /// Those to be looked at, oldest first. They stay noted until they are settled.
     var suspects: [Partition] { state.withLock { $0.suspects.keys.sorted() } }
 
-    /// It stays as it is for now.
+    /// The file stays as it is for now.
     func settle(_ partition: Partition, _ message: String) {
         state.withLock { state in
             state.suspects[partition] = nil
@@ -32,7 +31,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// What could not be mended is looked at once more, too.
+    /// Files that could not be mended become suspects again.
     func lookAgain() {
         state.withLock { state in
             state.suspects.merge(state.settled) { first, _ in first }
@@ -40,7 +39,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// It can be read.
+    /// The file can be read.
     func forget(_ partition: Partition) {
         state.withLock { state in
             state.suspects[partition] = nil
@@ -56,7 +55,7 @@ final class DamagedFiles: Sendable {
     }
 }
 
-/// Whether a record file is damaged: asked before anything is moved, since an error alone may have another cause.
+/// Whether a record file is damaged. Asked before anything is moved, because an error alone may have another cause.
 struct DamageCheck {
     let directory: DataDirectory
     let baseline: Baseline
