@@ -3,22 +3,22 @@ import WireModel
 
 /// The logs that devices have sent: the port that every storage engine implements.
 ///
-/// A call that changes something returns once that is on synced disk, or throws and has changed nothing. Safe to call
-/// from any number of tasks. Who asks is decided before: a device is the one of its credential, an organization that of
-/// a person's token.
+/// A call that changes something returns once the change is on synced disk, or throws and has changed nothing. Safe to
+/// call from any number of tasks. The caller has checked who asks: a device by its credential, an organization by a
+/// person's token.
 package protocol LogArchive: Sendable {
     // MARK: What devices do
 
-    /// Begins an upload; again with the same manifest, it tells where the upload stands.
+    /// Begins an upload. Repeated with the same manifest, it tells how far the upload is.
     func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding
     func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding
 
-    /// Keeps a chunk if its bytes are what the manifest tells of. Again, it changes nothing.
+    /// Keeps a chunk if its bytes are what the manifest says. A repeat changes nothing.
     /// - Parameter bytes: gzip members.
     func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError)
         -> UploadStanding
 
-    /// The device has sent all it has. What it says is gone is not missing any more; what has come stays.
+    /// The device has sent all it has. Chunks it calls gone are not missing any more; stored chunks stay.
     func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError)
         -> UploadStanding
 
@@ -38,11 +38,11 @@ package protocol LogArchive: Sendable {
     /// What a deletion would take: every chunk that `chunks` tells of.
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion
 
-    /// Deletes it. A chunk that was deleted is not taken again.
+    /// Deletes what `deletion` tells. A deleted chunk is not taken again.
     /// - Parameters:
-    ///   - confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any
-    ///     more.
-    ///   - actor: who does it, for the audit trail, which is told for every organization whose logs go.
+    ///   - confirmation: as `deletion` gave it. If the chunks have changed since, nothing is deleted and the answer is
+    ///     `nil`.
+    ///   - actor: for the audit trail of every organization whose logs go.
     func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion?
 
     /// By organization and application.
@@ -66,14 +66,13 @@ package protocol LogArchive: Sendable {
     func shutDown() async
 }
 
-/// Text on its way to somebody. One caller at a time; letting go of it ends it.
+/// Text that is streamed to somebody. One caller at a time; releasing it ends it.
 package protocol LogContent: Sendable {
     /// The next piece, about 128 KiB; `nil` at the end.
     func next() async throws(StoreError) -> Data?
 }
 
-/// Which logs somebody asks for: what of it can be told of a chunk as a whole, and the filter of lines that holds
-/// everywhere.
+/// Which logs are asked for: what is known of a chunk as a whole, and a filter for lines.
 package struct LogQuery: Equatable, Sendable {
     /// `nil`: all that the asker may see.
     package var organization: String?

@@ -109,8 +109,9 @@ package struct EpochClose: Equatable, Sendable {
         /// `nil`: the device does not tell them; what its parts told stands.
         package var totals: StreamTotals?
 
-        package init(stream: StreamName, last: UInt64, reason: DropReason, points: [Point], totals: StreamTotals? = nil)
-        {
+        package init(
+            stream: StreamName, last: UInt64, reason: DropReason, points: [Point], totals: StreamTotals? = nil
+        ) {
             self.stream = stream
             self.last = last
             self.reason = reason

@@ -149,9 +149,9 @@ package final class SQLiteRecordStore: RecordStore {
         return try await reader.records(query, before: cursor, limit: limit)
     }
 
-    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
-        StoredRecord]
-    {
+    package func newestRecords(
+        of devices: [DeviceID], _ query: RecordQuery
+    ) async throws(StoreError) -> [DeviceID: StoredRecord] {
         var found: [DeviceID: StoredRecord] = [:]
         // In steps, so that others are answered in between.
         var rest = devices[...]

@@ -18,13 +18,13 @@ struct ChainState: Equatable, Sendable {
         var at: Int64
     }
 
-    /// The epoch is closed, or asked about once more: the first closure stands.
+    /// The first closure of an epoch stands; later ones change nothing.
     mutating func close(_ request: EpochClose.Stream, at time: Int64) {
         if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
         if let last = request.totals { totals.sent = totals.sent.told(also: last) }
     }
 
-    /// The greater of two words on one chain; a closure in either stands, and with it the totals that came along.
+    /// The state with the greater mark. A closure in either stands, with the totals that came with it.
     func merged(with other: ChainState) -> ChainState {
         var state = other.mark.number > mark.number ? other : self
         state.closed = closed ?? other.closed

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Chain states as they stand on disk, for the chains heard of lately. Bounded in entries: a generation that is full
-/// becomes the old one, and what was not asked for during a whole generation is forgotten and read from disk again.
+/// Chain states as they are on disk, for recently used chains. Bounded: a full generation becomes the old one, and a
+/// chain that nobody asks for during a whole generation is forgotten.
 ///
-/// The writer alone changes it, after its commits; anybody may look, so that a refusal can carry the last known mark.
+/// Only the writer changes it, after its commits. Anybody may read it, so that a refusal can carry the last known mark.
 final class MarkCache: Sendable {
     struct Entry: Sendable {
         var state: ChainState
@@ -48,7 +48,7 @@ final class MarkCache: Sendable {
         }
     }
 
-    /// A file goes: places in it are no longer places.
+    /// The file is removed, so no chain has its place there any more.
     func forget(_ partition: Partition) {
         func forgetting(_ entries: [ChainKey: Entry]) -> [ChainKey: Entry] {
             entries.mapValues { entry in
@@ -83,7 +83,7 @@ final class MarkCache: Sendable {
     }
 }
 
-/// What a transaction has read and changed so far; it becomes the cache's when the commit has returned.
+/// What a transaction has read and changed so far; the cache takes it over after the commit.
 struct WriterChanges {
     var entries: [ChainKey: MarkCache.Entry] = [:]
     /// Those whose row has to be written.

@@ -1,6 +1,6 @@
 import WireModel
 
-/// Which records of a stream are asked for; everything here is in the envelope, so no body is decoded to answer.
+/// Which records of a stream are asked for. All of it is in the envelope, so no body is decoded.
 package struct RecordQuery: Equatable, Sendable {
     package enum Devices: Equatable, Sendable {
         case one(DeviceID)
@@ -74,9 +74,9 @@ package struct RecordTimes: Equatable, Sendable {
     }
 }
 
-/// Among what wall times, and of what kinds, some records are: a question about others passes over all of them.
+/// The wall times and kinds of some records: a query outside them skips the records.
 ///
-/// Device clocks may be as wrong as they like: nothing is concluded from the day of receipt, only from these.
+/// Device clocks may be wrong, so nothing is concluded from the day of receipt.
 struct RecordBounds: Equatable, Sendable {
     private(set) var earliest: Int64
     private(set) var latest: Int64

@@ -12,11 +12,11 @@ actor RecordReader {
     private let baselineConnection: Connection
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: RecordFile] = [:]
-    /// On their way out: in the baseline already.
+    /// Files about to be removed; the baseline has their marks already.
     private var retired: Set<Partition> = []
     private var isShutDown = false
 
-    /// When each was last asked, in steps: the one that was not for longest is closed first.
+    /// The step at which each was last used; the least recently used connection is closed first.
     private var lastUse: [Partition: UInt64] = [:]
     private var uses: UInt64 = 0
     /// Of whole files that are written no more; what is known once stays so.
@@ -92,12 +92,12 @@ actor RecordReader {
         }
     }
 
-    /// A device's newest slices that may hold what is asked for and are looked into before it counts as having none.
+    /// Slices that are looked into before a device counts as having no match.
     private static let slicesPerDevice = 256
 
-    func newestRecords(of devices: ArraySlice<DeviceID>, _ query: RecordQuery) throws(StoreError) -> [DeviceID:
-        StoredRecord]
-    {
+    func newestRecords(
+        of devices: ArraySlice<DeviceID>, _ query: RecordQuery
+    ) throws(StoreError) -> [DeviceID: StoredRecord] {
         var found: [DeviceID: StoredRecord] = [:]
         var remaining = Dictionary(devices.map { ($0, Self.slicesPerDevice) }) { first, _ in first }
         let partitions = try partitions(of: query.stream)
@@ -201,7 +201,7 @@ actor RecordReader {
     }
 }
 
-/// One page of records while it is filled, bounded in records, in bytes and in what is looked at for it.
+/// A page of records while it is filled; bounded in records, bytes and work.
 struct RecordPageBuilder {
     let query: RecordQuery
     let limit: Int
@@ -260,10 +260,10 @@ struct RecordPageBuilder {
     }
 }
 
-/// Finds the slices of one file that may hold what a query asks for, newest first, without reading their records.
+/// Finds the slices of one file that may match a query, newest first, without reading their records.
 ///
-/// A device, or a few, are followed along their chains' indexes: what others store costs nothing. Many are found by
-/// going over the file.
+/// A few devices are followed along the indexes of their chains, so other devices' records cost nothing. For many
+/// devices the whole file is scanned.
 struct SliceWalk {
     private let file: RecordFile
     private let query: RecordQuery

@@ -1,7 +1,8 @@
 import Synchronization
 import WireModel
 
-/// What waits for a writer and what it is working on: bounded in bytes and parts; what does not fit is refused at once.
+/// Jobs that wait for a writer or are being written; bounded in bytes and parts. A job that does not fit is refused at
+/// once.
 final class WriterPipeline: Sendable {
     struct Limits: Sendable {
         /// Bytes of parts waiting and in the transaction under way. One request always fits into an empty pipeline.

@@ -58,9 +58,9 @@ extension CollectorRegistry {
     /// Refuses a token from now on. A token that is revoked already stays as it is.
     /// - Parameter organization: the token's; `nil` for any.
     /// - Throws: `.lastAdministrator` where nobody with a token could take the actor's place.
-    package func revokeToken(_ id: String, organization: String?, by actor: AuditActor)
-        async throws(AdministrationError)
-    {
+    package func revokeToken(
+        _ id: String, organization: String?, by actor: AuditActor
+    ) async throws(AdministrationError) {
         try await database.revokeToken(id, organization: organization, by: actor)
     }
 

@@ -3,32 +3,32 @@ import Logging
 import SQLite
 import WireModel
 
-/// Who may talk to this collector, and what is known of them: organizations, tokens, devices, profiles
+/// Organizations, tokens, devices and profiles: who may talk to this collector, and what it knows of them
 /// (`<data>/collector.sqlite`).
 ///
-/// Safe to call from any number of tasks; calls are answered one at a time, off the cooperative pool, but for a
-/// device's authentication, which memory answers. What changes something returns after it is on synced disk. Secrets
-/// are kept as hashes, and never logged.
+/// Safe to call from any number of tasks. Calls are answered one at a time, off the cooperative pool; a device's
+/// authentication is answered from memory. A change is on synced disk when its call returns. Secrets are kept as hashes
+/// and never logged.
 package final class CollectorRegistry: Sendable {
-    /// This collector, for ever.
+    /// Stays the same for the whole life of the collector.
     package let collectorID: CollectorID
-    /// This collector between two restores from backup.
+    /// Changes with every restore from backup.
     package let incarnationID: IncarnationID
 
-    /// What devices' clocks say of the collector's, from what is noted with `seen`.
+    /// Devices' clocks compared with the collector's, as noted with `seen`.
     package let deviceClocks = DeviceClocks()
 
     let database: RegistryDatabase
     let directory: DataDirectory
     private let lock: DirectoryLock?
 
-    /// Opens the registry; the very first time it makes the collector's ids, organization `default`, its profile and
+    /// Opens the registry. The first time it makes the collector's ids, organization `default` with its profile, and
     /// two tokens.
-    /// - Parameter exclusive: holds the data directory (`<data>/lock`) until it is released; `false` for a short
-    ///   administrative command beside a running collector.
-    /// - Parameter deliver: at the first start, given the two tokens, to be kept before they are good; where it fails
-    ///   nothing is made.
-    /// - Returns: with the registry, the two tokens if this was the first start; they are said only here.
+    /// - Parameters:
+    ///   - exclusive: whether to hold the data directory (`<data>/lock`) until `close`; `false` for a short
+    ///     administrative command beside a running collector.
+    ///   - deliver: at the first start, takes the two tokens before they are good. Where it fails nothing is made.
+    /// - Returns: the registry and, at the first start, the two tokens; they are told only here.
     /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
@@ -71,24 +71,26 @@ package final class CollectorRegistry: Sendable {
 
     // MARK: Devices
 
-    /// Whether an enrollment token may be used; nothing is used up. For refusing before a request's body is read.
+    /// Checks an enrollment token without using it up, to refuse before a request's body is read.
     package func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
         try await database.checkEnrollmentToken(token)
     }
 
-    /// Gives a device its credential. A known id with its right credential is kept. So is an unknown one whose
-    /// credential proves that this collector issued it in a time that a restore has lost (`DeviceCredential` says how);
-    /// any other unknown id is replaced by a new one. The former credential stays good until the new one is first used.
+    /// Gives a device its credential. The former credential stays good until the new one is first used.
     ///
-    /// A request with the `request_id`, token and machine of one that was answered in the last seven days is that one
-    /// asked again: it gives the same device and enrollment with a fresh credential, and uses the token no second time.
+    /// A known id is kept if its credential is right. An unknown id is kept if its credential proves that this
+    /// collector issued it in a time that a restore has lost (`DeviceCredential`). Any other unknown id is replaced by
+    /// a new one.
+    ///
+    /// A request with the `request_id`, token and machine of one from the last seven days is a repeat: it gives the
+    /// same device and enrollment with a fresh credential and does not count against the token again.
     package func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult {
         try await database.enroll(token: token, request: request)
     }
 
     /// Whose credential it is; the device comes without beacon and identity.
-    /// - Parameter admits: whether the device is let in with what else it showed; where it is not, the new credential
-    ///   of a rotation does not count as used, so that the former one stays good.
+    /// - Parameter admits: whether the device is let in by what else it showed. If not, the new credential of a
+    ///   rotation does not count as used, so the former one stays good.
     package func authenticateDevice(
         credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
     ) async throws(StoreError) -> DeviceAuthentication {
@@ -102,8 +104,8 @@ package final class CollectorRegistry: Sendable {
         try await database.rotateCredential(device)
     }
 
-    /// A certificate that was issued to the device is good from now on, as long as it is not followed by one that is
-    /// used. Its entry in the audit trail is written with it.
+    /// Accepts a certificate that was issued to the device, until a later one is used. The audit entry is written with
+    /// it.
     /// - Parameter reason: `enrollment` or `renewal`.
     /// - Throws: `.notFound` for a device that is not, or no longer, enrolled.
     package func keepCertificate(
@@ -112,7 +114,7 @@ package final class CollectorRegistry: Sendable {
         try await database.keep(certificate, of: device, for: reason)
     }
 
-    /// The device has come with a certificate for the first time: those issued before it are refused from now on.
+    /// The device has used a certificate for the first time: those issued before it are refused from now on.
     package func noteCertificateUse(_ fingerprint: Data, device: DeviceID) async throws(StoreError) {
         try await database.noteUse(ofCertificate: fingerprint, by: device)
     }
@@ -122,8 +124,8 @@ package final class CollectorRegistry: Sendable {
         try await database.leave(device)
     }
 
-    /// Notes what a device's newest records say of it. Returns at once: it is written every few seconds at most, and
-    /// before it is asked for.
+    /// Notes what a device's newest records say of it. Returns at once; it is written every few seconds, and before it
+    /// is read.
     package func seen(_ device: DeviceID, _ sight: DeviceObservation) {
         if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
         let isDue = database.seen.note(device, sight)
@@ -131,8 +133,7 @@ package final class CollectorRegistry: Sendable {
         if isDue { Task { await database.writeSeen() } }
     }
 
-    /// Writes what stored records say of devices, of those in `resetting` whatever was known of when they were last
-    /// seen.
+    /// Writes what stored records say of devices. For those in `resetting`, the former last seen time does not count.
     package func derive(_ sights: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) async throws(StoreError) {
         try await database.write(sights, resetting: resetting)
     }
@@ -179,11 +180,11 @@ package final class CollectorRegistry: Sendable {
         try await database.person(hash: Secret.hash(of: token))
     }
 
-    /// An enrollment token, made at the collector's machine.
+    /// Makes an enrollment token at the collector's machine.
     /// - Parameters:
     ///   - expiresInSeconds: 30 days by default; 1 or more.
     ///   - maximumUses: devices that may enroll with it, 100 by default; `nil` for any number.
-    /// - Returns: the token, said only here.
+    /// - Returns: the token, told only here.
     package func createEnrollmentToken(
         organization: String, expiresInSeconds: Int64 = FirstStart.enrollmentTokenSeconds,
         maximumUses: Int? = FirstStart.enrollmentTokenUses, note: String = ""
@@ -217,15 +218,14 @@ package final class CollectorRegistry: Sendable {
         try await database.tokens()
     }
 
-    /// At the collector's machine: any token, the last administrator's too.
+    /// Revokes any token at the collector's machine, even the last administrator's.
     package func revokeToken(_ id: String) async throws(StoreError) {
         do throws(AdministrationError) { try await revokeToken(id, organization: nil, by: .commandLine) } catch {
             throw StoreError(error)
         }
     }
 
-    /// Whether the file that was opened is still there: a registry whose file was removed or replaced refuses
-    /// everything.
+    /// Whether the opened file is still in place. A registry whose file was removed or replaced refuses everything.
     package func readiness() async -> StoreReadiness {
         do throws(StoreError) {
             try await database.requireInPlace()
@@ -246,12 +246,12 @@ extension CollectorRegistry {
         try await database.organizations()
     }
 
-    /// With a privacy key of its own and the profile of a new organization.
+    /// Makes an organization with a privacy key of its own and the default profile.
     /// - Parameters:
-    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit: it stands in paths and file
-    ///     names.
-    ///   - actor: who does it, for the audit trail.
-    /// - Throws: `.invalid` for another name, `.conflict` where it is there already.
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, beginning with a letter or digit: it is used in paths and
+    ///     file names.
+    ///   - actor: for the audit trail.
+    /// - Throws: `.invalid` for another name, `.conflict` where it exists.
     package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) async throws(StoreError) {
         let isPlain = name.utf8.allSatisfy { byte in
             switch byte {
@@ -323,8 +323,8 @@ extension CollectorRegistry {
         try await database.rollBackProfile(scope, to: revision, expected: expected, by: author)
     }
 
-    /// Checks a profile as `putProfile` does, and tells what devices would get by it; nothing is changed.
-    /// - Parameter application: whose devices; only where the profile is the organization's.
+    /// Checks a profile as `putProfile` does and tells what devices would get. Changes nothing.
+    /// - Parameter application: whose devices; counts only where the profile is the organization's.
     package func previewProfile(
         _ profile: WireProfile, _ scope: ProfileScope, application: String
     ) async throws(ProfileError) -> WireProfile {
@@ -334,8 +334,9 @@ extension CollectorRegistry {
 
 extension CollectorRegistry {
     /// Issues a command to a device's present enrollment; on synced disk when it returns.
-    /// - Parameter organization: `nil` for any; a device of another one is not there.
-    /// - Returns: with the command, whether it is new: the same request with the same key gives the one it has issued.
+    /// - Parameter organization: `nil` for any; a device of another one is not found.
+    /// - Returns: the command, and whether it is new: a repeated request with the same key gives the command issued
+    ///   before.
     package func issue(
         _ command: NewCommand, organization: String?
     ) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
@@ -355,14 +356,14 @@ extension CollectorRegistry {
         try await database.command(id, of: device)
     }
 
-    /// What a device is to be given with an answer, from memory: neither ended nor expired, of its present enrollment,
-    /// oldest first.
+    /// What a device gets with an answer, from memory: commands of its present enrollment that have neither ended nor
+    /// expired, oldest first.
     package func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
         database.commands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
     }
 
-    /// Takes over what a device says of its commands, in the order it said so. Returns at once: what has ended is not
-    /// given to the device again; it is written soon after, and before it is asked for.
+    /// Takes what a device says of its commands, in its order. Returns at once: ended commands are not given to the
+    /// device again, and the results are written soon after and before they are read.
     package func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
         let results = results.filter { $0.commandID.count == 16 }
         guard !results.isEmpty else { return }

@@ -2,10 +2,9 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// All devices in memory, for lists that are filtered, searched and sorted: a query looks at every one of them and
-/// reads none from disk.
+/// All devices in memory, so that lists are filtered, searched and sorted without reading from disk.
 ///
-/// Not `Sendable`: its owner keeps it as the rows on disk are.
+/// Not `Sendable`: its owner keeps it equal to the rows on disk.
 final class DeviceIndex {
     private var entries: [DeviceID: DeviceIndexEntry] = [:]
     /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and
@@ -26,7 +25,7 @@ final class DeviceIndex {
 
     func remove(_ id: DeviceID) { entries[id] = nil }
 
-    /// - Returns: whether that was all: of a beacon or identity the device's row must be inserted.
+    /// - Returns: `false` for a beacon or identity: the caller then inserts the whole row again.
     func note(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
         guard sight.beacon == nil, sight.identity == nil else { return false }
         entries[id]?.note(sight)
@@ -119,7 +118,7 @@ extension DeviceIndexEntry {
     }
 }
 
-/// The first devices of an order after a place in it, out of as many as are offered; without sorting all of them.
+/// Collects the first devices after a place in an order, out of any number offered, without sorting all of them.
 private struct FirstOf<Key: Comparable> {
     typealias Place = (key: Key, id: DeviceID)
 
@@ -187,7 +186,7 @@ struct DeviceIndexEntry {
     private var expectedBeaconSeconds: UInt32?
     private(set) var lastSeen: Int64?
     private(set) var profileRevision: UInt64?
-    /// What of its profile the device does not do, by name; of what devices invent only a little is held.
+    /// Names of the parts of its profile that the device does not do; bounded, because devices choose them.
     let profileFindings: [String]
     private static let maximumFindings = 4
     private static let findingBytes = 64

@@ -47,7 +47,7 @@ actor RegistryDatabase {
         }
     }
 
-    /// Tells the audit trail what a device did, in the transaction it did it in; as often as `DeviceAuditLimit` says.
+    /// Writes an audit entry for what a device did, in the same transaction, as often as `DeviceAuditLimit` allows.
     func tell(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
@@ -62,12 +62,12 @@ actor RegistryDatabase {
         return try StoreError.mapping(body)
     }
 
-    /// A registry whose file is gone must not answer from what is no longer anywhere.
+    /// A registry whose file was removed or replaced must not answer.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
 
-    /// Writes what was seen; what cannot be written is left out, it can be rebuilt.
+    /// Writes what was seen. A failure is only logged, because the state can be rebuilt from records.
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
@@ -163,8 +163,8 @@ extension RegistryCache where Row == DeviceRow {
     func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
 }
 
-/// What of the registry may be looked at without changing anything: for commands beside a running collector, and for a
-/// data directory that cannot be written, such as another user's or a mounted backup.
+/// Reads the registry without changing anything: for commands beside a running collector, and for a data directory that
+/// cannot be written, such as a mounted backup.
 ///
 /// Each call reads at one moment.
 package struct RegistryReader {

@@ -61,8 +61,8 @@ struct ChainMend {
         for row in fill.chains.values.sorted(by: { ($1.state.mark.number, $0.id) < ($0.state.mark.number, $1.id) })
         where keys.insert(row.key).inserted { chains.append(Chain(id: row.id, key: row.key, state: row.state)) }
         var ids = Set(fill.chains.keys)
-        for (id, key) in fill.keys.sorted(by: { $0.key < $1.key }) where !ids.contains(id) && keys.insert(key).inserted
-        {
+        for (id, key) in fill.keys.sorted(by: { $0.key < $1.key })
+        where !ids.contains(id) && keys.insert(key).inserted {
             ids.insert(id)
             chains.append(Chain(id: id, key: key))
         }

@@ -1,7 +1,7 @@
 import SQLite
 import WireModel
 
-/// Whose quota it is: an application's in an organization; what test devices send has one of its own.
+/// Whose quota it is: one for each application of an organization, and another for its test devices.
 struct UsageKey: Hashable, Sendable {
     var organization: String
     var application: String
@@ -91,11 +91,10 @@ struct LogUsage: Equatable, Sendable {
     }
 }
 
-/// How much of devices' logs a collector keeps. What is over a bound that was lowered stays until it is deleted.
+/// How much of devices' logs a collector keeps. Logs above a lowered bound stay until they are deleted.
 ///
-/// An application's name comes from the device, so a bound by name alone is none: whoever invents names would have a
-/// quota for each. So the names are bounded, and what an organization keeps in all. Test devices have bounds of their
-/// own beside the others.
+/// Devices choose the application's name, and each name has a quota. So the number of names is bounded too, and the
+/// bytes of a whole organization. Test devices have the same bounds beside the others.
 package struct LogQuotas: Equatable, Sendable {
     /// Raw bytes per organization and application; the Workspace ONE console's 200 MB.
     package var applicationBytes = 200_000_000
