@@ -36,6 +36,11 @@ package struct CommandPage: Equatable, Sendable {
 package struct CommandPosition: Equatable, Sendable {
     package var created: Int64
     package var id: CommandID
+
+    package init(created: Int64, id: CommandID) {
+        self.created = created
+        self.id = id
+    }
 }
 
 /// A command that is to be issued.
