@@ -201,7 +201,7 @@ import WireModel
             ('disk-low', '', 'c', '', 1, 5, 5, NULL);
             INSERT INTO meta (name, value) VALUES ('notice_posted', 3);
             """)
-        try connection.cached("UPDATE device SET credential_hash = ?").run(binding: plain.hash)
+        try connection.run("UPDATE device SET credential_hash = ?", plain.hash)
         try connection.setUserVersion(5)
         try connection.close()
 

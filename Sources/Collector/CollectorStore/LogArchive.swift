@@ -3,40 +3,46 @@ import WireModel
 
 /// The logs that devices have sent: the port that every storage engine implements.
 ///
-/// A call that changes something returns once that is on synced disk, or throws and has changed nothing. Safe to call from any number of
-/// tasks. Who asks is decided before: a device is the one of its credential, an organization that of a person's token.
+/// A call that changes something returns once the change is on synced disk, or throws and has changed nothing. Safe to
+/// call from any number of tasks. The caller has checked who asks: a device by its credential, an organization by a
+/// person's token.
 package protocol LogArchive: Sendable {
     // MARK: What devices do
 
-    /// Begins an upload; again with the same manifest, it tells where the upload stands.
+    /// Begins an upload. Repeated with the same manifest, it tells how far the upload is.
     func begin(_ manifest: UploadManifest, from device: DeviceRow) async throws(UploadError) -> UploadStanding
     func standing(of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding
 
-    /// Keeps a chunk if its bytes are what the manifest tells of. Again, it changes nothing.
+    /// Keeps a chunk if its bytes are what the manifest says. A repeat changes nothing.
     /// - Parameter bytes: gzip members.
-    func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError) -> UploadStanding
+    func store(_ bytes: Data, chunk number: Int, of upload: UploadID, from device: DeviceID) async throws(UploadError)
+        -> UploadStanding
 
-    /// The device has sent all it has. What it says is gone is not missing any more; what has come stays.
-    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError) -> UploadStanding
+    /// The device has sent all it has. Chunks it calls gone are not missing any more; stored chunks stay.
+    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) async throws(UploadError)
+        -> UploadStanding
 
     // MARK: What people ask
 
-    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not looked at.
+    /// Chunks that may hold lines a query matches, newest first; what only the text can tell (categories, words) is not
+    /// looked at.
     /// - Parameters:
     ///   - id: those below it; `nil` from the newest.
     ///   - limit: 1 to 1,000.
     func chunks(_ query: LogQuery, below id: Int64?, limit: Int) async throws(StoreError) -> ChunkPage
 
-    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told or not.
+    /// The lines a query matches, each once however often it was sent. What comes or is deleted meanwhile may be told
+    /// or not.
     func content(_ query: LogQuery, as form: LogForm) async throws(StoreError) -> any LogContent
 
     /// What a deletion would take: every chunk that `chunks` tells of.
     func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion
 
-    /// Deletes it. A chunk that was deleted is not taken again.
+    /// Deletes what `deletion` tells. A deleted chunk is not taken again.
     /// - Parameters:
-    ///   - confirmation: of what was told; `nil` is answered, and nothing deleted, where it is not what there is any more.
-    ///   - actor: who does it, for the audit trail, which is told for every organization whose logs go.
+    ///   - confirmation: as `deletion` gave it. If the chunks have changed since, nothing is deleted and the answer is
+    ///     `nil`.
+    ///   - actor: for the audit trail of every organization whose logs go.
     func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion?
 
     /// By organization and application.
@@ -60,8 +66,118 @@ package protocol LogArchive: Sendable {
     func shutDown() async
 }
 
-/// Text on its way to somebody. One caller at a time; letting go of it ends it.
+/// Text that is streamed to somebody. One caller at a time; releasing it ends it.
 package protocol LogContent: Sendable {
     /// The next piece, about 128 KiB; `nil` at the end.
     func next() async throws(StoreError) -> Data?
+}
+
+/// Which logs are asked for: what is known of a chunk as a whole, and a filter for lines.
+package struct LogQuery: Equatable, Sendable {
+    /// `nil`: all that the asker may see.
+    package var organization: String?
+    package var device: DeviceID?
+    /// Devices whose logs are asked for with those of `device`.
+    package var predecessors: [DeviceID] = []
+    package var application: String?
+    package var type: LogType?
+    /// Those of test devices, too.
+    package var withTest: Bool
+    /// These and no others, by their ids; empty: all.
+    package var chunks: [Int64]
+    /// Those that came before that, by the collector's clock.
+    package var receivedBefore: Int64?
+    package var lines: LogFilter
+
+    package init(
+        organization: String? = nil, device: DeviceID? = nil, application: String? = nil, type: LogType? = nil,
+        withTest: Bool = false, chunks: [Int64] = [], receivedBefore: Int64? = nil, lines: LogFilter = LogFilter()
+    ) {
+        self.organization = organization
+        self.device = device
+        self.application = application
+        self.type = type
+        self.withTest = withTest
+        self.chunks = chunks
+        self.receivedBefore = receivedBefore
+        self.lines = lines
+    }
+}
+
+/// How lines are told.
+package struct LogForm: Equatable, Sendable {
+    package var order: LogOrder
+    /// As one gzip member.
+    package var isCompressed: Bool
+    /// Before each line, and a space: the id of the device it is of.
+    package var namesDevices: Bool
+
+    package init(order: LogOrder = .time, isCompressed: Bool = false, namesDevices: Bool = false) {
+        self.order = order
+        self.isCompressed = isCompressed
+        self.namesDevices = namesDevices
+    }
+}
+
+/// In which order lines of several devices, or of several processes of one, are told.
+package enum LogOrder: Sendable {
+    /// By the devices' clocks.
+    case time
+    /// Device by device, as they were written.
+    case number
+}
+
+/// A chunk that is kept, as people see it.
+package struct ChunkRow: Equatable, Sendable {
+    package var id: Int64
+    package var upload: UploadID
+    package var number: Int
+    package var device: DeviceID
+    package var organization: String
+    package var application: String
+    /// `nil`: lines of more than one.
+    package var type: LogType?
+    package var ring: Bool
+    package var test: Bool
+    package var command: CommandID?
+    package var logEpoch: LogEpochID
+    package var fileName: String
+    package var rawBytes: Int
+    /// SHA-256 of its text, as the device said and as it came.
+    package var rawDigest: Data
+    package var storedBytes: Int
+    package var received: Int64
+    /// Of all lines; `nil` where none is of the form of Schemas/logs/FORMAT.md.
+    package var times: ClosedRange<Int64>?
+    package var numbers: ClosedRange<UInt64>?
+    /// Lines per level, most severe first.
+    package var levels: [UInt64]
+    /// Lines of another form.
+    package var otherLines: UInt64
+}
+
+package struct ChunkPage: Equatable, Sendable {
+    package var chunks: [ChunkRow]
+    /// The id below which the next page begins.
+    package var next: Int64?
+}
+
+/// How much an application's logs take of their quota.
+package struct LogUsageRow: Equatable, Sendable {
+    package var organization: String
+    package var application: String
+    package var test: Bool
+    package var chunks: Int
+    package var rawBytes: Int
+    package var quotaBytes: Int
+}
+
+/// What a deletion would take.
+package struct LogDeletion: Equatable, Sendable {
+    package var chunks: Int
+    package var devices: Int
+    package var rawBytes: Int
+    package var lines: UInt64
+    /// Of the query and of what it takes: another one once that has changed.
+    package var confirmation: String
 }

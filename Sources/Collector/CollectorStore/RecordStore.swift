@@ -4,18 +4,20 @@ import WireModel
 /// What a collector keeps of its devices' streams: the port that every storage engine implements.
 ///
 /// A call of `append` or `close` returns once what it says is on synced disk, or says `unavailable`. An answer that
-/// stored nothing needs no sync of its own: what it read was synced before. Safe to call from any number of tasks; one writer per stream
-/// decides, so two parts of one stream never race.
+/// stored nothing needs no sync of its own: what it read was synced before. Safe to call from any number of tasks; one
+/// writer per stream decides, so two parts of one stream never race.
 package protocol RecordStore: Sendable {
     /// Decides every part against its stream's mark, in order, and stores what lies above it.
     ///
-    /// Never throws: a part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting) answers
-    /// `.unavailable` with the mark as last known on disk and the reason in `detail`.
-    /// - Parameter receivedAt: the collector's clock, microseconds since 1970; it chooses no partition (the writer does, at commit).
+    /// Never throws: a part that cannot be decided now (disk full, I/O error, shutting down, too many requests waiting)
+    /// answers `.unavailable` with the mark as last known on disk and the reason in `detail`.
+    /// - Parameter receivedAt: the collector's clock, microseconds since 1970; it chooses no partition (the writer
+    ///   does, at commit).
     func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer]
 
-    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history. May be repeated with
-    /// finer points: last number and reason of the first close stand, totals are taken over as `StreamTotals.told(also:)` says.
+    /// Closes an epoch for good and finds, per stream, the greatest point offered that lies in the collector's history.
+    /// May be repeated with finer points: last number and reason of the first close stand, totals are taken over as
+    /// `StreamTotals.told(also:)` says.
     func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream]
 
     /// Counts rows and marks of one device.
@@ -23,19 +25,22 @@ package protocol RecordStore: Sendable {
 
     /// Records of one stream, newest first by position of receipt: of one device, or of many in one order.
     ///
-    /// A page ends at `limit` records, and before that where enough has been looked at for one call: then it may hold few records or
-    /// none and still have a `next`.
+    /// A page ends at `limit` records, and before that where enough has been looked at for one call: then it may hold
+    /// few records or none and still have a `next`.
     /// - Parameters:
     ///   - before: an opaque position from an earlier page's `next`, of the same query; `nil` from the newest.
     ///   - limit: 1 to 1,000.
     func records(_ query: RecordQuery, before: String?, limit: Int) async throws(StoreError) -> RecordPage
 
-    /// The newest record of each device, by position of receipt, that the query admits. Devices without one are not in the answer.
+    /// The newest record of each device, by position of receipt, that the query admits. Devices without one are not in
+    /// the answer.
     ///
     /// Each device is looked up by itself, in its newest files first, so the cost is that of the devices asked for.
-    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord]
+    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
+        StoredRecord]
 
-    /// Record files of a stream that answers pass over, because they cannot be read; by name, oldest first. Empty where all are read.
+    /// Record files of a stream that answers pass over, because they cannot be read; by name, oldest first. Empty where
+    /// all are read.
     func unreadableFiles(of stream: StreamName) -> [String]
 
     /// Whether an append could succeed now; the reason where it could not.
@@ -57,7 +62,8 @@ extension RecordStore {
         of device: DeviceID, stream: StreamName, kind: Int?, module: String?, before: String?, limit: Int
     ) async throws(StoreError) -> RecordPage {
         try await records(
-            RecordQuery(.one(device), stream: stream, kinds: kind.map { [$0] } ?? [], module: module), before: before, limit: limit)
+            RecordQuery(.one(device), stream: stream, kinds: kind.map { [$0] } ?? [], module: module), before: before,
+            limit: limit)
     }
 }
 
@@ -92,8 +98,8 @@ package struct StoreFigures: Equatable, Sendable {
     }
 }
 
-/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, the device's last totals,
-/// and points of its chain.
+/// Closing an epoch: all three streams, each with its last number, the reason for what lies between mark and last, the
+/// device's last totals, and points of its chain.
 package struct EpochClose: Equatable, Sendable {
     package struct Stream: Equatable, Sendable {
         package var stream: StreamName
@@ -103,7 +109,9 @@ package struct EpochClose: Equatable, Sendable {
         /// `nil`: the device does not tell them; what its parts told stands.
         package var totals: StreamTotals?
 
-        package init(stream: StreamName, last: UInt64, reason: DropReason, points: [Point], totals: StreamTotals? = nil) {
+        package init(
+            stream: StreamName, last: UInt64, reason: DropReason, points: [Point], totals: StreamTotals? = nil
+        ) {
             self.stream = stream
             self.last = last
             self.reason = reason
@@ -161,11 +169,13 @@ package struct EpochBalance: Equatable, Sendable {
     /// The device's totals as its newest stored part carried them.
     package var totals: StreamTotals
     package var closed: Bool
-    /// produced by the device's newest totals; waiting = produced - what the mark covers, so far as the totals are not older than the mark.
+    /// produced by the device's newest totals; waiting = produced - what the mark covers, so far as the totals are not
+    /// older than the mark.
     package var balance: StreamBalance
 
     package init(
-        epoch: EpochID, stream: StreamName, mark: StreamMark, storedRows: UInt64, totals: StreamTotals, closed: Bool, balance: StreamBalance
+        epoch: EpochID, stream: StreamName, mark: StreamMark, storedRows: UInt64, totals: StreamTotals, closed: Bool,
+        balance: StreamBalance
     ) {
         self.epoch = epoch
         self.stream = stream
@@ -203,5 +213,53 @@ package struct RecordPage: Equatable, Sendable {
     package init(records: [StoredRecord], next: String?) {
         self.records = records
         self.next = next
+    }
+}
+
+/// Told what the store does, for whoever counts it. Called from the writers' threads: returns at once.
+package protocol StoreObserver: Sendable {
+    func committed(_ commit: StoreCommit)
+}
+
+/// One transaction of a stream's writer.
+package struct StoreCommit: Sendable {
+    package var stream: StreamName
+    /// Requests that shared it.
+    package var requests: Int
+    /// Waiting for the file, all work and the sync.
+    package var duration: Duration
+    /// `nil` where it is on synced disk.
+    package var failure: StoreError.Code?
+    /// What came to be stored by it; nothing where it failed.
+    package var counts: StoreCounts
+
+    package init(
+        stream: StreamName, requests: Int, duration: Duration, failure: StoreError.Code? = nil,
+        counts: StoreCounts = StoreCounts()
+    ) {
+        self.stream = stream
+        self.requests = requests
+        self.duration = duration
+        self.failure = failure
+        self.counts = counts
+    }
+}
+
+/// Records by what became of them.
+package struct StoreCounts: Equatable, Sendable {
+    package var stored: UInt64 = 0
+    package var rejected: UInt64 = 0
+    /// By the devices, told in gaps.
+    package var dropped: UInt64 = 0
+    /// Numbers that no device brought.
+    package var lost: UInt64 = 0
+
+    package init() {}
+
+    mutating func add(_ mark: StreamMark, since former: StreamMark) {
+        stored.addSaturating(mark.stored.subtractingSaturating(former.stored))
+        rejected.addSaturating(mark.rejectedCount.subtractingSaturating(former.rejectedCount))
+        dropped.addSaturating(mark.droppedCount.subtractingSaturating(former.droppedCount))
+        lost.addSaturating(mark.lostAtCollector.subtractingSaturating(former.lostAtCollector))
     }
 }

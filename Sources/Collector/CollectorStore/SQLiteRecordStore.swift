@@ -3,10 +3,12 @@ import Logging
 import SQLite
 import WireModel
 
-/// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream, readers beside them.
+/// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream,
+/// readers beside them.
 package final class SQLiteRecordStore: RecordStore {
     package struct Configuration: Sendable {
-        /// Bytes of parts that may wait for one stream's disk, or be on their way to it; more is answered unavailable at once.
+        /// Bytes of parts that may wait for one stream's disk, or be on their way to it; more is answered unavailable
+        /// at once.
         package var pipelineBytes = 64 << 20
         /// Parts, likewise.
         package var pipelineParts = 4096
@@ -29,10 +31,10 @@ package final class SQLiteRecordStore: RecordStore {
     let keeper: PartitionKeeper
     let damaged: DamagedFiles
 
-    /// Opens the store, making what is missing, and finishes what an earlier process left: salvages that were begun, files whose marks are in the
-    /// baseline are removed, logs of earlier days are moved into their files.
-    /// - Parameter incidents: told of what an administrator should know, with how many records it is about; called by the writers, so it must
-    ///   return at once.
+    /// Opens the store, making what is missing, and finishes what an earlier process left: salvages that were begun,
+    /// files whose marks are in the baseline are removed, logs of earlier days are moved into their files.
+    /// - Parameter incidents: told of what an administrator should know, with how many records it is about; called by
+    ///   the writers, so it must return at once.
     /// - Throws: `.inUse` where another store holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
     package static func open(
         directory: String, clock: any StoreClock, configuration: Configuration = Configuration(),
@@ -54,8 +56,8 @@ package final class SQLiteRecordStore: RecordStore {
             }
         }
         return try SQLiteRecordStore(
-            directory: directory, lock: lock, clock: clock, configuration: configuration, incidents: incidents, logger: logger,
-            observer: observer)
+            directory: directory, lock: lock, clock: clock, configuration: configuration, incidents: incidents,
+            logger: logger, observer: observer)
     }
 
     private init(
@@ -77,14 +79,15 @@ package final class SQLiteRecordStore: RecordStore {
         var writers: [StreamName: StreamWriter] = [:]
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
-                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks, clock: clock,
-                damaged: damaged, incidents: incidents, logger: logger, observer: observer)
+                stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks,
+                clock: clock, damaged: damaged, incidents: incidents, logger: logger, observer: observer)
         }
         self.writers = writers
     }
 
-    /// Syncs what a killed process left in a log, or salvages the file where it or its log is damaged: SQLite would leave a log behind that is not
-    /// read to its end. One file that cannot be read is the matter of the chains in it, not of the store.
+    /// Syncs what a killed process left in a log, or salvages the file where it or its log is damaged: SQLite would
+    /// leave a log behind that is not read to its end. One file that cannot be read is the matter of the chains in it,
+    /// not of the store.
     private static func recover(_ partition: Partition, _ check: DamageCheck, clock: any StoreClock, logger: Logger) {
         do {
             if let fault = try check.quickFault(of: partition) {
@@ -93,7 +96,9 @@ package final class SQLiteRecordStore: RecordStore {
                 try RecordFile(writing: partition, in: check.directory).seal()
             }
         } catch {
-            logger.error("a record file cannot be opened", metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
+            logger.error(
+                "a record file cannot be opened",
+                metadata: ["store.file": "\(partition.name)", "store.error": "\(error)"])
         }
     }
 
@@ -113,7 +118,9 @@ package final class SQLiteRecordStore: RecordStore {
             }
         }
         return zip(parts, answers).map { part, answer in
-            answer ?? PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: .none, detail: "no writer")
+            answer
+                ?? PartAnswer(
+                    epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: .none, detail: "no writer")
         }
     }
 
@@ -142,7 +149,9 @@ package final class SQLiteRecordStore: RecordStore {
         return try await reader.records(query, before: cursor, limit: limit)
     }
 
-    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+    package func newestRecords(
+        of devices: [DeviceID], _ query: RecordQuery
+    ) async throws(StoreError) -> [DeviceID: StoredRecord] {
         var found: [DeviceID: StoredRecord] = [:]
         // In steps, so that others are answered in between.
         var rest = devices[...]
@@ -155,7 +164,8 @@ package final class SQLiteRecordStore: RecordStore {
 
     package func readiness() async -> StoreReadiness {
         if let free = directory.disk?.freeBytes, free < configuration.readyFreeBytes {
-            return .notReady("\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
+            return .notReady(
+                "\(free) bytes are free for \(directory.recordsPath), \(configuration.readyFreeBytes) are wanted.")
         }
         for stream in StreamName.allCases {
             if let error = await writers[stream]?.fault() { return .notReady("\(stream) stream: \(error)") }
@@ -163,7 +173,8 @@ package final class SQLiteRecordStore: RecordStore {
         return .ready
     }
 
-    /// Whether what devices sent last was stored. Nothing is tried out, unlike for `readiness`, which makes the day's files where there are none.
+    /// Whether what devices sent last was stored. Nothing is tried out, unlike for `readiness`, which makes the day's
+    /// files where there are none.
     package func isTakingRecords() async -> Bool {
         for writer in writers.values where await writer.isInTrouble { return false }
         return true
@@ -178,8 +189,8 @@ package final class SQLiteRecordStore: RecordStore {
             streams.append(
                 StoreFigures.Stream(
                     stream: stream, files: files.count,
-                    fileBytes: files.reduce(0) { $0 + UInt64(clamping: directory.bytes(of: $1)) }, pipelineBytes: pipeline.bytes,
-                    pipelineLimitBytes: pipeline.limits.bytes))
+                    fileBytes: files.reduce(0) { $0 + UInt64(clamping: directory.bytes(of: $1)) },
+                    pipelineBytes: pipeline.bytes, pipelineLimitBytes: pipeline.limits.bytes))
         }
         return StoreFigures(streams: streams, disk: directory.disk)
     }
@@ -194,4 +205,63 @@ package final class SQLiteRecordStore: RecordStore {
         await reader.shutDown()
         lock.release()
     }
+}
+
+extension SQLiteRecordStore {
+    /// Which of a stream's files are over the limits, oldest first.
+    package func removals(
+        of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream
+    ) async throws(StoreError) -> [RetentionPlan.Removal] {
+        try await keeper.removals(of: stream, at: now, limits: limits)
+    }
+
+    /// When the newest record of any stream came, by the collector's clock.
+    package func newestReceipt() async throws(StoreError) -> Int64? {
+        try await keeper.newestReceipt()
+    }
+
+    /// Removes files whose marks are in the baseline already.
+    package func removeLeftovers() async throws(StoreError) {
+        try await keeper.removeLeftovers()
+    }
+
+    /// Removes one stream's file of one day for good: its marks and counts go into the baseline, synced, first.
+    ///
+    /// Only the oldest file of a stream can go. The writer is asked twice, shortly: to write to it no more, and to
+    /// forget it. Counting and removing happen beside it. A crash in between is finished at the next opening.
+    /// - Throws: `.notFound`, `.conflict` where older ones are left, or what the disk says.
+    package func dropPartition(day: UTCDay, stream: StreamName) async throws(StoreError) {
+        guard let writer = writers[stream] else { return }
+        let partition = Partition(day: day, stream: stream)
+        try await writer.beginRetiring(day)
+        do throws(StoreError) { try await keeper.absorb(partition, at: clock.now()) } catch {
+            guard DiskReserve(directory: directory).giveUp(for: error) else { throw error }
+            try await keeper.absorb(partition, at: clock.now())
+        }
+        await writer.endRetiring(day)
+        await reader.forget(partition)
+        try await keeper.remove(partition)
+    }
+}
+
+extension SQLiteRecordStore {
+    /// A file that could not be read, as somebody beside the store has found.
+    package func noteDamage(_ partition: Partition, _ message: String) {
+        damaged.note(partition, message)
+    }
+
+    /// Replaces the record files that were found damaged, oldest first (`RecordSalvage`). Their streams wait
+    /// meanwhile, others go on.
+    /// - Parameter again: whether to look again at what could not be mended before.
+    /// - Returns: how many were replaced.
+    package func salvageDamaged(again: Bool = false) async -> Int {
+        if again { damaged.lookAgain() }
+        var count = 0
+        for partition in damaged.suspects where await writers[partition.stream]?.salvage(partition.day) == true {
+            count += 1
+        }
+        return count
+    }
+
+    package func unreadableFiles(of stream: StreamName) -> [String] { damaged.names(of: stream) }
 }

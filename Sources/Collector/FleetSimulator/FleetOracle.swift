@@ -3,8 +3,8 @@ import WireModel
 
 /// Asks the collector afterwards what it has of a device, as people do, and holds it against what the device knows.
 ///
-/// Every record that was acknowledged must be there exactly once, as it was made; nothing may be there twice or that was never made;
-/// and the balance must close over what is listed.
+/// Every record that was acknowledged must be there exactly once, as it was made; nothing may be there twice or that
+/// was never made; and the balance must close over what is listed.
 struct FleetOracle {
     let transport: any FleetTransport
     /// Of a person who may see the devices.
@@ -77,7 +77,9 @@ struct FleetOracle {
         }
         let balance: Balance = try await ask("/api/v1/devices/\(id)/balance")
         for stream in balance.streams {
-            let listed = seen.filter { $0.key.epoch.description == stream.epoch && $0.key.stream.description == stream.stream }.count
+            let listed = seen.filter {
+                $0.key.epoch.description == stream.epoch && $0.key.stream.description == stream.stream
+            }.count
             if !stream.closes || stream.stored != UInt64(listed) {
                 findings.unbalanced += 1
                 findings.detail(
@@ -89,8 +91,8 @@ struct FleetOracle {
     }
 
     private func check(
-        _ item: Listed.Item, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger, _ seen: inout [FleetLedger.Place: Int],
-        _ findings: inout Findings
+        _ item: Listed.Item, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger,
+        _ seen: inout [FleetLedger.Place: Int], _ findings: inout Findings
     ) {
         findings.found += 1
         guard let epoch = EpochID(item.epoch) else {
@@ -132,5 +134,36 @@ struct FleetOracle {
             if let answer, answer.status == 200 { return try JSONDecoder().decode(Answer.self, from: answer.body) }
         }
         throw Unanswered(path: path, status: status)
+    }
+}
+
+/// What one device knows to have made, and what the collector has said it stored: the oracle's memory, which no rolled
+/// back disk takes back.
+struct FleetLedger: Sendable {
+    struct Place: Hashable, Sendable {
+        let epoch: EpochID
+        let stream: StreamName
+        let number: UInt64
+    }
+
+    struct Entry: Sendable {
+        /// Wall times of the records that ever had this place: more than one after a rollback. They tell them apart.
+        var made: [Int64] = []
+        /// That of the one the collector acknowledged.
+        var acknowledged: Int64?
+    }
+
+    private(set) var entries: [Place: Entry] = [:]
+    private(set) var made = 0
+
+    var acknowledged: Int { entries.values.count { $0.acknowledged != nil } }
+
+    mutating func make(_ place: Place, time: Int64) {
+        made += 1
+        entries[place, default: Entry()].made.append(time)
+    }
+
+    mutating func acknowledge(_ place: Place, time: Int64) {
+        entries[place, default: Entry()].acknowledged = time
     }
 }

@@ -38,7 +38,8 @@ package struct FleetReport: Encodable, Equatable, Sendable {
 
     /// Whether everything is as it must be.
     package var isRight: Bool {
-        oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered + oracle.waiting == 0
+        oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered
+            + oracle.waiting == 0
             && enrolled == devices
     }
 
@@ -51,5 +52,26 @@ package struct FleetReport: Encodable, Equatable, Sendable {
         oracle.foreign += findings.foreign
         oracle.unbalanced += findings.unbalanced
         oracle.details = Array((oracle.details + findings.details).prefix(Self.maximumDetails))
+    }
+}
+
+/// What happened during a run, counted.
+package struct FleetCounts: Equatable, Sendable, Encodable {
+    package var requests = 0
+    package var recordsSent = 0
+    /// Answers by status; `none` for those that did not come.
+    package var answers: [String: Int] = [:]
+    /// Outcomes of parts.
+    package var outcomes: [String: Int] = [:]
+    package var faults: [String: Int] = [:]
+    package var closedEpochs = 0
+
+    mutating func add(_ other: FleetCounts) {
+        requests += other.requests
+        recordsSent += other.recordsSent
+        answers.merge(other.answers, uniquingKeysWith: +)
+        outcomes.merge(other.outcomes, uniquingKeysWith: +)
+        faults.merge(other.faults, uniquingKeysWith: +)
+        closedEpochs += other.closedEpochs
     }
 }

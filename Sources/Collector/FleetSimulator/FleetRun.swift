@@ -41,7 +41,8 @@ package struct FleetRun {
         try await ask(FleetRequest(path: "/api/v1/devices?limit=1", bearer: oracle.token), .person)
         // Tokens are looked at before the body, and this one is no message.
         try await ask(
-            FleetRequest(method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: Data([0xFF])), .enrollment)
+            FleetRequest(method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: Data([0xFF])),
+            .enrollment)
     }
 
     /// - Throws: only when cancelled.
@@ -102,7 +103,8 @@ package struct FleetRun {
             func begin(_ index: Int) {
                 let device = devices[index]
                 group.addTask {
-                    var session = DeviceSession(device, transport: transport, enrollmentToken: token, partRecords: records)
+                    var session = DeviceSession(
+                        device, transport: transport, enrollmentToken: token, partRecords: records)
                     await session.transmit()
                     return (index, session)
                 }
@@ -132,11 +134,25 @@ package struct FleetRun {
                 case .success(let findings): report.add(findings)
                 case .failure(let error):
                     report.oracle.unanswered += 1
-                    if report.oracle.details.count < FleetReport.maximumDetails { report.oracle.details.append("\(error)") }
+                    if report.oracle.details.count < FleetReport.maximumDetails {
+                        report.oracle.details.append("\(error)")
+                    }
                 }
                 if let device = rest.popFirst() { begin(device) }
             }
         }
         try Task.checkCancellation()
     }
+}
+
+/// Why a fleet cannot begin.
+package enum FleetUnready: Error, Equatable {
+    package enum Token: Sendable {
+        case person
+        case enrollment
+    }
+
+    /// No answer came.
+    case unreachable
+    case refused(Token, status: Int)
 }

@@ -1,4 +1,8 @@
+import AsyncHTTPClient
 import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+import WireModel
 
 /// The way from the fleet to its collector.
 package protocol FleetTransport: Sendable {
@@ -26,4 +30,67 @@ package struct FleetAnswer: Sendable {
         self.status = status
         self.body = body
     }
+}
+
+/// Over HTTP, with as many connections as there are requests under way.
+package final class HTTPFleetTransport: FleetTransport {
+    private let collector: String
+    private let client: HTTPClient
+
+    private static let timeout: TimeAmount = .seconds(60)
+    private static let maximumAnswerBytes = 64 << 20
+
+    /// - Parameters:
+    ///   - collector: `http://host:port`, without a path.
+    ///   - connections: to be kept open at most.
+    package init(collector: String, connections: Int) {
+        self.collector = collector
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.timeout.connect = .seconds(10)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    package func shutdown() async { try? await client.shutdown() }
+
+    package func send(_ request: FleetRequest) async -> FleetAnswer? {
+        var message = HTTPClientRequest(url: collector + request.path)
+        message.method = HTTPMethod(rawValue: request.method)
+        message.headers.add(name: "Authorization", value: "Bearer \(request.bearer)")
+        if let body = request.body {
+            message.headers.add(name: "Content-Type", value: WireNames.protobuf)
+            if request.isGzip { message.headers.add(name: "Content-Encoding", value: "gzip") }
+            let bytes = ByteBuffer(bytes: body)
+            message.body =
+                request.isCut
+                ? .stream(CutBody(bytes: bytes), length: .known(Int64(bytes.readableBytes))) : .bytes(bytes)
+        }
+        do {
+            let response = try await client.execute(message, timeout: Self.timeout)
+            let body = try await response.body.collect(upTo: Self.maximumAnswerBytes)
+            return FleetAnswer(status: Int(response.status.code), body: Data(body.readableBytesView))
+        } catch {
+            return nil
+        }
+    }
+}
+
+/// A body that ends in its middle, and the connection with it.
+private struct CutBody: AsyncSequence, Sendable {
+    struct Cut: Error {}
+
+    let bytes: ByteBuffer
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var rest: ByteBuffer?
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard let bytes = rest else { throw Cut() }
+            rest = nil
+            return bytes.getSlice(at: bytes.readerIndex, length: bytes.readableBytes / 2)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(rest: bytes) }
 }

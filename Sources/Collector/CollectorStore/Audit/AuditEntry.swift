@@ -1,6 +1,7 @@
 import WireModel
 
-/// What somebody changed, or was refused to change. Written in the transaction of the change: neither is on disk without the other.
+/// What somebody changed, or was refused to change. Written in the transaction of the change: neither is on disk
+/// without the other.
 package struct AuditEntry: Equatable, Sendable {
     /// The raw value is on disk and in answers.
     package enum Action: String, Sendable, CaseIterable {
@@ -29,7 +30,8 @@ package struct AuditEntry: Equatable, Sendable {
         /// Whether devices do it by themselves, and not people: there may be many of it.
         var isOfDevices: Bool {
             switch self {
-            case .certificateIssue, .deviceEnroll, .deviceReenroll, .deviceRotate, .deviceUnenroll, .deviceConflict: true
+            case .certificateIssue, .deviceEnroll, .deviceReenroll, .deviceRotate, .deviceUnenroll, .deviceConflict:
+                true
             default: false
             }
         }
@@ -72,12 +74,14 @@ extension AuditEntry {
     /// What a device did.
     /// - Parameter leftOut: how often it did the same since that was last told.
     static func ofDevice(
-        _ action: Action, _ device: DeviceID, organization: String, _ detail: [String: String], leftOut: Int, outcome: Outcome = .done
+        _ action: Action, _ device: DeviceID, organization: String, _ detail: [String: String], leftOut: Int,
+        outcome: Outcome = .done
     ) -> AuditEntry {
         var detail = detail
         if leftOut > 0 { detail["leftOut"] = "\(leftOut)" }
         return AuditEntry(
-            action, by: .device(device), organization: organization, subject: device.description, detail: detail, outcome: outcome)
+            action, by: .device(device), organization: organization, subject: device.description, detail: detail,
+            outcome: outcome)
     }
 }
 
@@ -108,7 +112,8 @@ package struct AuditQuery: Equatable, Sendable {
     package var to: Int64?
 
     package init(
-        organization: String? = nil, actor: String? = nil, action: AuditEntry.Action? = nil, from: Int64? = nil, to: Int64? = nil
+        organization: String? = nil, actor: String? = nil, action: AuditEntry.Action? = nil, from: Int64? = nil,
+        to: Int64? = nil
     ) {
         self.organization = organization
         self.actor = actor
@@ -116,4 +121,28 @@ package struct AuditQuery: Equatable, Sendable {
         self.from = from
         self.to = to
     }
+}
+
+/// Who did something that the audit trail tells of.
+package struct AuditActor: Equatable, Sendable, Codable {
+    package var name: String
+    /// The id of the token it was done with; `nil` where it was done without one.
+    package var token: String?
+    package var role: PersonRole?
+
+    package init(name: String, token: String? = nil, role: PersonRole? = nil) {
+        self.name = name
+        self.token = token
+        self.role = role
+    }
+
+    package init(_ person: Person) {
+        self.init(name: person.name, token: person.tokenID, role: person.role)
+    }
+
+    /// A device, with its own credential or an enrollment token.
+    package static func device(_ id: DeviceID) -> AuditActor { AuditActor(name: "device \(id)") }
+
+    /// Whoever runs `ws1collector` on the collector's machine: who may write its files may do everything.
+    package static let commandLine = AuditActor(name: "command line")
 }

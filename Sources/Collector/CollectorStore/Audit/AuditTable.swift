@@ -1,45 +1,45 @@
 import FoundationEssentials
 import SQLite
+import WireModel
 
-/// The audit trail in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+/// The audit trail in `collector.sqlite`. Not `Sendable`: used by the owner of its connection, inside that one's
+/// transactions.
 ///
-/// It is bounded by organization, so that none can push another's entries out: the newest 20,000 stay, and of these those of the last 400
-/// days, but the newest 1,000 whatever their age, so that a clock that jumps forward does not empty it. What devices do by themselves is
-/// bounded apart in the same way, so that none of them can push out what people did.
+/// Each organization has its own bounds, so none can push out another's entries: the newest 20,000 entries of the last
+/// 400 days stay. The newest 1,000 stay at any age, so a clock that jumps forward does not empty the trail. Entries of
+/// what devices do have the same bounds of their own, so devices cannot push out what people did.
 struct AuditTable {
     let connection: Connection
 
     static let kept = 20_000
     static let keptOfAnyAge = 1000
     static let keptMicroseconds: Int64 = 400 * 86_400 * 1_000_000
-    /// Old entries are looked for once in so many.
+    /// Old entries are removed at every 64th entry.
     private static let pruneEvery: Int64 = 64
     /// Of a subject and of each word of a detail.
     private static let textBytes = 1024
 
     func append(_ entry: AuditEntry, at now: Int64) throws(SQLiteError) {
-        let insert = try connection.cached(
+        try connection.run(
             """
             INSERT INTO audit (at, actor, token, role, organization, action, subject, detail, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try insert.bind(
-            now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init), entry.organization,
-            entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail), entry.outcome.rawValue)
-        try insert.run()
+            """, now, entry.actor.name, entry.actor.token, (entry.actor.role?.rawValue).map(Int64.init),
+            entry.organization,
+            entry.action.rawValue, entry.subject.cut(toBytes: Self.textBytes), Self.text(entry.detail),
+            entry.outcome.rawValue)
         if connection.lastInsertedRow % Self.pruneEvery == 0 { try prune(like: entry, at: now) }
     }
 
     private func prune(like entry: AuditEntry, at now: Int64) throws(SQLiteError) {
-        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let ofDevices = AuditEntry.Action.allCases.filter(\.isOfDevices).map { "'\($0.rawValue)'" }.joined(
+            separator: ", ")
         let alike = "organization = ?1 AND action \(entry.action.isOfDevices ? "IN" : "NOT IN") (\(ofDevices))"
         for (kept, before) in [(Self.kept, Int64.max), (Self.keptOfAnyAge, now - Self.keptMicroseconds)] {
-            let statement = try connection.cached(
+            try connection.run(
                 """
                 DELETE FROM audit WHERE \(alike) AND at < ?2
                 AND id <= (SELECT id FROM audit WHERE \(alike) ORDER BY id DESC LIMIT 1 OFFSET ?3)
-                """)
-            try statement.bind(entry.organization, before, kept)
-            try statement.run()
+                """, entry.organization, before, kept)
         }
     }
 
@@ -60,7 +60,8 @@ struct AuditTable {
                 let outcome = AuditEntry.Outcome(rawValue: statement.string(9))
             else { continue }
             let actor = AuditActor(
-                name: statement.string(2), token: statement.optionalString(3), role: PersonRole(rawValue: statement.int(4)))
+                name: statement.string(2), token: statement.optionalString(3),
+                role: PersonRole(rawValue: statement.int(4)))
             rows.append(
                 AuditRow(
                     id: statement.int64(0), at: statement.int64(1),
@@ -83,5 +84,48 @@ struct AuditTable {
 
     private static func detail(_ text: String) -> [String: String] {
         (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
+    }
+}
+
+/// Limits how often one device gets an audit entry. Pure; in memory, because no device can restart a collector.
+///
+/// A device gets one entry an hour for each action; repeats are counted and told with the next entry. So one device
+/// makes at most 24 entries a day per action and cannot push out the 20,000 entries of other devices for months. A
+/// fleet that enrolls at once still gets an entry per device.
+struct DeviceAuditLimit {
+    static let intervalMicroseconds: Int64 = 3_600_000_000
+    /// Devices and actions that are remembered. In an hour with more of them, the rest get no entry.
+    static let maximum = 16_384
+
+    private struct Key: Hashable {
+        var device: DeviceID
+        var action: AuditEntry.Action
+    }
+
+    private struct Told {
+        var at: Int64
+        var leftOut = 0
+
+        /// A clock that was set back does not silence a device for long.
+        func isRecent(at now: Int64) -> Bool { (0..<DeviceAuditLimit.intervalMicroseconds).contains(now - at) }
+    }
+
+    private var told: [Key: Told] = [:]
+
+    /// - Returns: how often the same was left out since it was last told; `nil`: it is not to be told.
+    mutating func admit(_ action: AuditEntry.Action, of device: DeviceID, at now: Int64) -> Int? {
+        let key = Key(device: device, action: action)
+        if let former = told[key] {
+            if former.isRecent(at: now) {
+                told[key]?.leftOut += 1
+                return nil
+            }
+            told[key] = Told(at: now)
+            return former.leftOut
+        }
+        if told.count >= Self.maximum { told = told.filter { $0.value.isRecent(at: now) } }
+        guard told.count < Self.maximum else { return nil }
+        told[key] = Told(at: now)
+        return 0
     }
 }

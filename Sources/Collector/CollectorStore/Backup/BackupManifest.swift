@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on disk. A backup without it, or
-/// whose last line does not say that it is complete, is none.
+/// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on
+/// disk. A backup without it, or whose last line does not say that it is complete, is none.
 ///
 ///     {"format":1,"collector":"...","incarnation":"...","at":1790000000000000}
 ///     {"path":"records/2026-03-01/sample.sqlite","bytes":40960,"sha256":"..."}
@@ -73,15 +73,89 @@ struct BackupManifestWriter: ~Copyable {
     /// Everything else is on disk.
     func finish(in directory: String) throws(StoreError) {
         try write(line: summary)
-        guard fsync(descriptor) == 0, rename("\(path).partial", path) == 0 else { throw DataDirectory.failure("finish", path) }
+        guard fsync(descriptor) == 0, rename("\(path).partial", path) == 0 else {
+            throw DataDirectory.failure("finish", path)
+        }
         try DataDirectory.synchronize(directory)
     }
 
     private func write(line: some Encodable) throws(StoreError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var bytes = try? encoder.encode(line) else { throw StoreError(.internalFault, "\(path): a line cannot be written.") }
+        guard var bytes = try? encoder.encode(line) else {
+            throw StoreError(.internalFault, "\(path): a line cannot be written.")
+        }
         bytes.append(UInt8(ascii: "\n"))
         if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, path) }) { throw failure }
+    }
+}
+
+/// Reads a backup's list, line by line.
+struct BackupManifestReader {
+    private let path: String
+    let head: BackupManifest.Head
+    let summary: BackupManifest.Summary
+
+    /// Reads it once through: nothing is done with a backup that is not complete.
+    /// - Throws: `.notFound`, `.corrupt`, `.newerVersion`, `.io`.
+    init(directory: String) throws(StoreError) {
+        path = "\(directory)/\(BackupManifest.name)"
+        guard DataDirectory.exists(path) else {
+            throw StoreError(.notFound, "\(directory) is not a complete backup: there is no \(BackupManifest.name).")
+        }
+        var head: BackupManifest.Head?
+        var counted = BackupManifest.Summary()
+        var stated: BackupManifest.Summary?
+        let path = path
+        try Self.forEachLine(of: path) { line throws(StoreError) in
+            let decoder = JSONDecoder()
+            if head == nil {
+                guard let found = try? decoder.decode(BackupManifest.Head.self, from: line) else {
+                    throw Self.damaged(path)
+                }
+                guard found.format <= BackupManifest.format else {
+                    throw StoreError(.newerVersion, "\(path) was made by a newer version. Restore it with that.")
+                }
+                head = found
+            } else if stated != nil {
+                throw Self.damaged(path)
+            } else if let file = try? decoder.decode(BackupManifest.File.self, from: line) {
+                guard BackupManifest.isSafe(file.path) else { throw Self.damaged(path) }
+                counted.files += 1
+                counted.bytes += file.bytes
+            } else {
+                stated = try? decoder.decode(BackupManifest.Summary.self, from: line)
+                if stated == nil { throw Self.damaged(path) }
+            }
+        }
+        guard let head, let stated, stated == counted else { throw Self.damaged(path) }
+        self.head = head
+        summary = stated
+    }
+
+    func forEachFile(_ body: (BackupManifest.File) throws(StoreError) -> Void) throws(StoreError) {
+        try Self.forEachLine(of: path) { line throws(StoreError) in
+            if let file = try? JSONDecoder().decode(BackupManifest.File.self, from: line) { try body(file) }
+        }
+    }
+
+    private static func damaged(_ path: String) -> StoreError {
+        StoreError(.corrupt, "\(path) is damaged or cut short. Take another backup.")
+    }
+
+    private static func forEachLine(of path: String, _ body: (Data) throws(StoreError) -> Void) throws(StoreError) {
+        guard let file = fopen(path, "re") else { throw DataDirectory.failure("open", path) }
+        defer { fclose(file) }
+        var line: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        defer { free(line) }
+        while true {
+            let count = getline(&line, &capacity, file)
+            guard count > 0, let line else {
+                if ferror(file) != 0 { throw DataDirectory.failure("read", path) }
+                return
+            }
+            try body(Data(UnsafeRawBufferPointer(start: line, count: count)))
+        }
     }
 }

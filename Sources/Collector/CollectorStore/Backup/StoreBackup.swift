@@ -6,10 +6,11 @@ import WireModel
 
 /// Copies a data directory while a collector goes on with it.
 ///
-/// `collector.sqlite` comes first, then the record files, each as it is at one moment, then the chunks that the copy of `collector.sqlite` tells
-/// of. So nothing that the copy relies on can be newer than what it relies on it for: records that came meanwhile are there too, or are not,
-/// and either way every history in the copy is whole. Where retention removes a record file meanwhile, all of it begins anew: neither the copied
-/// file nor the copied baseline would have its marks. A chunk that is deleted meanwhile is deleted in the copy.
+/// `collector.sqlite` comes first, then the record files, each as it is at one moment, then the chunks that the copy of
+/// `collector.sqlite` tells of. So nothing that the copy relies on can be newer than what it relies on it for: records
+/// that came meanwhile are there too, or are not, and either way every history in the copy is whole. Where retention
+/// removes a record file meanwhile, all of it begins anew: neither the copied file nor the copied baseline would have
+/// its marks. A chunk that is deleted meanwhile is deleted in the copy.
 package struct StoreBackup: Sendable {
     package struct Report: Equatable, Sendable {
         package var summary: BackupManifest.Summary
@@ -34,7 +35,8 @@ package struct StoreBackup: Sendable {
     }
 
     /// Everything is on disk when it returns; where it throws, nothing is left of what it made.
-    /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are copied; what the disk says.
+    /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are
+    ///   copied; what the disk says.
     package func write() async throws(StoreError) -> Report {
         let wasThere = DataDirectory.exists(output.path)
         try DataDirectory.makeEmpty(output.path)
@@ -52,7 +54,8 @@ package struct StoreBackup: Sendable {
             logger.notice("a record file was removed meanwhile: the backup begins anew")
             try output.removeContent()
         }
-        throw StoreError(.overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
+        throw StoreError(
+            .overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
     }
 
     /// - Returns: `nil` where a record file has gone meanwhile.
@@ -65,7 +68,9 @@ package struct StoreBackup: Sendable {
         try StoreError.mapping { () throws(SQLiteError) in try live.backup(to: output.databasePath, pagesPerStep: 0) }
         let removed = try removedPartitions(in: output)
         try manifest.write(try head(at: at))
-        guard try copyRecords(but: removed, &manifest), try removedPartitions(in: directory) == removed else { return nil }
+        guard try copyRecords(but: removed, &manifest), try removedPartitions(in: directory) == removed else {
+            return nil
+        }
         let gone = try copyChunks(&manifest)
         let missing = try await forget(gone, live)
         guard let digest = try FileDigest.of(output.databasePath) else { throw .noCollector(output.path) }
@@ -86,20 +91,25 @@ package struct StoreBackup: Sendable {
             CollectorID(try CollectorDatabase.meta(name, connection))?.description ?? ""
         }
         return BackupManifest.Head(
-            format: BackupManifest.format, collector: try id("collector_id"), incarnation: try id("incarnation_id"), at: time)
+            format: BackupManifest.format, collector: try id("collector_id"), incarnation: try id("incarnation_id"),
+            at: time)
     }
 
     // MARK: Records
 
     /// Files that are listed at one moment: of a stream only the newest is still written, and the others are whole.
     /// - Returns: whether all of them were there.
-    private func copyRecords(but removed: Set<Partition>, _ manifest: inout BackupManifestWriter) throws(StoreError) -> Bool {
+    private func copyRecords(
+        but removed: Set<Partition>, _ manifest: inout BackupManifestWriter
+    ) throws(StoreError) -> Bool {
         for partition in try directory.partitions() where !removed.contains(partition) {
             let target = output.path(of: partition)
             do throws(StoreError) {
                 guard let file = try RecordFile(reading: partition, in: directory) else { continue }
                 try output.makeDay(partition.day)
-                try StoreError.mapping { () throws(SQLiteError) in try file.connection.backup(to: target, pagesPerStep: 0) }
+                try StoreError.mapping { () throws(SQLiteError) in
+                    try file.connection.backup(to: target, pagesPerStep: 0)
+                }
             } catch {
                 if !DataDirectory.exists(directory.path(of: partition)) { return false }
                 throw error
@@ -152,7 +162,8 @@ package struct StoreBackup: Sendable {
     private func chunks(after row: Int64, _ connection: Connection) throws(StoreError) -> [Chunk] {
         try StoreError.mapping { () throws(SQLiteError) in
             let statement = try connection.cached(
-                "SELECT row, path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue) AND row > ? ORDER BY row LIMIT 256")
+                "SELECT row, path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue) AND row > ? ORDER BY row LIMIT 256"
+            )
             try statement.bind(row)
             var chunks: [Chunk] = []
             while try statement.step() { chunks.append(Chunk(row: statement.int64(0), path: statement.string(1))) }
@@ -166,10 +177,7 @@ package struct StoreBackup: Sendable {
         var deleted: [Int64] = []
         for row in gone {
             let isKept = try StoreError.mapping { () throws(SQLiteError) in
-                let statement = try live.cached("SELECT 1 FROM chunk WHERE row = ? AND fate = \(ChunkFate.stored.rawValue)")
-                try statement.bind(row)
-                defer { statement.reset() }
-                return try statement.step()
+                return try live.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = \(ChunkFate.stored.rawValue)", row)
             }
             if !isKept { deleted.append(row) }
         }

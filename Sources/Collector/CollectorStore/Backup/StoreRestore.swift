@@ -3,7 +3,8 @@ import Glibc
 import SQLite
 import WireModel
 
-/// Makes a data directory of a backup: a new incarnation of the collector, so that devices notice that what it knows is of an earlier time.
+/// Makes a data directory of a backup: a new incarnation of the collector, so that devices notice that what it knows is
+/// of an earlier time.
 ///
 /// `collector.sqlite` gets its name last. Until then the directory is none that a collector would start with.
 package struct StoreRestore {
@@ -30,7 +31,8 @@ package struct StoreRestore {
     }
 
     /// Everything is on disk when it returns.
-    /// - Throws: `.notFound`, `.corrupt` where the backup is not whole; `.conflict` where something is in the directory already; what the disk says.
+    /// - Throws: `.notFound`, `.corrupt` where the backup is not whole; `.conflict` where something is in the directory
+    ///   already; what the disk says.
     package func restore() throws(StoreError) -> Report {
         let manifest = try BackupManifestReader(directory: backup)
         try DataDirectory.makeEmpty(target.path)
@@ -48,7 +50,8 @@ package struct StoreRestore {
             }
             guard digest.bytes == file.bytes, digest.sha256.hexadecimal == file.sha256 else {
                 throw StoreError(
-                    .corrupt, "\(backup)/\(file.path) is not what was backed up: its SHA-256 is another. Take another backup.")
+                    .corrupt,
+                    "\(backup)/\(file.path) is not what was backed up: its SHA-256 is another. Take another backup.")
             }
             hasDatabase = hasDatabase || isDatabase
         }
@@ -59,10 +62,12 @@ package struct StoreRestore {
         guard rename(database, target.databasePath) == 0 else { throw DataDirectory.failure("rename", database) }
         try DataDirectory.synchronize(target.path)
         return Report(
-            summary: manifest.summary, collector: manifest.head.collector, incarnation: incarnation, endedCommands: ended)
+            summary: manifest.summary, collector: manifest.head.collector, incarnation: incarnation,
+            endedCommands: ended)
     }
 
-    /// A new incarnation. What was asked for and not done by then is not done any more: it may have been done since, or been withdrawn.
+    /// A new incarnation. What was asked for and not done by then is not done any more: it may have been done since, or
+    /// been withdrawn.
     private func beginAnew(_ path: String, as incarnation: IncarnationID) throws(StoreError) -> Int {
         var options = Connection.Options(mode: .readWrite, applicationID: CollectorDatabase.applicationID)
         options.maximumUserVersion = CollectorDatabase.version
@@ -74,18 +79,14 @@ package struct StoreRestore {
                     try ledger.endIncarnation(at: clock.now())
                     if hasNewCredentialKey { try ledger.renewKey() }
                 }
-                let meta = try connection.cached("UPDATE meta SET value = ? WHERE name = 'incarnation_id'")
-                try meta.bind(incarnation.data)
-                try meta.run()
+                try connection.run("UPDATE meta SET value = ? WHERE name = 'incarnation_id'", incarnation.data)
                 try RetentionState(connection: connection).withdraw(because: "restored", at: clock.now())
                 guard try connection.userVersion >= 2 else { return 0 }
-                let commands = try connection.cached(
+                try connection.run(
                     """
                     UPDATE command SET state = \(WireCommandState.expired.rawValue), detail = ?, updated = ?
                     WHERE state NOT IN \(CommandStatus.finalStates)
-                    """)
-                try commands.bind("the collector was restored from a backup", clock.now())
-                try commands.run()
+                    """, "the collector was restored from a backup", clock.now())
                 return connection.changes
             }
             _ = try connection.checkpoint(.truncate)

@@ -2,8 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// What is known of record files that were removed: each chain's state as its newest removed file had it, the rows that went with them,
-/// and the names that must never be used again.
+/// What is known of record files that were removed: each chain's state as its newest removed file had it, the rows that
+/// went with them, and the names that must never be used again.
 ///
 /// Not `Sendable`: used by whoever owns its connection.
 final class Baseline {
@@ -22,8 +22,8 @@ final class Baseline {
         identity = FileIdentity(path: connection.path)
     }
 
-    /// - Throws: `.io` where `collector.sqlite` was removed or replaced while this process has it open: what is stored from then on would
-    ///   stand beside a registry that is gone.
+    /// - Throws: `.io` where `collector.sqlite` was removed or replaced while this process has it open: what is stored
+    ///   from then on would stand beside a registry that is gone.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
@@ -31,20 +31,26 @@ final class Baseline {
     /// Notes a record file before its first row, so that it is missed when it goes.
     func add(_ partition: Partition, at time: Int64) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try RecordFileList(connection).add(partition, at: time) }
+            try connection.transaction { () throws(SQLiteError) in
+                try RecordFileList(connection).add(partition, at: time)
+            }
         }
     }
 
     /// Notes what a file holds as it is closed.
     func note(_ partition: Partition, slices: Int) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in
-            try connection.transaction { () throws(SQLiteError) in try RecordFileList(connection).note(partition, slices: slices) }
+            try connection.transaction { () throws(SQLiteError) in
+                try RecordFileList(connection).note(partition, slices: slices)
+            }
         }
     }
 
     /// Every record file there should be, ascending; empty for a file of version 1, which has no such list.
     func recordFiles() throws(StoreError) -> [RecordFileList.Entry] {
-        try StoreError.mapping { () throws(SQLiteError) in try connection.userVersion >= 2 ? try RecordFileList(connection).entries() : [] }
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.userVersion >= 2 ? try RecordFileList(connection).entries() : []
+        }
     }
 
     /// Whether a file was noted: it had its schema on disk by then.
@@ -70,7 +76,9 @@ final class Baseline {
         try entries("stream = ?") { statement throws(SQLiteError) in try statement.bind(stream.rawValue) }
     }
 
-    private func entries(_ condition: String, bind: (Statement) throws(SQLiteError) -> Void) throws(StoreError) -> [Entry] {
+    private func entries(
+        _ condition: String, bind: (Statement) throws(SQLiteError) -> Void
+    ) throws(StoreError) -> [Entry] {
         let statement = try StoreError.mapping { () throws(SQLiteError) in
             let statement = try connection.cached("SELECT \(Self.columns) FROM baseline WHERE \(condition)")
             try bind(statement)
@@ -79,13 +87,16 @@ final class Baseline {
         defer { statement.reset() }
         var found: [Entry] = []
         while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
-            guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)), statement.int64(2) >= 0 else {
+            guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)),
+                statement.int64(2) >= 0
+            else {
                 throw StoreError(.corrupt, "\(connection.path): a baseline row has ids or counts that cannot be.")
             }
             found.append(
                 Entry(
                     key: ChainKey(device: device, epoch: epoch),
-                    state: try ChainState(statement, from: 3, file: connection.path), removedRows: UInt64(statement.int64(2))))
+                    state: try ChainState(statement, from: 3, file: connection.path),
+                    removedRows: UInt64(statement.int64(2))))
         }
         return found
     }
@@ -103,14 +114,18 @@ final class Baseline {
         }
     }
 
-    /// Takes a file's chains over, with what it holds of them, and its name: one synced transaction. Done twice it changes nothing.
+    /// Takes a file's chains over, with what it holds of them, and its name: one synced transaction. Done twice it
+    /// changes nothing.
     ///
-    /// What a file holds of a chain is what the chain's mark counted while it was in it. That is so where the file still has as many rows as when it
-    /// was closed; where it has not, or a chain entered it elsewhere than the baseline left it, the rows are counted one by one, so that what
-    /// is missing stays missing for all to see. That takes longer, and is done before the transaction begins, which others wait for.
+    /// What a file holds of a chain is what the chain's mark counted while it was in it. That is so where the file
+    /// still has as many rows as when it was closed; where it has not, or a chain entered it elsewhere than the
+    /// baseline left it, the rows are counted one by one, so that what is missing stays missing for all to see. That
+    /// takes longer, and is done before the transaction begins, which others wait for.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
-        let noted = try StoreError.mapping { () throws(SQLiteError) in try RecordFileList(connection).slices(of: file.partition) }
+        let noted = try StoreError.mapping { () throws(SQLiteError) in
+            try RecordFileList(connection).slices(of: file.partition)
+        }
         let isWhole = try file.sliceCount() == noted
         var counted: [Int64: UInt64] = [:]
         try file.forEachChain { chain throws(StoreError) in
@@ -134,9 +149,9 @@ final class Baseline {
     /// - Returns: whether it was not noted before.
     private func noteRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)")
-            try statement.bind(partition.day.number, partition.stream.rawValue, time)
-            try statement.run()
+            try connection.run(
+                "INSERT OR IGNORE INTO removed_partition (day, stream, removed) VALUES (?, ?, ?)", partition.day.number,
+                partition.stream.rawValue, time)
             return connection.changes == 1
         }
     }

@@ -4,15 +4,16 @@ import WireModel
 
 /// `<data>/collector.sqlite`: the registry and the baseline. The one place that knows its schema.
 ///
-/// Several connections of one process use it (the registry, each stream's writer), and read-only commands beside it; SQLite's own locks
-/// order them. Everything is committed with `synchronous=FULL`.
+/// Several connections of one process use it (the registry, each stream's writer), and read-only commands beside it;
+/// SQLite's own locks order them. Everything is committed with `synchronous=FULL`.
 ///
-/// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in one transaction.
+/// A new file is made as version 1 and brought up to the present one by the same steps as an older collector's file, in
+/// one transaction.
 ///
-/// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What is not: ids,
-/// organizations, tokens, credentials and the key that proves them, certificates, deleted devices, profiles, commands,
-/// uploads and their chunks, notices, the audit trail, the list of
-/// record files, and the baseline: marks and counts of removed record files, never cleared.
+/// What is *derived* here - a device's last seen time, latest beacon and identity - can be rebuilt from records. What
+/// is not: ids, organizations, tokens, credentials and the key that proves them, certificates, deleted devices,
+/// profiles, commands, uploads and their chunks, notices, the audit trail, the list of record files, and the baseline:
+/// marks and counts of removed record files, never cleared.
 enum CollectorDatabase {
     static let applicationID: Int32 = 0x5753_3143
     static let version: Int32 = 6
@@ -42,8 +43,9 @@ enum CollectorDatabase {
             day INTEGER NOT NULL, stream INTEGER NOT NULL, removed INTEGER NOT NULL, PRIMARY KEY (day, stream)) WITHOUT ROWID;
         """
 
-    /// From version 1 to 2: profiles of applications, the organizations' privacy keys, commands, enrollments that can be asked for again,
-    /// what reporting is derived from, and the list of record files. In version 1 only unenrolling set `device.revoked`.
+    /// From version 1 to 2: profiles of applications, the organizations' privacy keys, commands, enrollments that can
+    /// be asked for again, what reporting is derived from, and the list of record files. In version 1 only unenrolling
+    /// set `device.revoked`.
     private static let secondSchema = """
         ALTER TABLE organization ADD COLUMN privacy_key BLOB;
         ALTER TABLE profile ADD COLUMN application TEXT NOT NULL DEFAULT '';
@@ -72,7 +74,8 @@ enum CollectorDatabase {
             PRIMARY KEY (day, stream)) WITHOUT ROWID;
         """
 
-    /// From version 2 to 3: uploads of logs, the index of what their chunks hold, what counts against a quota, and notices.
+    /// From version 2 to 3: uploads of logs, the index of what their chunks hold, what counts against a quota, and
+    /// notices.
     private static let thirdSchema = """
         CREATE TABLE upload (
             row INTEGER PRIMARY KEY, device BLOB NOT NULL, id BLOB NOT NULL, organization TEXT NOT NULL, application TEXT NOT NULL,
@@ -102,7 +105,8 @@ enum CollectorDatabase {
         CREATE INDEX notice_organization ON notice (organization, id);
         """
 
-    /// From version 3 to 4: the audit trail, what remains of deleted devices, a device's predecessor, and the profile a device runs.
+    /// From version 3 to 4: the audit trail, what remains of deleted devices, a device's predecessor, and the profile a
+    /// device runs.
     private static let fourthSchema = """
         CREATE TABLE audit (
             id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL, token TEXT, role INTEGER,
@@ -143,8 +147,8 @@ enum CollectorDatabase {
         """
 
     /// Opens to write; makes the file and its schema where they are missing, and brings an older one up to date.
-    /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none of their devices
-    ///   and start their marks again.
+    /// - Throws: `.conflict` where record files are there without it: a registry made anew beside them would know none
+    ///   of their devices and start their marks again.
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
         try directory.prepare()
         let partitions = try directory.partitions()
@@ -241,9 +245,7 @@ enum CollectorDatabase {
         var names: [String] = []
         while try statement.step() { names.append(statement.string(0)) }
         for name in names {
-            let update = try connection.cached("UPDATE organization SET privacy_key = ? WHERE name = ?")
-            try update.bind(Secret.randomBytes(), name)
-            try update.run()
+            try connection.run("UPDATE organization SET privacy_key = ? WHERE name = ?", Secret.randomBytes(), name)
         }
     }
 
@@ -276,7 +278,8 @@ enum CollectorDatabase {
         } catch { throw .ofDatabase(error, in: directory) }
     }
 
-    /// Reads all of it, before a collector serves from it: a damaged page would else be met by whoever asks for what is on it.
+    /// Reads all of it, before a collector serves from it: a damaged page would else be met by whoever asks for what is
+    /// on it.
     /// - Throws: `.corrupt` with what to do.
     static func requireWhole(_ connection: Connection, in directory: DataDirectory) throws(StoreError) {
         let faults: [String]
@@ -299,6 +302,7 @@ extension StoreError {
             .corrupt,
             "\(directory.databasePath) is damaged (\(cause)). It holds tokens, devices' credentials and what retention has removed, which the record "
                 + "files do not tell. Make a new data directory of the newest backup with `ws1collector restore --data \(directory.path)-restored "
-                + "--from BACKUP`, and serve that one. What devices sent after the backup then counts as lost at the collector.")
+                + "--from BACKUP`, and serve that one. What devices sent after the backup then counts as lost at the collector."
+        )
     }
 }

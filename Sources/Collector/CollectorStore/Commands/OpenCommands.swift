@@ -3,9 +3,10 @@ import SQLite
 import Synchronization
 import WireModel
 
-/// Commands that devices have still to be given, in memory: a batch's answer looks here and nowhere else. Bounded per device and in all.
+/// Commands that devices have yet to be given, in memory, so that a batch's answer does not wait for the disk. Bounded
+/// per device and in all.
 final class OpenCommands: Sendable {
-    /// Of one device at a time; all of them fit one answer.
+    /// Open commands of one device; all of them fit one answer.
     static let limitPerDevice = 32
     private static let limit = 100_000
 
@@ -24,10 +25,12 @@ final class OpenCommands: Sendable {
     /// Takes over what an earlier process issued.
     func load(from connection: Connection, at now: Int64) throws(SQLiteError) {
         let statement = try connection.prepare(
-            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id")
+            "SELECT device, bytes FROM command WHERE state NOT IN \(CommandStatus.finalStates) AND expires > ? ORDER BY created, id"
+        )
         try statement.bind(now)
         while try statement.step() {
-            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else { continue }
+            guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1))
+            else { continue }
             _ = add(command, of: device)
         }
     }
@@ -75,6 +78,52 @@ final class OpenCommands: Sendable {
         state.withLock { state in
             guard let open = state.commands[device] else { return }
             state.replace(device, by: open.filter { $0.enrollmentID == enrollmentID })
+        }
+    }
+}
+
+/// Results of commands until they are written. Bounded: a command whose result does not fit stays open, is given to its
+/// device again, and the device repeats the result.
+final class ResultBuffer: Sendable {
+    struct Entry: Sendable {
+        var device: DeviceID
+        var at: Int64
+        /// In the order they came.
+        var results: [WireCommandResult]
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var count = 0
+        var isWriting = false
+    }
+
+    private let state = Mutex(State())
+    private static let limit = 16_384
+
+    enum Taken {
+        /// A write that is already due takes it.
+        case kept
+        /// Kept, and the caller starts the write.
+        case keptFirst
+        case full
+    }
+
+    func note(_ entry: Entry) -> Taken {
+        state.withLock { state in
+            guard state.count + entry.results.count <= Self.limit else { return .full }
+            state.entries.append(entry)
+            state.count += entry.results.count
+            defer { state.isWriting = true }
+            return state.isWriting ? .kept : .keptFirst
+        }
+    }
+
+    func take() -> [Entry] {
+        state.withLock { state in
+            let entries = state.entries
+            state = State()
+            return entries
         }
     }
 }

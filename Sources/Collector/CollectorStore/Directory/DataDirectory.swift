@@ -1,4 +1,6 @@
 import Glibc
+import SQLite
+import Synchronization
 import WireModel
 
 /// The collector's data directory: the one place that knows its names.
@@ -10,8 +12,8 @@ import WireModel
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
 ///     <data>/records/salvaging/<UTC day>-<stream>/         while a damaged record file is replaced
-///     <data>/records/damaged/<UTC day>-<stream>-<time>/    damaged record files that were replaced, for people to look into
-///     <data>/chunks/lock        held by the log archive
+///     <data>/records/damaged/<UTC day>-<stream>-<time>/    damaged record files, after they were replaced
+///     <data>/chunks/lock         held by the log archive
 ///     <data>/chunks/<organization>/<application>/<device>/<upload>-<number>.log.gz
 package struct DataDirectory: Sendable {
     let path: String
@@ -37,7 +39,8 @@ package struct DataDirectory: Sendable {
     }
 
     /// Whether a collector could use the directory, or make it where it is missing. Writes nothing.
-    /// - Throws: `.io` naming the directory that is in the way; `.newerVersion` or `.corrupt` for its `collector.sqlite`.
+    /// - Throws: `.io` naming the directory that is in the way; `.newerVersion` or `.corrupt` for its
+    ///   `collector.sqlite`.
     package func requireUsable() throws(StoreError) {
         var place = path
         while !Self.exists(place), let above = Self.parent(of: place) { place = above }
@@ -59,13 +62,16 @@ package struct DataDirectory: Sendable {
         for name in try Self.names(in: recordsPath) {
             guard let day = UTCDay(name) else { continue }
             for file in try Self.names(in: dayPath(day)) where file.hasSuffix(".sqlite") {
-                if let stream = StreamName(name: String(file.dropLast(7))) { found.append(Partition(day: day, stream: stream)) }
+                if let stream = StreamName(name: String(file.dropLast(7))) {
+                    found.append(Partition(day: day, stream: stream))
+                }
             }
         }
         return found.sorted()
     }
 
-    /// Removes a record file, `-wal` and `-shm` first, so that no moment leaves a log beside a file it does not belong to.
+    /// Removes a record file, `-wal` and `-shm` first, so that no moment leaves a log beside a file it does not belong
+    /// to.
     func remove(_ partition: Partition) throws(StoreError) {
         let file = path(of: partition)
         for name in ["\(file)-wal", "\(file)-shm", file] where unlink(name) != 0 && errno != ENOENT {
@@ -98,7 +104,8 @@ package struct DataDirectory: Sendable {
         var figures = statvfs()
         guard statvfs(path, &figures) == 0 else { return nil }
         let block = UInt64(figures.f_frsize)
-        return StoreFigures.Disk(freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
+        return StoreFigures.Disk(
+            freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
     }
 
     /// fsync of a directory: the names in it are on disk when it returns.
@@ -158,7 +165,9 @@ package struct DataDirectory: Sendable {
     static func failure(_ operation: String, _ path: String) -> StoreError {
         let number = errno
         let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : .io
-        if let denial = AccessDenial.text(path, number) { return StoreError(code, "\(operation) failed on \(path): \(denial).") }
+        if let denial = AccessDenial.text(path, number) {
+            return StoreError(code, "\(operation) failed on \(path): \(denial).")
+        }
         return StoreError(code, "\(operation) failed on \(path): \(String(cString: strerror(number))) (\(number)).")
     }
 
@@ -179,9 +188,113 @@ package struct DataDirectory: Sendable {
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name != ".", name != ".." { names.append(name) }
         }
         return names
     }
+}
+
+extension DataDirectory {
+    /// Opens one of its files to read, beside a writer - or in a directory that cannot be written, such as a mounted
+    /// backup.
+    ///
+    /// SQLite needs to make files beside a WAL database even to read it. Where it cannot, the file is read as one that
+    /// nobody changes, which is right only while no collector holds the directory and no log is left beside the file.
+    func openReading(_ path: String, options given: Connection.Options) throws(SQLiteError) -> Connection {
+        do {
+            return try Connection(path: path, options: given)
+        } catch {
+            let cannotMakeFiles = error.code == .cannotOpen || error.code == .readOnly || error.code == .io
+            guard cannotMakeFiles, Self.exists(path), access(Self.directory(of: path), W_OK) != 0 else { throw error }
+            if (Self.size(of: "\(path)-wal") ?? 0) > 0 {
+                throw SQLiteError(
+                    code: .cannotOpen,
+                    message:
+                        "\(path) has a log beside it and its directory cannot be written: what is in the log could not be read. "
+                        + "Copy the directory to where it can be written, and look there.",
+                    operation: "open read-only")
+            }
+            guard !isHeld else { throw error }
+            var options = given
+            options.immutable = true
+            return try Connection(path: path, options: options)
+        }
+    }
+
+    /// Whether a collector has the directory open. What cannot be asked counts as held.
+    private var isHeld: Bool {
+        for path in [lockPath, recordsLockPath] {
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            guard descriptor >= 0 else {
+                if errno == ENOENT { continue }
+                return true
+            }
+            defer { close(descriptor) }
+            guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return true }
+            flock(descriptor, LOCK_UN)
+        }
+        return false
+    }
+
+    private static func directory(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
+}
+
+/// An exclusive advisory lock (`flock`) on a file, held until released or until the process ends, however it ends.
+final class DirectoryLock: Sendable {
+    /// -1 once released.
+    private let descriptor: Atomic<Int32>
+
+    /// - Throws: `.inUse` where another holder has it, at once.
+    init(path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DataDirectory.failure("lock", path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let held = errno == EWOULDBLOCK
+            let error = DataDirectory.failure("lock", path)
+            close(descriptor)
+            throw held
+                ? StoreError(
+                    .inUse, "\(path) is held by another collector. End that one, or use another data directory.")
+                : error
+        }
+        self.descriptor = Atomic(descriptor)
+    }
+
+    /// Harmless when done already.
+    func release() {
+        let held = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+        guard held >= 0 else { return }
+        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it
+        // calls exec.
+        flock(held, LOCK_UN)
+        close(held)
+    }
+
+    deinit {
+        release()
+    }
+}
+
+/// Which file was open under a name, so that one that was removed or put in its place is noticed.
+struct FileIdentity: Equatable, Sendable {
+    let path: String
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// Of what the name leads to now.
+    init(path: String) {
+        self.path = path
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        device = isThere ? UInt64(status.st_dev) : 0
+        inode = isThere ? UInt64(status.st_ino) : 0
+    }
+
+    /// Whether the name still leads to that file.
+    var isInPlace: Bool { inode != 0 && FileIdentity(path: path) == self }
 }

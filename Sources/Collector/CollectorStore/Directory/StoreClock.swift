@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// The collector's wall clock, injected: it names the day's file, so tests must be able to step it.
@@ -12,6 +13,46 @@ package struct SystemStoreClock: StoreClock {
     package func now() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}
+
+/// The wall clock beside the machine's own count of time, at one moment.
+package struct ClockReading: Equatable, Sendable, Codable {
+    /// Microseconds since 1970.
+    package var wall: Int64
+    /// Microseconds since the machine was started, sleep included.
+    package var sinceBoot: Int64
+    /// Which start that was.
+    package var bootID: String
+
+    /// How far the wall clock has been set forward since a former reading, microseconds; `nil` where that cannot be
+    /// told: the machine was started in between.
+    package func step(since former: ClockReading) -> Int64? {
+        guard bootID == former.bootID else { return nil }
+        return (wall - former.wall) - (sinceBoot - former.sinceBoot)
+    }
+}
+
+/// The machine's count of time since it was started, injected: a wall clock that is set forward is noticed by it alone.
+package protocol BootClock: Sendable {
+    /// Microseconds since the start, sleep included.
+    func sinceBoot() -> Int64
+    /// Other after every start of the machine.
+    var bootID: String { get }
+}
+
+package struct SystemBootClock: BootClock {
+    package let bootID: String
+
+    package init() {
+        let text = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
+        bootID = String(text.prefix { !$0.isWhitespace })
+    }
+
+    package func sinceBoot() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 }

@@ -1,7 +1,7 @@
+import Glibc
 import Synchronization
 
-/// Raises a notice when the disk is getting full, before anything is refused for it, and ends it when there is room again. Keeps the
-/// reserve (`DiskReserve`) there.
+/// Raises a notice before the disk is full and ends it when there is room again. Also keeps the `DiskReserve`.
 package final class DiskWatch: Sendable {
     private let notices: NoticeService
     private let path: String
@@ -12,7 +12,8 @@ package final class DiskWatch: Sendable {
 
     /// - Parameters:
     ///   - lowBytes: below so many free bytes it is told; 0: never.
-    ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's by default.
+    ///   - freeBytes: what an ordinary user may still write; `nil` where the system does not say. The data directory's
+    ///     by default.
     package init(
         directory: String, lowBytes: UInt64, notices: NoticeService, freeBytes: (@Sendable () -> UInt64?)? = nil
     ) {
@@ -41,5 +42,53 @@ package final class DiskWatch: Sendable {
         case .enough: await notices.end(.diskLow, subject: path)
         case nil: break
         }
+    }
+}
+
+/// Whether the disk is getting full. Pure. It is low below a threshold and enough again a tenth above it, so it does
+/// not flap with every file that is written.
+package enum DiskState: Equatable, Sendable {
+    case enough
+    case low
+
+    /// - Parameter former: `nil`: not looked yet.
+    package static func next(after former: DiskState?, freeBytes: UInt64, lowBytes: UInt64) -> DiskState {
+        if freeBytes < lowBytes { return .low }
+        return former == .low && freeBytes < lowBytes + lowBytes / 10 ? .low : .enough
+    }
+}
+
+/// Disk space kept for deleting: a removal is written down before it is done, which a full disk would refuse.
+///
+/// `<data>/reserve` is a file without content. A removal that fails for want of room deletes the file and is tried once
+/// more. The file is made again when there is room. Other writers may take the room first; then the next removal tries
+/// again.
+struct DiskReserve: Sendable {
+    private let path: String
+    private let directory: DataDirectory
+
+    static let bytes: UInt64 = 8 << 20
+    /// The file is made only where this many times its size is free.
+    static let leastTimesFree: UInt64 = 4
+
+    init(directory: DataDirectory) {
+        self.directory = directory
+        path = directory.path + "/reserve"
+    }
+
+    /// Makes the file if it is missing and there is room. A failure leaves the collector without a reserve.
+    func hold() {
+        guard !DataDirectory.exists(path), let free = directory.disk?.freeBytes,
+            free >= Self.leastTimesFree * Self.bytes
+        else { return }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        if posix_fallocate(descriptor, 0, off_t(Self.bytes)) != 0 { unlink(path) }
+    }
+
+    /// - Returns: whether another try is worth it: the disk was full, and the reserve was there to be freed.
+    func giveUp(for error: StoreError) -> Bool {
+        error.code == .diskFull && unlink(path) == 0
     }
 }

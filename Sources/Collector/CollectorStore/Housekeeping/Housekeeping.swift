@@ -1,4 +1,5 @@
-/// What a serving collector does from time to time: watches clock and disk, writes notices, removes what is over its limits.
+/// What a serving collector does from time to time: watches clock and disk, writes notices, removes what is over its
+/// limits.
 package struct Housekeeping: Sendable {
     private let retention: RecordRetention
     private let disk: DiskWatch
@@ -19,12 +20,12 @@ package struct Housekeeping: Sendable {
 
     /// - Parameters:
     ///   - silence: `nil`: nobody is told of silent devices.
-    ///   - salvage: replaces record files that were found damaged, those too that could not be mended before if `again`; says how many.
+    ///   - salvage: replaces record files that were found damaged, those too that could not be mended before if
+    ///     `again`; says how many.
     package init(
-        retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil, certificates: CertificateWatch? = nil,
-        tokens: TokenWatch? = nil,
-        notices: NoticeService, silence: SilenceWatch? = nil,
-        salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
+        retention: RecordRetention, disk: DiskWatch, files: RecordFileWatch? = nil,
+        certificates: CertificateWatch? = nil, tokens: TokenWatch? = nil, notices: NoticeService,
+        silence: SilenceWatch? = nil, salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
         self.salvage = salvage
         self.files = files

@@ -28,19 +28,24 @@ extension UploadCatalog {
     }
 
     private static func chunk(_ row: Statement, path: String) throws(SQLiteError) -> ChunkRow {
-        guard let upload = UploadID(row.data(1)), let device = DeviceID(row.data(3)), let epoch = LogEpochID(row.data(10)) else {
-            throw SQLiteError(code: .corrupt, message: "\(path): a chunk has ids that cannot be.", operation: "read chunk")
+        guard let upload = UploadID(row.data(1)), let device = DeviceID(row.data(3)),
+            let epoch = LogEpochID(row.data(10))
+        else {
+            throw SQLiteError(
+                code: .corrupt, message: "\(path): a chunk has ids that cannot be.", operation: "read chunk")
         }
         var times: ClosedRange<Int64>?
         var numbers: ClosedRange<UInt64>?
         if !row.isNull(15), row.int64(15) <= row.int64(16) { times = row.int64(15)...row.int64(16) }
         if !row.isNull(17), row.int64(17) <= row.int64(18) { numbers = try row.uint64(17)...row.uint64(18) }
         return ChunkRow(
-            id: row.int64(0), upload: upload, number: row.int(2), device: device, organization: row.string(4), application: row.string(5),
-            type: WireLogType(rawValue: row.int(6)).flatMap { LogType($0) }, ring: row.bool(7), test: row.bool(8),
-            command: row.optionalData(9).flatMap { CommandID($0) }, logEpoch: epoch, fileName: row.string(11), rawBytes: row.int(12),
-            rawDigest: row.data(24), storedBytes: row.int(13), received: row.int64(14), times: times, numbers: numbers,
-            levels: try [row.uint64(19), row.uint64(20), row.uint64(21), row.uint64(22)], otherLines: try row.uint64(23))
+            id: row.int64(0), upload: upload, number: row.int(2), device: device, organization: row.string(4),
+            application: row.string(5), type: WireLogType(rawValue: row.int(6)).flatMap { LogType($0) },
+            ring: row.bool(7), test: row.bool(8), command: row.optionalData(9).flatMap { CommandID($0) },
+            logEpoch: epoch, fileName: row.string(11), rawBytes: row.int(12), rawDigest: row.data(24),
+            storedBytes: row.int(13), received: row.int64(14), times: times, numbers: numbers,
+            levels: try [row.uint64(19), row.uint64(20), row.uint64(21), row.uint64(22)], otherLines: try row.uint64(23)
+        )
     }
 
     /// Runs of lines that a query may match, by segment, at one moment.
@@ -56,16 +61,21 @@ extension UploadCatalog {
             var segments: [LogSegment.Key: LogSegment] = [:]
             var count = 0
             while try statement.step() {
-                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else { continue }
+                guard let device = DeviceID(statement.data(1)), let epoch = LogEpochID(statement.data(2)) else {
+                    continue
+                }
                 count += 1
                 guard count <= LogSegment.maximumRuns else { return nil }
                 let key = LogSegment.Key(device: device, epoch: epoch, segment: try statement.uint64(3))
-                segments[key, default: LogSegment(key: key, start: .max)].add(run: statement.int64(0), from: statement.int64(4))
+                segments[key, default: LogSegment(key: key, start: .max)].add(
+                    run: statement.int64(0), from: statement.int64(4))
             }
             return segments
         }
         guard let segments else {
-            throw StoreError(.invalid, "more than \(LogSegment.maximumRuns) pieces of logs may match. Name a device, or a shorter time.")
+            throw StoreError(
+                .invalid,
+                "more than \(LogSegment.maximumRuns) pieces of logs may match. Name a device, or a shorter time.")
         }
         return Array(segments.values)
     }
@@ -74,13 +84,17 @@ extension UploadCatalog {
     func runs(_ rows: [Int64]) throws(StoreError) -> [LogRun] {
         try read { () throws(SQLiteError) in
             let statement = try connection.cached(
-                "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2")
+                "SELECT c.path, r.segment, r.pieces FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? AND c.fate = 2"
+            )
             var runs: [LogRun] = []
             for row in rows {
                 try statement.bind(row)
                 defer { statement.reset() }
-                guard try statement.step(), let pieces = statement.withBlob(2, { LogPiece.decode($0) }) else { continue }
-                runs.append(LogRun(path: files.path(statement.string(0)), segment: try statement.uint64(1), pieces: pieces))
+                guard try statement.step(), let pieces = statement.withBlob(2, { LogPiece.decode($0) }) else {
+                    continue
+                }
+                runs.append(
+                    LogRun(path: files.path(statement.string(0)), segment: try statement.uint64(1), pieces: pieces))
             }
             return runs
         }
@@ -125,10 +139,10 @@ extension UploadCatalog {
                     UploadRow(
                         upload: upload, device: device, application: statement.string(1),
                         command: statement.optionalData(2).flatMap { CommandID($0) },
-                        phase: UploadPhase(rawValue: statement.int(3)) ?? .expired, begun: statement.int64(4), expires: statement.int64(5),
-                        ended: statement.optionalInt64(6), chunks: statement.int(7), storedChunks: statement.int(8),
-                        goneChunks: statement.int(9), deletedChunks: statement.int(10), rawBytes: statement.int(11),
-                        storedRawBytes: statement.int(12)))
+                        phase: UploadPhase(rawValue: statement.int(3)) ?? .expired, begun: statement.int64(4),
+                        expires: statement.int64(5), ended: statement.optionalInt64(6), chunks: statement.int(7),
+                        storedChunks: statement.int(8), goneChunks: statement.int(9), deletedChunks: statement.int(10),
+                        rawBytes: statement.int(11), storedRawBytes: statement.int(12)))
             }
             return rows
         }
@@ -149,14 +163,17 @@ extension UploadCatalog {
         }
     }
 
-    private func deleteOnce(_ query: LogQuery, confirmation: String, by actor: AuditActor) throws(StoreError) -> LogDeletion? {
+    private func deleteOnce(
+        _ query: LogQuery, confirmation: String, by actor: AuditActor
+    ) throws(StoreError) -> LogDeletion? {
         let now = clock.now()
         let condition = ChunkCondition(query)
         let deleted: (plan: LogDeletion, paths: [String])? = try transaction { () throws(SQLiteError) in
             let plan = try countDeletion(query)
             guard plan.confirmation == confirmation else { return nil }
             let select = try connection.prepare(
-                "SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path FROM chunk AS c WHERE \(condition.text)")
+                "SELECT c.row, c.organization, c.application, c.test, c.raw_bytes, c.path FROM chunk AS c WHERE \(condition.text)"
+            )
             try condition.bind(to: select)
             var rows: [Int64] = []
             var paths: [String] = []
@@ -204,12 +221,62 @@ extension UploadCatalog {
             coalesce(max(c.row), 0), coalesce(sum(c.row % 65521 * c.row % 2147483647), 0) FROM chunk AS c WHERE \(condition.text)
             """)
         try condition.bind(to: statement)
-        guard try statement.step() else { return LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "") }
+        guard try statement.step() else {
+            return LogDeletion(chunks: 0, devices: 0, rawBytes: 0, lines: 0, confirmation: "")
+        }
         defer { statement.reset() }
         let facts = (0..<7).map { String(statement.int64($0)) }.joined(separator: " ")
         let digest = SHA256.hash(data: Data("\(query)\n\(facts)".utf8))
         return LogDeletion(
-            chunks: statement.int(0), devices: statement.int(1), rawBytes: statement.int(2), lines: try statement.uint64(3),
-            confirmation: Data(digest.prefix(16)).hexadecimal)
+            chunks: statement.int(0), devices: statement.int(1), rawBytes: statement.int(2),
+            lines: try statement.uint64(3), confirmation: Data(digest.prefix(16)).hexadecimal)
+    }
+}
+
+/// A query as SQL over `chunk AS c`, and where lines are asked for over `log_run AS r`. Values are bound, never written
+/// into the text.
+struct ChunkCondition {
+    private var terms = ["c.fate = \(ChunkFate.stored.rawValue)"]
+    private var values: [any BindableValue] = []
+
+    init(_ query: LogQuery, runs: Bool = false) {
+        if let organization = query.organization { add("c.organization = ?", organization) }
+        if let device = query.device {
+            let devices = [device] + query.predecessors
+            terms.append("c.device IN (\(devices.map { _ in "?" }.joined(separator: ", ")))")
+            values += devices.map(\.data)
+        }
+        if let application = query.application { add("c.application = ?", application) }
+        // A chunk of lines of more than one type may hold what is asked for.
+        if let type = query.type { add("c.type IN (0, ?)", type.wire.rawValue) }
+        if !query.withTest { terms.append("c.test = 0") }
+        if let time = query.receivedBefore { add("c.received < ?", time) }
+        if !query.chunks.isEmpty {
+            add(
+                "c.row IN (SELECT value FROM json_each(?))",
+                "[" + query.chunks.map(String.init).joined(separator: ",") + "]")
+        }
+        add(query.lines, of: "c")
+        if runs { add(query.lines, of: "r") }
+    }
+
+    /// What an index over times and levels can tell of a filter.
+    private mutating func add(_ filter: LogFilter, of table: String) {
+        if let since = filter.since { add("\(table).last_time >= ?", since) }
+        if let until = filter.until { add("\(table).first_time < ?", until) }
+        guard filter.level != .verbose else { return }
+        let columns = ["errors", "warnings", "informations"].prefix(filter.level.rawValue)
+        terms.append("(" + columns.map { "\(table).\($0) > 0" }.joined(separator: " OR ") + ")")
+    }
+
+    mutating func add(_ term: String, _ value: any BindableValue) {
+        terms.append(term)
+        values.append(value)
+    }
+
+    var text: String { terms.joined(separator: " AND ") }
+
+    func bind(to statement: Statement) throws(SQLiteError) {
+        for (place, value) in values.enumerated() { try value.bind(to: statement, at: Int32(place + 1)) }
     }
 }

@@ -39,10 +39,12 @@ package struct NoticeRow: Equatable, Sendable {
         /// Whether what it tells of can be over.
         package var hasEnd: Bool {
             switch self {
-            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry,
+            case .logQuotaHigh, .logQuotaReached, .diskLow, .retentionWaiting, .retentionFailed, .recordFile,
+                .certificateExpiry,
                 .tokenExpiry, .deviceSilent, .devicesSilent:
                 true
-            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict: false
+            case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
+                false
             }
         }
     }
@@ -61,8 +63,8 @@ package struct NoticeRow: Equatable, Sendable {
     package var ended: Int64?
 
     package init(
-        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64, last: Int64,
-        ended: Int64? = nil
+        id: Int64, code: Code, organization: String, subject: String, detail: String, count: Int, first: Int64,
+        last: Int64, ended: Int64? = nil
     ) {
         self.id = id
         self.code = code
@@ -80,11 +82,6 @@ package struct NoticePage: Equatable, Sendable {
     package var notices: [NoticeRow]
     /// The id below which the next page begins.
     package var next: Int64?
-
-    package init(notices: [NoticeRow], next: Int64?) {
-        self.notices = notices
-        self.next = next
-    }
 }
 
 /// What there is to say of a notice to somebody who wants to hear of each.
@@ -102,4 +99,31 @@ package struct NoticeNews: Equatable, Sendable {
         self.kind = kind
         self.notice = notice
     }
+}
+
+/// How many notices there are, for a page of metrics.
+package struct NoticeCounts: Equatable, Sendable {
+    package struct Count: Equatable, Sendable {
+        /// Listed.
+        package var notices = 0
+        /// Of those, what lasts: what has an end and has not come to it.
+        package var lasting = 0
+        /// How often they were raised, together.
+        package var raised = 0
+
+        package init(notices: Int = 0, lasting: Int = 0, raised: Int = 0) {
+            self.notices = notices
+            self.lasting = lasting
+            self.raised = raised
+        }
+    }
+
+    /// Every code is there, also those of which there is none.
+    package private(set) var counts: [NoticeRow.Code: Count]
+
+    package init(_ counts: [NoticeRow.Code: Count] = [:]) {
+        self.counts = Dictionary(uniqueKeysWithValues: NoticeRow.Code.allCases.map { ($0, counts[$0] ?? Count()) })
+    }
+
+    package subscript(code: NoticeRow.Code) -> Count { counts[code] ?? Count() }
 }

@@ -33,17 +33,19 @@ package actor NoticeService {
 
     /// What a notice tells of is over; nothing happens where there is none.
     package func end(_ code: NoticeRow.Code, organization: String = "", subject: String) {
-        write { () throws(SQLiteError) in try table.end(code, organization: organization, subject: subject, at: clock.now()) }
+        write { () throws(SQLiteError) in
+            try table.end(code, organization: organization, subject: subject, at: clock.now())
+        }
     }
 
-    /// What lasts of the collector's own notices of a code is from now on exactly this: each subject is raised once ever, with its detail,
-    /// and those that are not there any more are over.
+    /// What lasts of the collector's own notices of a code is from now on exactly this: each subject is raised once
+    /// ever, with its detail, and those that are not there any more are over.
     package func settle(_ code: NoticeRow.Code, _ present: [String: String]) {
         write { () throws(SQLiteError) in try table.settle(code, organization: "", present, at: clock.now()) }
     }
 
-    /// What lasts of the collector's own notices of a code is exactly this. Others than `settle`, each is raised anew where it was over, and
-    /// where its detail is another; what was told already is not.
+    /// What lasts of the collector's own notices of a code is exactly this. Others than `settle`, each is raised anew
+    /// where it was over, and where its detail is another; what was told already is not.
     /// - Parameter told: what this was called with before; `nil`: nothing yet.
     package func follow(_ code: NoticeRow.Code, _ present: [String: String], told: [String: String]?) {
         write { () throws(SQLiteError) in
@@ -67,10 +69,13 @@ package actor NoticeService {
         incidents.note(incident, count: count)
     }
 
-    /// Writes the incidents that were noted, each for the organization of its device; a conflict is in the audit trail, too.
+    /// Writes the incidents that were noted, each for the organization of its device; a conflict is in the audit trail,
+    /// too.
     package func flush() {
         let (counts, leftOut) = incidents.take()
-        if leftOut > 0 { logger.warning("incidents of devices left out of the notices", metadata: ["count": "\(leftOut)"]) }
+        if leftOut > 0 {
+            logger.warning("incidents of devices left out of the notices", metadata: ["count": "\(leftOut)"])
+        }
         guard !counts.isEmpty else { return }
         let formerLimit = auditLimit
         let isWritten = write { () throws(SQLiteError) in
@@ -79,8 +84,7 @@ package actor NoticeService {
                 if incident.kind == .identityConflict { try tell(incident, count, organization: organization) }
                 try table.raise(
                     incident.code, organization: organization, subject: incident.device.description, adding: count,
-                    at: clock.now(),
-                    detail: incident.detail)
+                    at: clock.now(), detail: incident.detail)
             }
         }
         if !isWritten { auditLimit = formerLimit }
@@ -91,8 +95,8 @@ package actor NoticeService {
         guard let leftOut = auditLimit.admit(.deviceConflict, of: conflict.device, at: now) else { return }
         try AuditTable(connection: connection).append(
             .ofDevice(
-                .deviceConflict, conflict.device, organization: organization, ["stream": "\(conflict.stream)", "count": "\(count)"],
-                leftOut: leftOut, outcome: .refused), at: now)
+                .deviceConflict, conflict.device, organization: organization,
+                ["stream": "\(conflict.stream)", "count": "\(count)"], leftOut: leftOut, outcome: .refused), at: now)
     }
 
     /// Begins and ends the notices of silent devices as `SilencePlan` says.
@@ -108,11 +112,13 @@ package actor NoticeService {
                 let found = Dictionary((devices[organization] ?? []).map { ($0.id, $0) }) { first, _ in first }
                 let former = told[organization] ?? SilencePlan.Told()
                 let plan = SilencePlan.of(silent: Set(found.keys), told: former, isSettled: isSettled)
-                for id in plan.end { try table.end(.deviceSilent, organization: organization, subject: id.description, at: now) }
+                for id in plan.end {
+                    try table.end(.deviceSilent, organization: organization, subject: id.description, at: now)
+                }
                 for id in plan.begin {
                     try table.raise(
-                        .deviceSilent, organization: organization, subject: id.description, detail: found[id]?.detail ?? "",
-                        again: SilencePlan.dayMicroseconds, at: now)
+                        .deviceSilent, organization: organization, subject: id.description,
+                        detail: found[id]?.detail ?? "", again: SilencePlan.dayMicroseconds, at: now)
                 }
                 switch plan.many {
                 case .unchanged: break
@@ -154,10 +160,7 @@ package actor NoticeService {
     nonisolated func now() -> Int64 { clock.now() }
 
     private func organization(of device: DeviceID) throws(SQLiteError) -> String? {
-        let statement = try connection.cached("SELECT organization FROM device WHERE id = ?")
-        try statement.bind(device.data)
-        defer { statement.reset() }
-        return try statement.step() ? statement.string(0) : nil
+        try connection.first("SELECT organization FROM device WHERE id = ?", device.data) { $0.string(0) }
     }
 
     /// - Returns: whether it is on disk.

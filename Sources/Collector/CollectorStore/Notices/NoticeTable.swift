@@ -1,7 +1,8 @@
 import SQLite
 import WireModel
 
-/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
+/// The notices in `collector.sqlite`. Not `Sendable`: used by whoever owns its connection, inside that one's
+/// transactions.
 struct NoticeTable {
     let connection: Connection
 
@@ -13,26 +14,21 @@ struct NoticeTable {
     func raise(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, again: Int64 = 0, at now: Int64
     ) throws(SQLiteError) {
-        let update = try connection.cached(
+        try connection.run(
             """
             UPDATE notice SET count = count + 1, last = ?1, detail = ?2,
             posted = CASE WHEN ended IS NOT NULL AND posted = \(Posted.end.rawValue) THEN \(Posted.nothing.rawValue) ELSE posted END,
             ended = NULL WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ?3 AND code = ?4 AND subject = ?5 AND (ended IS NULL OR ended > ?6))
-            """)
-        try update.bind(now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
-        try update.run()
+            """, now, detail, organization, code.rawValue, subject, again > 0 ? now - again : Int64.max)
         guard connection.changes == 0 else { return }
-        let insert = try connection.cached(
-            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)")
-        try insert.bind(code.rawValue, organization, subject, detail, now)
-        try insert.run()
-        let prune = try connection.cached(
+        try connection.run(
+            "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)",
+            code.rawValue, organization, subject, detail, now)
+        try connection.run(
             """
             DELETE FROM notice WHERE id IN (SELECT id FROM notice WHERE organization = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
-            """)
-        try prune.bind(organization, Self.kept)
-        try prune.run()
+            """, organization, Self.kept)
     }
 
     /// Raises a notice of so many more records, or whatever else is counted; the detail is of all of them since it was
@@ -42,46 +38,40 @@ struct NoticeTable {
         _ code: NoticeRow.Code, organization: String, subject: String, adding amount: UInt64, at now: Int64,
         detail: (UInt64, String) -> String
     ) throws(SQLiteError) {
-        let former = try connection.cached(
+        let former = try connection.first(
             """
             SELECT amount, detail FROM notice WHERE id = (
             SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL)
-            """)
-        try former.bind(organization, code.rawValue, subject)
-        defer { former.reset() }
-        var (total, formerDetail): (UInt64, String) = (0, "")
-        if try former.step() { (total, formerDetail) = (UInt64(clamping: former.int64(0)), former.string(1)) }
-        former.reset()
+            """, organization, code.rawValue, subject
+        ) { (UInt64(clamping: $0.int64(0)), $0.string(1)) }
+        var (total, formerDetail) = former ?? (0, "")
         total.addSaturating(amount)
         try raise(code, organization: organization, subject: subject, detail: detail(total, formerDetail), at: now)
-        let update = try connection.cached(
+        try connection.run(
             """
             UPDATE notice SET amount = ? WHERE id = (SELECT max(id) FROM notice WHERE organization = ? AND code = ? AND subject = ?
             AND ended IS NULL)
-            """)
-        try update.bind(Int64(clamping: total), organization, code.rawValue, subject)
-        try update.run()
+            """, Int64(clamping: total), organization, code.rawValue, subject)
     }
 
     /// Raises a notice whose subject is of one event alone: it is told once, however often this is called.
     func raiseOnce(
         _ code: NoticeRow.Code, organization: String, subject: String, detail: String, at now: Int64
     ) throws(SQLiteError) {
-        let statement = try connection.cached("SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?")
-        try statement.bind(organization, code.rawValue, subject)
-        defer { statement.reset() }
-        if try !statement.step() { try raise(code, organization: organization, subject: subject, detail: detail, at: now) }
+        let sql = "SELECT 1 FROM notice WHERE organization = ? AND code = ? AND subject = ?"
+        if try connection.hasRow(sql, organization, code.rawValue, subject) { return }
+        try raise(code, organization: organization, subject: subject, detail: detail, at: now)
     }
 
     /// What a notice tells of is over.
     func end(_ code: NoticeRow.Code, organization: String, subject: String, at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
-            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL")
-        try statement.bind(now, organization, code.rawValue, subject)
-        try statement.run()
+        try connection.run(
+            "UPDATE notice SET ended = ? WHERE organization = ? AND code = ? AND subject = ? AND ended IS NULL", now,
+            organization, code.rawValue, subject)
     }
 
-    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are not there any more end.
+    /// Makes what lasts of a code exactly what there is of it now: each subject is raised once ever, and those that are
+    /// not there any more end.
     func settle(
         _ code: NoticeRow.Code, organization: String, _ present: [String: String], at now: Int64
     ) throws(SQLiteError) {
@@ -99,7 +89,8 @@ struct NoticeTable {
             OR (code = ?2 AND ended IS NULL)
             """)
         try statement.bind(
-            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue, now - SilencePlan.dayMicroseconds)
+            NoticeRow.Code.deviceSilent.rawValue, NoticeRow.Code.devicesSilent.rawValue,
+            now - SilencePlan.dayMicroseconds)
         defer { statement.reset() }
         var told: [String: SilencePlan.Told] = [:]
         while try statement.step() {
@@ -120,25 +111,25 @@ struct NoticeTable {
     func endOthers(
         _ code: NoticeRow.Code, organization: String, than subjects: Set<String>, at now: Int64
     ) throws(SQLiteError) -> Set<String> {
-        let statement = try connection.prepare("SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?")
-        try statement.bind(organization, code.rawValue)
-        var known: Set<String> = []
-        while try statement.step() { known.insert(statement.string(0)) }
-        for subject in known.subtracting(subjects) { try end(code, organization: organization, subject: subject, at: now) }
+        let known = Set(
+            try connection.rows(
+                "SELECT DISTINCT subject FROM notice WHERE organization = ? AND code = ?", organization, code.rawValue
+            ) { $0.string(0) })
+        for subject in known.subtracting(subjects) {
+            try end(code, organization: organization, subject: subject, at: now)
+        }
         return known
     }
 
     /// Newest first.
     /// - Parameter organization: `nil` for all.
     func page(organization: String?, below id: Int64?, limit: Int) throws(SQLiteError) -> NoticePage {
-        let statement = try connection.cached(
+        var rows = try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended FROM notice
             WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3
-            """)
-        try statement.bind(organization, id, limit + 1)
-        defer { statement.reset() }
-        var rows = try rows(statement)
+            """, organization, id, limit + 1
+        ) { NoticeRow($0) }
         guard rows.count > limit else { return NoticePage(notices: rows, next: nil) }
         rows.removeLast()
         return NoticePage(notices: rows, next: rows.last?.id)
@@ -156,64 +147,39 @@ struct NoticeTable {
 
     /// News that were not handed on, oldest notice first; of a notice that is over already, first that it began.
     func unposted(limit: Int) throws(SQLiteError) -> [NoticeNews] {
-        let statement = try connection.cached(
+        try connection.rows(
             """
             SELECT id, code, organization, subject, detail, count, first, last, ended, posted FROM notice
             WHERE posted < \(Posted.end.rawValue) AND (posted = \(Posted.nothing.rawValue) OR ended IS NOT NULL) ORDER BY id LIMIT ?
-            """)
-        try statement.bind(limit)
-        defer { statement.reset() }
-        return try rows(statement) { row in
-            NoticeNews(statement.int64(9) == Posted.nothing.rawValue ? .raised : .ended, row)
+            """, limit
+        ) { row in
+            NoticeRow(row).map { NoticeNews(row.int64(9) == Posted.nothing.rawValue ? .raised : .ended, $0) }
         }
     }
 
     func notePosted(_ news: NoticeNews) throws(SQLiteError) {
         let posted: Posted = news.kind == .raised && news.notice.code.hasEnd ? .beginning : .end
-        let statement = try connection.cached("UPDATE notice SET posted = ? WHERE id = ?")
-        try statement.bind(posted.rawValue, news.notice.id)
-        try statement.run()
+        try connection.run("UPDATE notice SET posted = ? WHERE id = ?", posted.rawValue, news.notice.id)
     }
 
     /// Whether somebody has ever wanted to hear of notices.
     func hasReceiver() throws(SQLiteError) -> Bool {
-        let statement = try connection.cached("SELECT 1 FROM meta WHERE name = 'notice_posted'")
-        defer { statement.reset() }
-        return try statement.step()
+        try connection.hasRow("SELECT 1 FROM meta WHERE name = 'notice_posted'")
     }
 
     /// Somebody wants to hear of notices from now on: of what lasts, and of what was raised since a time; not of what
     /// was over before.
     func beginPosting(since time: Int64) throws(SQLiteError) {
         let lasting = NoticeRow.Code.allCases.filter(\.hasEnd).map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        let pass = try connection.cached(
-            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))"
-        )
-        try pass.bind(time)
-        try pass.run()
-        try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)").run()
-    }
-
-    private func rows(_ statement: Statement) throws(SQLiteError) -> [NoticeRow] { try rows(statement) { $0 } }
-
-    private func rows<Row>(_ statement: Statement, _ row: (NoticeRow) -> Row) throws(SQLiteError) -> [Row] {
-        var rows: [Row] = []
-        while try statement.step() {
-            guard let code = NoticeRow.Code(rawValue: statement.string(1)) else { continue }
-            rows.append(
-                row(
-                    NoticeRow(
-                        id: statement.int64(0), code: code, organization: statement.string(2),
-                        subject: statement.string(3),
-                        detail: statement.string(4), count: statement.int(5), first: statement.int64(6),
-                        last: statement.int64(7),
-                        ended: statement.optionalInt64(8))))
-        }
-        return rows
+        try connection.run(
+            "UPDATE notice SET posted = \(Posted.end.rawValue) WHERE last < ? AND (ended IS NOT NULL OR code NOT IN (\(lasting)))",
+            time)
+        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('notice_posted', 0)")
     }
 
     func counts() throws(SQLiteError) -> NoticeCounts {
-        let statement = try connection.cached("SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
+        let statement = try connection.cached(
+            "SELECT code, count(*), sum(ended IS NULL), sum(count) FROM notice GROUP BY code")
         defer { statement.reset() }
         var counts: [NoticeRow.Code: NoticeCounts.Count] = [:]
         while try statement.step() {
@@ -222,5 +188,16 @@ struct NoticeTable {
                 notices: statement.int(1), lasting: code.hasEnd ? statement.int(2) : 0, raised: statement.int(3))
         }
         return NoticeCounts(counts)
+    }
+}
+
+extension NoticeRow {
+    /// - Parameter row: `id, code, organization, subject, detail, count, first, last, ended`; `nil` where its code is
+    ///   not known.
+    fileprivate init?(_ row: Statement) {
+        guard let code = Code(rawValue: row.string(1)) else { return nil }
+        self.init(
+            id: row.int64(0), code: code, organization: row.string(2), subject: row.string(3), detail: row.string(4),
+            count: row.int(5), first: row.int64(6), last: row.int64(7), ended: row.optionalInt64(8))
     }
 }

@@ -3,9 +3,10 @@ import WireModel
 extension WireProfile {
     /// This profile, an organization's, with what an application's decides laid over it, field by field.
     ///
-    /// What the application's leaves open stays. Privacy classes and module overrides are laid over one by one; lists of rules, geofences
-    /// and pins replace the organization's as a whole where they are not empty; what is scrubbed from logs adds up, so that an
-    /// application's list cannot uncover what the organization hides. Revision, names and key are the caller's to set. Pure.
+    /// What the application's leaves open stays. Privacy classes and module overrides are laid over one by one; lists
+    /// of rules, geofences and pins replace the organization's as a whole where they are not empty; what is scrubbed
+    /// from logs adds up, so that an application's list cannot uncover what the organization hides. Revision, names and
+    /// key are the caller's to set. Pure.
     func overlaid(by application: WireProfile) -> WireProfile {
         var profile = self
         if application.hasSampling { profile.sampling.overlay(application.sampling) }
@@ -17,14 +18,20 @@ extension WireProfile {
         if application.hasBeaconSeconds { profile.beaconSeconds = application.beaconSeconds }
         if !application.compliance.isEmpty { profile.compliance = application.compliance }
         if !application.geofences.isEmpty { profile.geofences = application.geofences }
-        if application.hasOfflineTimeAllowedSeconds { profile.offlineTimeAllowedSeconds = application.offlineTimeAllowedSeconds }
+        if application.hasOfflineTimeAllowedSeconds {
+            profile.offlineTimeAllowedSeconds = application.offlineTimeAllowedSeconds
+        }
         if application.hasDoNotDisturbAllowed { profile.doNotDisturbAllowed = application.doNotDisturbAllowed }
         if !application.certificatePins.isEmpty { profile.certificatePins = application.certificatePins }
         if application.hasCustomPayload { profile.customPayload = application.customPayload }
         if application.hasTelemetryDisabled { profile.telemetryDisabled = application.telemetryDisabled }
         if application.hasTest { profile.test = application.test }
-        if application.budgets.hasSentBytesPerDay { profile.budgets.sentBytesPerDay = application.budgets.sentBytesPerDay }
-        if application.budgets.hasWrittenBytesPerDay { profile.budgets.writtenBytesPerDay = application.budgets.writtenBytesPerDay }
+        if application.budgets.hasSentBytesPerDay {
+            profile.budgets.sentBytesPerDay = application.budgets.sentBytesPerDay
+        }
+        if application.budgets.hasWrittenBytesPerDay {
+            profile.budgets.writtenBytesPerDay = application.budgets.writtenBytesPerDay
+        }
         if application.budgets.hasCpuShare { profile.budgets.cpuShare = application.budgets.cpuShare }
         return profile
     }
@@ -56,5 +63,19 @@ extension WireLoggingProfile {
         if other.hasWifiOnly { wifiOnly = other.wifiOnly }
         scrubValues += other.scrubValues.filter { !scrubValues.contains($0) }
         scrubPatterns += other.scrubPatterns.filter { !scrubPatterns.contains($0) }
+    }
+}
+
+extension WireProfile {
+    /// The profile of a new organization: all modules but GPS (a device leaves out those it does not offer), analytics
+    /// on, logging on at information; intervals are left to the device.
+    static var ofNewOrganization: WireProfile {
+        var profile = WireProfile()
+        profile.sampling.modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"]
+        profile.sampling.modulesGiven = true
+        profile.analytics.enabled = true
+        profile.logging.enabled = true
+        profile.logging.level = .information
+        return profile
     }
 }

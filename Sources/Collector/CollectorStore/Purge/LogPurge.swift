@@ -2,13 +2,15 @@ import FoundationEssentials
 import Logging
 import WireModel
 
-/// Deletes logs older than an administrator says; works beside a running collector, as the catalog's transactions order the two.
+/// Deletes logs older than an administrator says; works beside a running collector, as the catalog's transactions order
+/// the two.
 package struct LogPurge: Sendable {
     private let catalog: UploadCatalog
     private let clock: any StoreClock
 
     /// - Parameter quotas: what the collector is set to: notices of it end when logs go.
-    /// - Throws: `.notFound` where there is no collector's data; `.conflict` while the clock is in doubt; what opening `collector.sqlite` says.
+    /// - Throws: `.notFound` where there is no collector's data; `.conflict` while the clock is in doubt; what opening
+    ///   `collector.sqlite` says.
     package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
         guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
@@ -16,8 +18,7 @@ package struct LogPurge: Sendable {
         self.clock = clock
         catalog = UploadCatalog(
             connection: try CollectorDatabase.open(directory), files: ChunkFiles(directory: directory), quotas: quotas,
-            clock: clock,
-            logger: logger)
+            clock: clock, logger: logger)
     }
 
     /// What came so many days ago or before; of test devices, too.
@@ -30,7 +31,9 @@ package struct LogPurge: Sendable {
             receivedBefore: clock.now() - Int64(days) * 86_400_000_000)
     }
 
-    package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion { try await catalog.deletion(query) }
+    package func deletion(_ query: LogQuery) async throws(StoreError) -> LogDeletion {
+        try await catalog.deletion(query)
+    }
 
     /// - Returns: `nil`, with nothing deleted, where what was confirmed is not what there is any more.
     package func delete(_ query: LogQuery, confirmation: String) async throws(StoreError) -> LogDeletion? {

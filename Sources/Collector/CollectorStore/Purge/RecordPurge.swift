@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 import Logging
 import SQLite
@@ -31,15 +32,19 @@ package struct RecordPurge: Sendable {
         let keeper = try PartitionKeeper(directory: directory)
         var plan = PurgePlan(files: [])
         for stream in streams.sorted() {
-            for removal in try await keeper.removals(of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days)) {
+            for removal in try await keeper.removals(
+                of: stream, at: clock.now(), limits: RetentionLimits.Stream(days: days))
+            {
                 plan.files.append(
-                    PurgePlan.File(partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
+                    PurgePlan.File(
+                        partition: Partition(day: removal.file.day, stream: stream), bytes: removal.file.bytes))
             }
         }
         return plan
     }
 
-    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and after.
+    /// Removes these files, or asks the collector that holds the directory to. The audit trail is told before and
+    /// after.
     /// - Throws: `.inUse` where it has not done yet what it was asked before.
     package func remove(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> Outcome {
         let request = PurgeRequest(files: plan.files.map { PurgeRequest.File($0.partition) }, actor: actor)
@@ -71,7 +76,9 @@ package struct RecordPurge: Sendable {
         guard isAsked else { throw .purgeWaiting }
     }
 
-    private func carryOut(_ request: PurgeRequest, _ store: SQLiteRecordStore) async throws(StoreError) -> PurgeRequest.Answer {
+    private func carryOut(
+        _ request: PurgeRequest, _ store: SQLiteRecordStore
+    ) async throws(StoreError) -> PurgeRequest.Answer {
         let answer = try await store.carryOut(request)
         try withState { state throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
         return answer
@@ -89,7 +96,9 @@ package struct RecordPurge: Sendable {
     /// - Throws: `.conflict` where it could not do all of it.
     package func answer(to ticket: PurgeTicket) throws(StoreError) -> Int? {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let answer = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).answer() }
+        let answer = try StoreError.mapping { () throws(SQLiteError) in
+            try RetentionState(connection: connection).answer()
+        }
         guard let answer, answer.id == ticket.id else { return nil }
         return try Self.count(answer)
     }
@@ -101,7 +110,9 @@ package struct RecordPurge: Sendable {
 
     /// The collector shall not do any more what it was asked.
     package func withdraw(_ ticket: PurgeTicket) throws(StoreError) {
-        try withState { state throws(SQLiteError) in try state.withdraw(ticket.id, because: "withdrawn", at: clock.now()) }
+        try withState { state throws(SQLiteError) in
+            try state.withdraw(ticket.id, because: "withdrawn", at: clock.now())
+        }
     }
 }
 
@@ -112,7 +123,9 @@ package struct PurgeTicket: Equatable, Sendable {
 
 extension StoreError {
     static let purgeWaiting = StoreError(
-        .inUse, "records are about to be purged already; the collector does that within ten seconds. Look what is left after that.")
+        .inUse,
+        "records are about to be purged already; the collector does that within ten seconds. Look what is left after that."
+    )
 }
 
 extension SQLiteRecordStore {
@@ -133,5 +146,94 @@ extension SQLiteRecordStore {
             answer.removedFiles += 1
         }
         return answer
+    }
+}
+
+/// Which record files a purge would remove.
+package struct PurgePlan: Equatable, Sendable {
+    package struct File: Equatable, Sendable {
+        package var partition: Partition
+        package var bytes: Int64
+
+        package init(partition: Partition, bytes: Int64) {
+            self.partition = partition
+            self.bytes = bytes
+        }
+    }
+
+    /// What goes of one stream.
+    package struct Stream: Equatable, Sendable {
+        package var stream: StreamName
+        package var files: Int
+        package var bytes: Int64
+        package var oldest: UTCDay
+        package var newest: UTCDay
+    }
+
+    /// Oldest first in each stream.
+    package var files: [File]
+
+    package init(files: [File]) {
+        self.files = files
+    }
+
+    /// Those of which something goes.
+    package var streams: [Stream] {
+        StreamName.allCases.compactMap { stream in
+            let found = files.filter { $0.partition.stream == stream }
+            guard let first = found.first, let last = found.last else { return nil }
+            return Stream(
+                stream: stream, files: found.count, bytes: found.reduce(0) { $0 + $1.bytes },
+                oldest: first.partition.day, newest: last.partition.day)
+        }
+    }
+
+    /// Of these files and no others.
+    package var confirmation: String {
+        Data(SHA256.hash(data: Data(files.map(\.partition.name).joined(separator: "\n").utf8)).prefix(16)).hexadecimal
+    }
+}
+
+/// Record files that an administrator wants gone, by name: what was shown and confirmed goes, and nothing else. Kept in
+/// `collector.sqlite` until it is done, so that a running collector, which holds the files, can be asked, and one that
+/// is killed goes on at its next start.
+struct PurgeRequest: Equatable, Codable {
+    struct File: Equatable, Codable {
+        var day: Int
+        var stream: StreamName
+
+        init(_ partition: Partition) {
+            day = partition.day.number
+            stream = partition.stream
+        }
+
+        var partition: Partition { Partition(day: UTCDay(number: day), stream: stream) }
+    }
+
+    /// What came of it.
+    struct Answer: Equatable, Codable {
+        var id: UUID
+        var removedFiles: Int
+        var failure: String?
+    }
+
+    var id = UUID()
+    /// Oldest first in each stream.
+    var files: [File]
+    /// Who asks.
+    var actor: AuditActor
+
+    /// As people are told it.
+    var idText: String { id.uuidString.lowercased() }
+
+    /// Of the whole collector: a day's file holds the records of all organizations.
+    func auditEntry(_ outcome: AuditEntry.Outcome, _ detail: [String: String] = [:]) -> AuditEntry {
+        var told = detail
+        told["files"] = "\(files.count)"
+        told["streams"] = Set(files.map(\.stream)).sorted().map { "\($0)" }.joined(separator: " ")
+        let days = files.map(\.partition.day)
+        told["oldest"] = days.min()?.description
+        told["newest"] = days.max()?.description
+        return AuditEntry(.recordsPurge, by: actor, organization: "", subject: idText, detail: told, outcome: outcome)
     }
 }

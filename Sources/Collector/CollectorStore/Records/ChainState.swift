@@ -1,6 +1,9 @@
+import FoundationEssentials
+import SQLite
 import WireModel
 
-/// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing derived.
+/// What the collector knows of one chain: what stands in its row in the newest day's file (or in the baseline), nothing
+/// derived.
 struct ChainState: Equatable, Sendable {
     var mark = StreamMark.none
     var totals = DeviceTotals()
@@ -15,13 +18,13 @@ struct ChainState: Equatable, Sendable {
         var at: Int64
     }
 
-    /// The epoch is closed, or asked about once more: the first closure stands.
+    /// The first closure of an epoch stands; later ones change nothing.
     mutating func close(_ request: EpochClose.Stream, at time: Int64) {
         if closed == nil { closed = Closure(last: request.last, reason: request.reason, at: time) }
         if let last = request.totals { totals.sent = totals.sent.told(also: last) }
     }
 
-    /// The greater of two words on one chain; a closure in either stands, and with it the totals that came along.
+    /// The state with the greater mark. A closure in either stands, with the totals that came with it.
     func merged(with other: ChainState) -> ChainState {
         var state = other.mark.number > mark.number ? other : self
         state.closed = closed ?? other.closed
@@ -31,8 +34,9 @@ struct ChainState: Equatable, Sendable {
 
     /// The balance, given what was counted from rows.
     ///
-    /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is above the mark.
-    /// Of a closed epoch nothing waits: what it had between the mark and its last number counts under the closure's reason.
+    /// Produced is the device's word (or the mark, where that is higher); waiting is what the device's totals say is
+    /// above the mark. Of a closed epoch nothing waits: what it had between the mark and its last number counts under
+    /// the closure's reason.
     func balance(storedRows: UInt64) -> StreamBalance {
         var dropped = mark.dropped
         let unnumbered = totals.sent.droppedUnnumbered
@@ -53,8 +57,8 @@ struct ChainState: Equatable, Sendable {
         for count in unnumbered.values { produced.addSaturating(count) }
         if closed == nil { produced = max(produced, totals.sent.produced) }
         return StreamBalance(
-            produced: produced, stored: storedRows, rejected: mark.rejected, dropped: dropped, lostAtCollector: mark.lostAtCollector,
-            waiting: waiting)
+            produced: produced, stored: storedRows, rejected: mark.rejected, dropped: dropped,
+            lostAtCollector: mark.lostAtCollector, waiting: waiting)
     }
 }
 
@@ -91,5 +95,98 @@ struct DeviceTotals: Equatable, Sendable {
         }
         let numbered = waitingAbovePart.subtractingSaturating(sent.apart)
         return (numbered.subtractingSaturating(passed) + (waitingAbovePart - numbered), dropped.filter { $0.value > 0 })
+    }
+}
+
+/// One life of a device's queue. With a stream it names one chain.
+package struct ChainKey: Hashable, Sendable {
+    package let device: DeviceID
+    package let epoch: EpochID
+}
+
+/// A chain's state as columns, the same in a day's file and in the baseline: `mark, totals, part_last, above_part,
+/// closed_last, closed_reason, closed_at`. The first two are the wire's own messages (`Mark`, `StreamTotals`);
+/// `above_part` is a `StreamTotals` whose `waiting` and `dropped` are those above `part_last`.
+extension ChainState {
+    static let columns = "mark, totals, part_last, above_part, closed_last, closed_reason, closed_at"
+    static let columnDefinitions = """
+        mark BLOB NOT NULL, totals BLOB NOT NULL, part_last INTEGER NOT NULL, above_part BLOB NOT NULL,
+        closed_last INTEGER, closed_reason INTEGER, closed_at INTEGER
+        """
+    static let columnCount: Int32 = 7
+
+    func bind(to statement: Statement, from index: Int32) throws(SQLiteError) {
+        try statement.bind(mark.wire.encoded, at: index)
+        try statement.bind(totals.sent.wire.encoded, at: index + 1)
+        try statement.bind(totals.partLast, at: index + 2)
+        let above = StreamTotals(waiting: totals.waitingAbovePart, dropped: totals.droppedAbovePart)
+        try statement.bind(above.wire.encoded, at: index + 3)
+        try statement.bind(closed?.last, at: index + 4)
+        try statement.bind((closed?.reason.rawValue).map(Int64.init), at: index + 5)
+        try statement.bind(closed?.at, at: index + 6)
+    }
+
+    /// - Throws: `.corrupt` where the columns are not what `bind` writes.
+    init(_ statement: Statement, from index: Int32, file: String) throws(StoreError) {
+        do {
+            mark = try StreamMark(WireMark.decode(statement.data(index)))
+            totals.sent = StreamTotals(try WireStreamTotals.decode(statement.data(index + 1)))
+            totals.partLast = try statement.uint64(index + 2)
+            let above = StreamTotals(try WireStreamTotals.decode(statement.data(index + 3)))
+            totals.waitingAbovePart = above.waiting
+            totals.droppedAbovePart = above.dropped
+            if let last = try statement.optionalUInt64(index + 4) {
+                closed = Closure(
+                    last: last, reason: DropReason(rawValue: statement.int(index + 5)), at: statement.int64(index + 6))
+            }
+        } catch {
+            throw StoreError(.corrupt, "a chain's row in \(file) is not readable: \(error). Run `ws1collector verify`.")
+        }
+    }
+}
+
+/// One stream's chains while they are counted: rows from the files and the baseline, the greatest state of each.
+struct ChainCounts {
+    private var chains: [ChainKey: (state: ChainState, rows: UInt64)] = [:]
+
+    mutating func add(_ entry: Baseline.Entry) {
+        add(entry.key, entry.state, rows: entry.removedRows)
+    }
+
+    /// Counts rows in a file, at one moment of it.
+    /// - Parameter device: `nil` for all.
+    mutating func add(_ file: RecordFile, of device: DeviceID?) throws(StoreError) {
+        try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
+        defer { file.connection.rollback() }
+        if let device {
+            try add(try file.chains(of: device), in: file)
+        } else {
+            var last: Int64 = 0
+            while true {
+                let chains = try file.chains(after: last, limit: 512)
+                guard let newest = chains.last else { break }
+                try add(chains, in: file)
+                last = newest.id
+            }
+        }
+    }
+
+    private mutating func add(_ chains: [RecordFile.ChainRow], in file: RecordFile) throws(StoreError) {
+        for chain in chains { add(chain.key, chain.state, rows: try file.countRecords(chain: chain.id)) }
+    }
+
+    private mutating func add(_ key: ChainKey, _ state: ChainState, rows: UInt64) {
+        let former = chains[key]
+        chains[key] = (former.map { state.merged(with: $0.state) } ?? state, (former?.rows ?? 0) + rows)
+    }
+
+    func balances(stream: StreamName) -> [(device: DeviceID, balance: EpochBalance)] {
+        chains.map { key, chain in
+            let balance = EpochBalance(
+                epoch: key.epoch, stream: stream, mark: chain.state.mark, storedRows: chain.rows,
+                totals: chain.state.totals.sent,
+                closed: chain.state.closed != nil, balance: chain.state.balance(storedRows: chain.rows))
+            return (key.device, balance)
+        }
     }
 }

@@ -1,13 +1,14 @@
 import Synchronization
 
-/// Chain states as they stand on disk, for the chains heard of lately. Bounded in entries: a generation that is full becomes the old one,
-/// and what was not asked for during a whole generation is forgotten and read from disk again.
+/// Chain states as they are on disk, for recently used chains. Bounded: a full generation becomes the old one, and a
+/// chain that nobody asks for during a whole generation is forgotten.
 ///
-/// The writer alone changes it, after its commits; anybody may look, so that a refusal can carry the last known mark.
+/// Only the writer changes it, after its commits. Anybody may read it, so that a refusal can carry the last known mark.
 final class MarkCache: Sendable {
     struct Entry: Sendable {
         var state: ChainState
-        /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or nothing.
+        /// The newest file that has the chain, and the chain's row there; `nil` where only the baseline has it, or
+        /// nothing.
         var place: (partition: Partition, row: Int64)?
         /// Of the chain's records in that file; `nil` where that is not known.
         var bounds: RecordBounds?
@@ -47,7 +48,7 @@ final class MarkCache: Sendable {
         }
     }
 
-    /// A file goes: places in it are no longer places.
+    /// The file is removed, so no chain has its place there any more.
     func forget(_ partition: Partition) {
         func forgetting(_ entries: [ChainKey: Entry]) -> [ChainKey: Entry] {
             entries.mapValues { entry in
@@ -64,7 +65,8 @@ final class MarkCache: Sendable {
     /// The chains whose newest row is in a file, as they stand on disk.
     func states(in partition: Partition) -> [ChainKey: ChainState] {
         generations.withLock { generations in
-            generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }.mapValues(\.state)
+            generations.old.merging(generations.young) { $1 }.filter { $0.value.place?.partition == partition }
+                .mapValues(\.state)
         }
     }
 
@@ -78,5 +80,23 @@ final class MarkCache: Sendable {
             generations.young = [:]
         }
         generations.young[key] = entry
+    }
+}
+
+/// What a transaction has read and changed so far; the cache takes it over after the commit.
+struct WriterChanges {
+    var entries: [ChainKey: MarkCache.Entry] = [:]
+    /// Those whose row has to be written.
+    private(set) var changed: Set<ChainKey> = []
+    var counts = StoreCounts()
+
+    /// What an administrator should know, with how many records it is about; told when the transaction is over.
+    var incidents: [(incident: DeviceIncident, count: UInt64)] = []
+
+    var isEmpty: Bool { changed.isEmpty }
+
+    mutating func record(_ entry: MarkCache.Entry, _ key: ChainKey) {
+        entries[key] = entry
+        changed.insert(key)
     }
 }

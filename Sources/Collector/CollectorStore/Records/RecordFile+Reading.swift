@@ -21,21 +21,19 @@ extension RecordFile {
     }
 
     func chain(_ key: ChainKey) throws(StoreError) -> ChainRow? {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(key.device.data, key.epoch.data) }
+        let statement = try prepared(
+            "SELECT \(chainColumns) FROM chain WHERE device = ? AND epoch = ?", key.device.data, key.epoch.data)
         return try rows(statement, limit: 1).first
     }
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(device.data) }
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE device = ?", device.data)
         return try rows(statement, limit: .max)
     }
 
     /// Up to `limit` chains with ids above `id`, ascending: for those who go over all of them in bounded memory.
     func chains(after id: Int64, limit: Int) throws(StoreError) -> [ChainRow] {
-        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id, limit) }
+        let statement = try prepared("SELECT \(chainColumns) FROM chain WHERE id > ? ORDER BY id LIMIT ?", id, limit)
         return try rows(statement, limit: limit)
     }
 
@@ -53,13 +51,15 @@ extension RecordFile {
     private func rows(_ statement: Statement, limit: Int) throws(StoreError) -> [ChainRow] {
         defer { statement.reset() }
         var found: [ChainRow] = []
-        while found.count < limit, try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
-            guard let device = DeviceID(statement.data(1)), let epoch = EpochID(statement.data(2)), statement.int64(3) >= 0,
+        while found.count < limit, try step(statement) {
+            guard let device = DeviceID(statement.data(1)), let epoch = EpochID(statement.data(2)),
+                statement.int64(3) >= 0,
                 let link = ChainLink(statement.data(4))
             else { throw corrupt("chain \(statement.int64(0)) has ids or a link that are not 16 bytes") }
             found.append(
                 ChainRow(
-                    id: statement.int64(0), key: ChainKey(device: device, epoch: epoch), entryNumber: UInt64(statement.int64(3)),
+                    id: statement.int64(0), key: ChainKey(device: device, epoch: epoch),
+                    entryNumber: UInt64(statement.int64(3)),
                     entryLink: link, state: try ChainState(statement, from: 5, file: path),
                     bounds: Self.bounds(statement, from: Self.boundsColumn)))
         }
@@ -75,11 +75,10 @@ extension RecordFile {
 
     /// Records of a chain, counted from the packed rows themselves.
     func countRecords(chain: Int64) throws(StoreError) -> UInt64 {
-        let statement = try prepared("SELECT records, first FROM slice WHERE chain = ? ORDER BY first")
+        let statement = try prepared("SELECT records, first FROM slice WHERE chain = ? ORDER BY first", chain)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain) }
         var count: UInt64 = 0
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let records = statement.withBlob(0, { PackedRecords.count($0) }) else {
                 throw corrupt("the slice from \(statement.int64(1)) of chain \(chain) is not packed records")
             }
@@ -90,25 +89,24 @@ extension RecordFile {
 
     /// All slices of the file, counted in their index.
     func sliceCount() throws(StoreError) -> Int {
-        let statement = try prepared("SELECT count(*) FROM slice")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int(0) : 0 }
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT count(*) FROM slice") { $0.int(0) } ?? 0
+        }
     }
 
     /// When the newest slice came; `nil`: there is none. (Slices have their ids in the order of their receipt.)
     func newestReceipt() throws(StoreError) -> Int64? {
-        let statement = try prepared("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in try statement.step() ? statement.int64(0) : nil }
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT received_at FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) }
+        }
     }
 
     /// The newest slice before those that came at a time or later; 0: none. Goes back from the end.
     func lastSlice(before time: Int64) throws(StoreError) -> Int64 {
-        let statement = try prepared("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        return try StoreError.mapping { () throws(SQLiteError) in
-            try statement.bind(time, at: 1)
-            return try statement.step() ? statement.int64(0) : 0
+        try StoreError.mapping { () throws(SQLiteError) in
+            try connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
+                $0.int64(0)
+            } ?? 0
         }
     }
 
@@ -118,8 +116,9 @@ extension RecordFile {
 
     /// The slice that holds a number, or ends just below it.
     func slice(chain: Int64, holding number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared("SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
+        let statement = try prepared(
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first <= ? ORDER BY first DESC LIMIT 1", chain,
+            number)
         guard let slice = try next(statement, chain: chain) else { return nil }
         statement.reset()
         return slice
@@ -127,8 +126,9 @@ extension RecordFile {
 
     /// The slice that starts at or above a number: going up from `last + 1` visits all in order.
     func slice(chain: Int64, from number: UInt64) throws(StoreError) -> StoredSlice? {
-        let statement = try prepared("SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1")
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, number) }
+        let statement = try prepared(
+            "SELECT \(Self.sliceColumns) FROM slice WHERE chain = ? AND first >= ? ORDER BY first LIMIT 1", chain,
+            number)
         let slice = try next(statement, chain: chain)
         statement.reset()
         return slice
@@ -136,19 +136,17 @@ extension RecordFile {
 
     /// A slice's records alone, for those who do not ask for its place in the chain.
     func packedSlice(id: Int64) throws(StoreError) -> (receivedAt: Int64, records: Data)? {
-        let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?")
+        let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?", id)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard try step(statement) else { return nil }
         return (statement.int64(0), statement.data(1))
     }
 
     /// Whose chain it is; `nil` where there is none of that id.
     func key(ofChain id: Int64) throws(StoreError) -> ChainKey? {
-        let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?")
+        let statement = try prepared("SELECT device, epoch FROM chain WHERE id = ?", id)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(id) }
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
+        guard try step(statement) else { return nil }
         guard let device = DeviceID(statement.data(0)), let epoch = EpochID(statement.data(1)) else {
             throw corrupt("chain \(id) has ids that are not 16 bytes")
         }
@@ -161,7 +159,7 @@ extension RecordFile {
         let statement = try prepared("SELECT min(earliest), max(latest), kinds FROM chain GROUP BY kinds")
         defer { statement.reset() }
         var all = RecordBounds.none
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let bounds = Self.bounds(statement, from: 0) else { return nil }
             all.include(bounds)
         }
@@ -170,7 +168,8 @@ extension RecordFile {
 
     /// The newest slice with an id of at most `id` that may hold what is asked for, by its columns alone.
     ///
-    /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's rows are touched.
+    /// Ids and numbers of a chain grow together, so its index gives them in the order of receipt and no other device's
+    /// rows are touched.
     /// - Parameter chain: `nil` for whosever it is.
     /// - Returns: ids of slice and chain.
     func newestSlice(
@@ -178,13 +177,13 @@ extension RecordFile {
     ) throws(StoreError) -> (id: Int64, chain: Int64)? {
         let kinds = kindBits == nil ? "" : "AND kinds & ?3 != 0"
         let range = times.isAll ? "" : "AND latest >= ?4 AND earliest < ?5 AND record_count > 0"
-        let statement = try prepared(
-            """
-            SELECT id, chain FROM slice WHERE \(chain == nil ? "?1 IS NULL" : "chain = ?1") AND id <= ?2 \(kinds) \(range)
-            ORDER BY \(chain == nil ? "id" : "first") DESC LIMIT 1
-            """)
-        defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT id, chain FROM slice WHERE \(chain == nil ? "?1 IS NULL" : "chain = ?1") AND id <= ?2 \(kinds) \(range)
+                ORDER BY \(chain == nil ? "id" : "first") DESC LIMIT 1
+                """)
+            defer { statement.reset() }
             try statement.bind(chain, at: 1)
             try statement.bind(id, at: 2)
             if let kindBits { try statement.bind(kindBits, at: 3) }
@@ -203,20 +202,21 @@ extension RecordFile {
         var position: Int64
     }
 
-    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before `to`.
+    /// Slices after a position, ascending, that may hold records of a kind and of device times from `from` to before
+    /// `to`.
     /// - Parameter chain: `nil` for all.
     func places(
         after position: Int64, chain: Int64?, kindBit: UInt64?, from: Int64?, to: Int64?, limit: Int
     ) throws(StoreError) -> [SlicePlace] {
         let order = chain == nil ? "id" : "first"
-        let statement = try prepared(
-            """
-            SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
-            AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
-            ORDER BY \(order) LIMIT ?6
-            """)
-        defer { statement.reset() }
         return try StoreError.mapping { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT id, chain, \(order) FROM slice WHERE \(chain == nil ? "" : "chain = ?1 AND ")\(order) > ?2 AND record_count > 0
+                AND (?3 IS NULL OR kinds & ?3 != 0) AND (?4 IS NULL OR latest >= ?4) AND (?5 IS NULL OR earliest < ?5)
+                ORDER BY \(order) LIMIT ?6
+                """)
+            defer { statement.reset() }
             if let chain { try statement.bind(chain, at: 1) }
             try statement.bind(position, at: 2)
             if let kindBit { try statement.bind(kindBit, at: 3) }
@@ -225,15 +225,17 @@ extension RecordFile {
             try statement.bind(limit, at: 6)
             var found: [SlicePlace] = []
             while try statement.step() {
-                found.append(SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
+                found.append(
+                    SlicePlace(id: statement.int64(0), chain: statement.int64(1), position: statement.int64(2)))
             }
             return found
         }
     }
 
     private func next(_ statement: Statement, chain: Int64) throws(StoreError) -> StoredSlice? {
-        guard try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) else { return nil }
-        guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)), statement.int64(1) >= 1,
+        guard try step(statement) else { return nil }
+        guard let prior = ChainLink(statement.data(4)), let last = ChainLink(statement.data(5)),
+            statement.int64(1) >= 1,
             statement.int64(2) >= statement.int64(1), statement.int64(3) >= 0, statement.int64(7) >= 0
         else { throw corrupt("slice \(statement.int64(0)) has numbers or links that cannot be") }
         var slice = StoredSlice(
@@ -251,18 +253,18 @@ extension RecordFile {
 
     private func rejected(chain: Int64, first: UInt64, last: UInt64) throws(StoreError) -> [RejectedRecord] {
         let statement = try prepared(
-            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number")
+            "SELECT number, reason, size, link, bytes FROM rejected WHERE chain = ? AND number BETWEEN ? AND ? ORDER BY number",
+            chain, first, last)
         defer { statement.reset() }
-        try StoreError.mapping { () throws(SQLiteError) in try statement.bind(chain, first, last) }
         var found: [RejectedRecord] = []
-        while try StoreError.mapping({ () throws(SQLiteError) in try statement.step() }) {
+        while try step(statement) {
             guard let link = ChainLink(statement.data(3)), statement.int64(0) >= 1 else {
                 throw corrupt("a rejected record of chain \(chain) has a number or link that cannot be")
             }
             found.append(
                 RejectedRecord(
-                    number: UInt64(statement.int64(0)), reason: RejectReason(rawValue: statement.int(1)), size: statement.int(2),
-                    link: link, bytes: statement.optionalData(4)))
+                    number: UInt64(statement.int64(0)), reason: RejectReason(rawValue: statement.int(1)),
+                    size: statement.int(2), link: link, bytes: statement.optionalData(4)))
         }
         return found
     }
@@ -270,19 +272,24 @@ extension RecordFile {
     /// All slices and rejected records of the file, whosever they are.
     func rowCounts() throws(StoreError) -> (slices: Int, rejected: Int) {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)")
-            defer { statement.reset() }
-            return try statement.step() ? (statement.int(0), statement.int(1)) : (0, 0)
+            try connection.first("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM rejected)") {
+                ($0.int(0), $0.int(1))
+            } ?? (0, 0)
         }
     }
 
-    private func prepared(_ sql: String) throws(StoreError) -> Statement {
-        try StoreError.mapping { () throws(SQLiteError) in try connection.cached(sql) }
+    private func prepared(_ sql: String, _ values: (any BindableValue)?...) throws(StoreError) -> Statement {
+        try StoreError.mapping { () throws(SQLiteError) in try connection.bound(sql, values) }
+    }
+
+    private func step(_ statement: Statement) throws(StoreError) -> Bool {
+        try StoreError.mapping { () throws(SQLiteError) in try statement.step() }
     }
 
     func corrupt(_ message: String) -> StoreError {
         StoreError(
             .corrupt,
-            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong.")
+            "\(path): \(message). A running collector replaces a damaged file by itself; `ws1collector verify` names what is wrong."
+        )
     }
 }

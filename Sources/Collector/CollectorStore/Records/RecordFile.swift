@@ -6,17 +6,18 @@ import WireModel
 ///
 /// ## The story
 ///
-/// A device sends a part; its stream's writer decides it against the chain's mark and, in one transaction, adds one row to `slice` (what of
-/// the part lay above the mark, its records packed) and moves the mark in `chain`. Requests in flight share the transaction and its one
-/// fsync. The file is a WAL database with `synchronous=FULL`, read back at opening.
+/// A device sends a part; its stream's writer decides it against the chain's mark and, in one transaction, adds one row
+/// to `slice` (what of the part lay above the mark, its records packed) and moves the mark in `chain`. Requests in
+/// flight share the transaction and its one fsync. The file is a WAL database with `synchronous=FULL`, read back at
+/// opening.
 ///
 ///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
-///               mark, totals, ..., closed_*                 the state now (ChainState+Columns)
-///               earliest, latest, kinds                     of its records in this file (RecordBounds); null in a chain that came from
-///                                                           a file of version 1: not known
+///               mark, totals, ..., closed_*                 the state now (ChainState)
+///               earliest, latest, kinds                     of its records in this file (RecordBounds); null where not
+///                                                           known: in a chain that came from a file of version 1
 ///     slice     chain, first, last, lost_before             one accepted slice
 ///               prior_link, last_link                       links at first - 1 and last
-///               received_at, earliest, latest               collector's clock; device's wall times, 0 where there is no record
+///               received_at, earliest, latest               collector's clock; device's wall times, 0 without a record
 ///               record_count, kinds                         rows and a bit for each kind (modulo 63)
 ///               gaps                                        a BatchPart message that holds only its gaps
 ///               records                                     PackedRecords: four bytes of length, bytes, ...
@@ -24,31 +25,34 @@ import WireModel
 ///
 /// ## Its promises
 ///
-/// - *What an answer says is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync. A transaction that
-///   only looked read what earlier commits of the same connection wrote, each synced before it returned. What a killed process may have
-///   left committed but unsynced is synced before the first look: opening to write commits a row of `opening`, whose fsync covers the
-///   whole log, and files of earlier days that still have a log are checkpointed when the store opens.
-/// - *A mark never goes back.* The writer's day is taken at commit and is never before the newest file's, so a chain's newest state is in
-///   the newest file that has the chain, and older files, then the baseline, are asked only for chains that the newer ones do not know.
+/// - *What an answer says is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync.
+///   A transaction that only looked read what earlier commits of the same connection wrote, each synced before it
+///   returned. What a killed process may have left committed but unsynced is synced before the first look: opening to
+///   write commits a row of `opening`, whose fsync covers the whole log, and files of earlier days that still have a
+///   log are checkpointed when the store opens.
+/// - *A mark never goes back.* The writer's day is taken at commit and is never before the newest file's, so a chain's
+///   newest state is in the newest file that has the chain, and older files, then the baseline, are asked only for
+///   chains that the newer ones do not know.
 /// - *No number twice.* The decision skips what the mark has; `UNIQUE (chain, first)` is the second line.
-/// - *What is here can be proved.* For every chain the slices tile from `entry_number` to the mark, holes are `lost_before`, and the chain
-///   recomputed over bytes, gaps and rejections meets every link (`StoreVerifier`).
+/// - *What is here can be proved.* For every chain the slices tile from `entry_number` to the mark, holes are
+///   `lost_before`, and the chain recomputed over bytes, gaps and rejections meets every link (`StoreVerifier`).
 ///
 /// ## Argued against
 ///
-/// - *Power cut*: a torn transaction is cut off by the log's checksums; its requests had no answer and come again. A new day's directory
-///   is synced up to `records/`, the file's name after its schema, before the first row.
-/// - *Disk full*: the transaction rolls back whole, its requests answer unavailable, the connection stays open so that marks can still be
-///   read; the next transaction tries again.
-/// - *Day change*: between two transactions the old file is checkpointed and closed and the next one made. A chain enters the new file
-///   with its mark at that moment, so every file can be checked by itself and against the one before.
-/// - *Clock stepped back*: the writer stays in the newest file. *Forward*: it opens a file of that day and stays there until the clock has
-///   caught up; rows are in the order of receipt, only the names are early.
-/// - *File removed by retention*: its marks and counts are in the baseline first and its name is never used again. *Removed by hand while
-///   open*: found before each commit by the inode; the writer then forgets its marks and asks the files that are left; what is missing
-///   shows as lost at the collector, never as stored.
-/// - *File damaged*: the collector replaces it by one that holds what can be proved, with the rest counted as lost (`RecordSalvage`). Numbers that
-///   were lost at the end of a chain are a slice of their own, with one gap.
+/// - *Power cut*: a torn transaction is cut off by the log's checksums; its requests had no answer and come again. A
+///   new day's directory is synced up to `records/`, the file's name after its schema, before the first row.
+/// - *Disk full*: the transaction rolls back whole, its requests answer unavailable, the connection stays open so that
+///   marks can still be read; the next transaction tries again.
+/// - *Day change*: between two transactions the old file is checkpointed and closed and the next one made. A chain
+///   enters the new file with its mark at that moment, so every file can be checked by itself and against the one
+///   before.
+/// - *Clock stepped back*: the writer stays in the newest file. *Forward*: it opens a file of that day and stays there
+///   until the clock has caught up; rows are in the order of receipt, only the names are early.
+/// - *File removed by retention*: its marks and counts are in the baseline first and its name is never used again.
+///   *Removed by hand while open*: found before each commit by the inode; the writer then forgets its marks and asks
+///   the files that are left; what is missing shows as lost at the collector, never as stored.
+/// - *File damaged*: the collector replaces it by one that holds what can be proved, with the rest counted as lost
+///   (`RecordSalvage`). Numbers that were lost at the end of a chain are a slice of their own, with one gap.
 /// - *File copied while open*: any copy of file and log is some committed state, or is refused by the log's checksums.
 final class RecordFile {
     let partition: Partition
@@ -80,7 +84,8 @@ final class RecordFile {
         INSERT INTO opening VALUES (1, 0);
         """
 
-    /// Opens to write; makes the file and its schema where they are missing. Returns after what an earlier process left is synced.
+    /// Opens to write; makes the file and its schema where they are missing. Returns after what an earlier process left
+    /// is synced.
     init(writing partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
@@ -99,7 +104,8 @@ final class RecordFile {
         identity = FileIdentity(path: path)
     }
 
-    /// Opens to read, beside a writer; `nil` where the file has no schema yet: its making was cut short, or is under way.
+    /// Opens to read, beside a writer; `nil` where the file has no schema yet: its making was cut short, or is under
+    /// way.
     init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
@@ -120,8 +126,8 @@ final class RecordFile {
     private static func options(_ mode: Connection.Mode) -> Connection.Options {
         var options = Connection.Options(mode: mode, applicationID: applicationID)
         options.maximumUserVersion = version
-        // Slices are longer than a page of the default size: fewer pages to write, twice each (log and file). A small commit still writes
-        // three.
+        // Slices are longer than a page of the default size: fewer pages to write, twice each (log and file). A small
+        // commit still writes three.
         options.pageSize = pageBytes
         options.walAutocheckpointPages = 2000
         options.journalSizeLimitBytes = 64 << 20
@@ -140,7 +146,9 @@ final class RecordFile {
     /// From version 1.
     private static func addBounds(_ connection: Connection) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
-            for column in ["earliest", "latest", "kinds"] { try connection.execute("ALTER TABLE chain ADD COLUMN \(column) INTEGER") }
+            for column in ["earliest", "latest", "kinds"] {
+                try connection.execute("ALTER TABLE chain ADD COLUMN \(column) INTEGER")
+            }
             try connection.setUserVersion(version)
         }
     }
@@ -157,5 +165,115 @@ final class RecordFile {
             _ = try connection.checkpoint(.truncate)
             try connection.close()
         } catch { throw StoreError(error) }
+    }
+}
+
+/// What the writer does inside its transaction.
+extension RecordFile {
+    /// Adds the chain's row with the state it enters this day with.
+    /// - Parameter id: of the row; `nil`: the next one.
+    /// - Returns: the row's id.
+    func enter(_ key: ChainKey, state: ChainState, id: Int64? = nil) throws(SQLiteError) -> Int64 {
+        let statement = try connection.cached(
+            """
+            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, kinds, id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(key.device.data, at: 1)
+        try statement.bind(key.epoch.data, at: 2)
+        try statement.bind(state.mark.number, at: 3)
+        try statement.bind(state.mark.link.data, at: 4)
+        try state.bind(to: statement, from: 5)
+        try Self.bind(RecordBounds.none, to: statement, from: 5 + ChainState.columnCount)
+        try statement.bind(id, at: 8 + ChainState.columnCount)
+        try statement.run()
+        return connection.lastInsertedRow
+    }
+
+    /// - Parameter bounds: of the chain's records in this file; `nil` where that is not known.
+    func update(chain id: Int64, state: ChainState, bounds: RecordBounds?) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, closed_at = ?,
+                earliest = ?, latest = ?, kinds = ? WHERE id = ?
+            """)
+        try state.bind(to: statement, from: 1)
+        try Self.bind(bounds, to: statement, from: ChainState.columnCount + 1)
+        try statement.bind(id, at: ChainState.columnCount + 4)
+        try statement.run()
+    }
+
+    private static func bind(_ bounds: RecordBounds?, to statement: Statement, from index: Int32) throws(SQLiteError) {
+        try statement.bind(bounds?.earliest, at: index)
+        try statement.bind(bounds?.latest, at: index + 1)
+        try statement.bind(bounds?.kinds, at: index + 2)
+    }
+
+    /// Adds a slice and its rejected records.
+    /// - Parameter formerMark: the mark's number before the slice.
+    /// - Returns: of its records.
+    func insert(
+        _ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64
+    ) throws(SQLiteError) -> RecordBounds {
+        var stored = 0
+        var bounds = RecordBounds.none
+        for record in slice.records where record.rejection == nil {
+            stored += 1
+            bounds.include(kind: record.kind, at: record.wallTime)
+        }
+        let statement = try connection.cached(
+            """
+            INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, record_count, kinds,
+                gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(chain, at: 1)
+        try statement.bind(slice.first, at: 2)
+        try statement.bind(slice.last, at: 3)
+        try statement.bind(slice.first - 1 - formerMark, at: 4)
+        try statement.bind(slice.priorLink.data, at: 5)
+        try statement.bind(slice.lastLink.data, at: 6)
+        try statement.bind(receivedAt, at: 7)
+        try statement.bind(stored == 0 ? 0 : bounds.earliest, at: 8)
+        try statement.bind(stored == 0 ? 0 : bounds.latest, at: 9)
+        try statement.bind(stored, at: 10)
+        try statement.bind(bounds.kinds, at: 11)
+        try statement.bind(Self.encoded(slice.gaps), at: 12)
+        let packed = PackedRecords.pack(slice.records)
+        // (Data's closure does not carry typed errors.)
+        try packed.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
+            do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch {
+                return .failure(error)
+            }
+        }.get()
+        if stored < slice.records.count { try insertRejected(slice, chain: chain) }
+        return bounds
+    }
+
+    private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {
+        var running = slice.priorLink
+        var position = slice.first - 1
+        var gaps = slice.gaps[...]
+        for record in slice.records {
+            while let gap = gaps.first, gap.first == position + 1 {
+                gaps.removeFirst()
+                (running, position) = (gap.link, gap.last)
+            }
+            running = running.appending(record.bytes)
+            position = record.number
+            guard let reason = record.rejection else { continue }
+            let kept = record.bytes.count <= RejectedRecord.keptBytes
+            try connection.run(
+                "INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)", chain,
+                record.number, reason.rawValue, record.bytes.count, running.data, kept ? record.bytes : nil)
+        }
+    }
+
+    static func kindBit(_ kind: Int) -> UInt64 { 1 << UInt64(kind % 63) }
+
+    static func encoded(_ gaps: [Gap]) -> Data {
+        guard !gaps.isEmpty else { return Data() }
+        var message = WireBatchPart()
+        message.gaps = gaps.map(\.wire)
+        return message.encoded
     }
 }

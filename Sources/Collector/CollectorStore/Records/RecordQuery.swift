@@ -1,6 +1,6 @@
 import WireModel
 
-/// Which records of a stream are asked for; everything here is in the envelope, so no body is decoded to answer.
+/// Which records of a stream are asked for. All of it is in the envelope, so no body is decoded.
 package struct RecordQuery: Equatable, Sendable {
     package enum Devices: Equatable, Sendable {
         case one(DeviceID)
@@ -36,7 +36,8 @@ package struct RecordQuery: Equatable, Sendable {
     /// Whether a record is one of them, its device apart.
     package func admits(_ header: RecordHeader) -> Bool {
         (kinds.isEmpty || kinds.contains(header.kind)) && (module == nil || header.module == module)
-            && (application == nil || header.application == application) && (withTest || !header.test) && times.contains(header.wallTime)
+            && (application == nil || header.application == application) && (withTest || !header.test)
+            && times.contains(header.wallTime)
     }
 
     package func admits(_ device: DeviceID) -> Bool {
@@ -50,4 +51,85 @@ package struct RecordQuery: Equatable, Sendable {
     var kindBits: UInt64? {
         kinds.isEmpty ? nil : kinds.reduce(0) { $0 | RecordFile.kindBit($1) }
     }
+}
+
+/// A range of times by the device's wall clock, microseconds since 1970.
+package struct RecordTimes: Equatable, Sendable {
+    /// Inclusive; `nil` from the beginning.
+    package var from: Int64?
+    /// Exclusive; `nil` to the end.
+    package var to: Int64?
+
+    package init(from: Int64? = nil, to: Int64? = nil) {
+        self.from = from
+        self.to = to
+    }
+
+    package static let all = RecordTimes()
+
+    package var isAll: Bool { self == .all }
+
+    package func contains(_ time: Int64) -> Bool {
+        time >= from ?? .min && (to.map { time < $0 } ?? true)
+    }
+}
+
+/// The wall times and kinds of some records: a query outside them skips the records.
+///
+/// Device clocks may be wrong, so nothing is concluded from the day of receipt.
+struct RecordBounds: Equatable, Sendable {
+    private(set) var earliest: Int64
+    private(set) var latest: Int64
+    /// `RecordFile.kindBit` of each.
+    private(set) var kinds: UInt64
+
+    /// Of no record: it meets nothing.
+    static let none = RecordBounds(earliest: .max, latest: .min, kinds: 0)
+
+    init(earliest: Int64, latest: Int64, kinds: UInt64) {
+        self.earliest = earliest
+        self.latest = latest
+        self.kinds = kinds
+    }
+
+    mutating func include(kind: Int, at time: Int64) {
+        include(RecordBounds(earliest: time, latest: time, kinds: RecordFile.kindBit(kind)))
+    }
+
+    mutating func include(_ other: RecordBounds) {
+        earliest = min(earliest, other.earliest)
+        latest = max(latest, other.latest)
+        kinds |= other.kinds
+    }
+
+    /// Whether a record that is asked for may be among them.
+    /// - Parameter kindBits: `nil` for any kind.
+    func meet(_ times: RecordTimes, kindBits: UInt64?) -> Bool {
+        earliest <= latest && times.from.map { latest >= $0 } ?? true && times.to.map { earliest < $0 } ?? true
+            && kindBits.map { kinds & $0 != 0 } ?? true
+    }
+}
+
+/// A position in the order of receipt: everything before it in a list is newer. Opaque to those who carry it.
+struct RecordCursor: Equatable {
+    var day: UTCDay
+    /// The slice's row; `.max` before the day's newest.
+    var slice: Int64
+    /// The record's number in its slice; `.max` before the slice's newest.
+    var number: UInt64
+
+    init(day: UTCDay, slice: Int64, number: UInt64) {
+        self.day = day
+        self.slice = slice
+        self.number = number
+    }
+
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, let day = Int(parts[0]), let slice = Int64(parts[1]), let number = UInt64(parts[2])
+        else { return nil }
+        self.init(day: UTCDay(number: day), slice: slice, number: number)
+    }
+
+    var text: String { "\(day.number)-\(slice)-\(number)" }
 }

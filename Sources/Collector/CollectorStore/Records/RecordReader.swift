@@ -4,18 +4,19 @@ import WireModel
 
 /// Reads beside the writers, on a queue and connections of its own.
 ///
-/// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has run here.
+/// A call never suspends, so the files it has listed are there until it ends: a file is removed only after `forget` has
+/// run here.
 actor RecordReader {
     private let directory: DataDirectory
     private let damaged: DamagedFiles
     private let baselineConnection: Connection
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.reader")
     private var files: [Partition: RecordFile] = [:]
-    /// On their way out: in the baseline already.
+    /// Files about to be removed; the baseline has their marks already.
     private var retired: Set<Partition> = []
     private var isShutDown = false
 
-    /// When each was last asked, in steps: the one that was not for longest is closed first.
+    /// The step at which each was last used; the least recently used connection is closed first.
     private var lastUse: [Partition: UInt64] = [:]
     private var uses: UInt64 = 0
     /// Of whole files that are written no more; what is known once stays so.
@@ -39,7 +40,9 @@ actor RecordReader {
         for partition in partitions.reversed() {
             if let before, partition.day > before.day { continue }
             let isFull = try passingOver(partition) { () throws(StoreError) in
-                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else { return false }
+                guard let file = try file(partition, isNewest: partition == partitions.last, for: query) else {
+                    return false
+                }
                 return try add(file, from: before?.day == partition.day ? before : nil, to: &page)
             }
             if isFull == true { return page.page }
@@ -48,7 +51,9 @@ actor RecordReader {
     }
 
     /// - Returns: whether the page is full.
-    private func add(_ file: RecordFile, from start: RecordCursor?, to page: inout RecordPageBuilder) throws(StoreError) -> Bool {
+    private func add(
+        _ file: RecordFile, from start: RecordCursor?, to page: inout RecordPageBuilder
+    ) throws(StoreError) -> Bool {
         let day = file.partition.day
         let walk = try SliceWalk(file, page.query)
         var position = start
@@ -87,10 +92,12 @@ actor RecordReader {
         }
     }
 
-    /// A device's newest slices that may hold what is asked for and are looked into before it counts as having none.
+    /// Slices that are looked into before a device counts as having no match.
     private static let slicesPerDevice = 256
 
-    func newestRecords(of devices: ArraySlice<DeviceID>, _ query: RecordQuery) throws(StoreError) -> [DeviceID: StoredRecord] {
+    func newestRecords(
+        of devices: ArraySlice<DeviceID>, _ query: RecordQuery
+    ) throws(StoreError) -> [DeviceID: StoredRecord] {
         var found: [DeviceID: StoredRecord] = [:]
         var remaining = Dictionary(devices.map { ($0, Self.slicesPerDevice) }) { first, _ in first }
         let partitions = try partitions(of: query.stream)
@@ -104,7 +111,9 @@ actor RecordReader {
                     page.work = slices * RecordPageBuilder.workPerSlice
                     let walk = try SliceWalk(file, query)
                     var position = Int64.max
-                    while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work), let key {
+                    while page.records.isEmpty, let (id, key) = try walk.newest(atMost: position, work: &page.work),
+                        let key
+                    {
                         if try addProvable(slice: id, of: key, in: file, below: .max, to: &page) { break }
                         position = id - 1
                     }
@@ -155,14 +164,20 @@ actor RecordReader {
     private func partitions(of stream: StreamName) throws(StoreError) -> [Partition] {
         if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
         let removed = Set(try Baseline(baselineConnection).removedPartitions())
-        return try directory.partitions().filter { $0.stream == stream && !removed.contains($0) && !retired.contains($0) }
+        return try directory.partitions().filter {
+            $0.stream == stream && !removed.contains($0) && !retired.contains($0)
+        }
     }
 
     /// The file, unless it is known to hold nothing that is asked for: then it is not even opened.
-    private func file(_ partition: Partition, isNewest: Bool, for query: RecordQuery) throws(StoreError) -> RecordFile? {
+    private func file(
+        _ partition: Partition, isNewest: Bool, for query: RecordQuery
+    ) throws(StoreError) -> RecordFile? {
         // The newest grows.
         if isNewest { return try file(partition) }
-        if let known = bounds[partition] { return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil }
+        if let known = bounds[partition] {
+            return known.meet(query.times, kindBits: query.kindBits) ? try file(partition) : nil
+        }
         guard let file = try file(partition) else { return nil }
         guard let found = try file.bounds() else { return file }
         bounds[partition] = found
@@ -183,5 +198,131 @@ actor RecordReader {
         files[partition] = file
         lastUse[partition] = uses
         return file
+    }
+}
+
+/// A page of records while it is filled; bounded in records, bytes and work.
+struct RecordPageBuilder {
+    let query: RecordQuery
+    let limit: Int
+    private(set) var records: [StoredRecord] = []
+    var next: RecordCursor?
+    /// What may still be done for this page: a slice that is read costs `workPerSlice`, one that is passed over 1.
+    var work = 2000 * workPerSlice
+    private var bytes = 0
+
+    static let workPerSlice = 8
+    /// Bytes of slices that are read for one page; the one that goes beyond is still read.
+    private static let maximumBytes = 8 << 20
+
+    init(query: RecordQuery, limit: Int) {
+        self.query = query
+        self.limit = limit
+    }
+
+    var page: RecordPage { RecordPage(records: records, next: next?.text) }
+
+    /// Takes from a slice what the query admits, newest first.
+    /// - Parameter below: only numbers below this.
+    /// - Returns: whether the page is full; `next` is then where it goes on.
+    mutating func add(
+        slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64
+    ) throws(StoreError) -> Bool {
+        guard let slice = try file.packedSlice(id: id) else { return false }
+        work -= Self.workPerSlice
+        bytes += slice.records.count
+        guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
+            throw file.corrupt("slice \(id) is not packed records")
+        }
+        var last = below
+        for range in ranges.reversed() {
+            let packed = slice.records.slice(range)
+            guard let header = RecordHeader(scanning: packed) else {
+                throw file.corrupt("a record of slice \(id) has no envelope")
+            }
+            guard header.number < below else { continue }
+            if records.count == limit {
+                next = RecordCursor(day: file.partition.day, slice: id, number: last)
+                return true
+            }
+            last = header.number
+            guard query.admits(header) else { continue }
+            records.append(
+                StoredRecord(
+                    device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed),
+                    receivedAt: slice.receivedAt))
+        }
+        if bytes >= Self.maximumBytes {
+            next = RecordCursor(day: file.partition.day, slice: id - 1, number: .max)
+            return true
+        }
+        return false
+    }
+}
+
+/// Finds the slices of one file that may match a query, newest first, without reading their records.
+///
+/// A few devices are followed along the indexes of their chains, so other devices' records cost nothing. For many
+/// devices the whole file is scanned.
+struct SliceWalk {
+    private let file: RecordFile
+    private let query: RecordQuery
+    /// `nil`: over the whole file.
+    private let chains: [RecordFile.ChainRow]?
+
+    /// Up to so many devices are followed each by itself.
+    private static let followedDevices = 16
+
+    init(_ file: RecordFile, _ query: RecordQuery) throws(StoreError) {
+        self.file = file
+        self.query = query
+        switch query.devices {
+        case .one(let device): chains = try Self.chains(of: [device], in: file, query)
+        case .among(let devices) where devices.count <= Self.followedDevices:
+            chains = try Self.chains(of: devices, in: file, query)
+        case .among: chains = nil
+        }
+    }
+
+    private static func chains(
+        of devices: some Sequence<DeviceID>, in file: RecordFile, _ query: RecordQuery
+    ) throws(StoreError) -> [RecordFile.ChainRow] {
+        var found: [RecordFile.ChainRow] = []
+        for device in devices {
+            found += try file.chains(of: device).filter {
+                $0.bounds?.meet(query.times, kindBits: query.kindBits) ?? true
+            }
+        }
+        return found
+    }
+
+    /// The newest slice with an id of at most `id`.
+    /// - Parameter work: taken from for every slice that was looked at.
+    /// - Returns: the slice with its chain; with no chain where the work was used up before one was found: go on from
+    ///   there.
+    func newest(atMost id: Int64, work: inout Int) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
+        if work <= 0 { return (id, nil) }
+        guard let chains else { return try newestOfMany(atMost: id, work: &work) }
+        var found: (slice: Int64, chain: ChainKey?)?
+        for chain in chains {
+            let slice = try file.newestSlice(chain: chain.id, atMost: id, kindBits: query.kindBits, times: query.times)
+            if let slice, slice.id > found?.slice ?? 0 { found = (slice.id, chain.key) }
+        }
+        return found
+    }
+
+    private func newestOfMany(
+        atMost id: Int64, work: inout Int
+    ) throws(StoreError) -> (slice: Int64, chain: ChainKey?)? {
+        var position = id
+        while let slice = try file.newestSlice(
+            chain: nil, atMost: position, kindBits: query.kindBits, times: query.times)
+        {
+            work -= 1
+            if let key = try file.key(ofChain: slice.chain), query.admits(key.device) { return (slice.id, key) }
+            position = slice.id - 1
+            if work <= 0 { return (position, nil) }
+        }
+        return nil
     }
 }

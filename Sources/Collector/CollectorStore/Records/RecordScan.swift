@@ -2,8 +2,9 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Goes over stored records in the order of their receipt, stream by stream and day by day, one packed row in memory at a time. Reads only, takes no
-/// lock, works beside a running collector. Records of devices that are not registered any more are left out.
+/// Goes over stored records in the order of their receipt, stream by stream and day by day, one packed row in memory at
+/// a time. Reads only, takes no lock, works beside a running collector. Records of devices that are not registered any
+/// more are left out.
 ///
 /// Not `Sendable`: one caller.
 package final class RecordScan {
@@ -23,7 +24,8 @@ package final class RecordScan {
         package var receivedSince: Int64?
 
         package init(
-            streams: Set<StreamName> = Set(StreamName.allCases), kind: Int? = nil, module: String? = nil, device: DeviceID? = nil,
+            streams: Set<StreamName> = Set(StreamName.allCases), kind: Int? = nil, module: String? = nil,
+            device: DeviceID? = nil,
             organization: String? = nil, from: Int64? = nil, to: Int64? = nil, receivedSince: Int64? = nil
         ) {
             self.streams = streams
@@ -37,7 +39,8 @@ package final class RecordScan {
         }
 
         func admits(_ header: RecordHeader) -> Bool {
-            (kind == nil || header.kind == kind) && (module == nil || header.module == module) && header.wallTime >= from ?? .min
+            (kind == nil || header.kind == kind) && (module == nil || header.module == module)
+                && header.wallTime >= from ?? .min
                 && header.wallTime < to ?? .max
         }
     }
@@ -64,7 +67,8 @@ package final class RecordScan {
     /// A file that is gone over.
     private struct OpenFile {
         let file: RecordFile
-        /// Chains that are gone over one after the other, the next one last; `nil`: all at once, in the order of receipt.
+        /// Chains that are gone over one after the other, the next one last; `nil`: all at once, in the order of
+        /// receipt.
         var chains: [Int64?]
         var position: Int64
         /// The next one last.
@@ -83,10 +87,12 @@ package final class RecordScan {
         owners = DeviceOwners(connection)
         baseline = Baseline(connection)
         let removed = Set(try baseline.removedPartitions())
-        // A file's day is that of a receipt in it or a later one, but for a clock that was set back in between: hence a day before.
+        // A file's day is that of a receipt in it or a later one, but for a clock that was set back in between: hence a
+        // day before.
         let firstDay = filter.receivedSince.map { UTCDay(microseconds: $0 - 86_400_000_000) }
         partitions = try directory.partitions().filter { partition in
-            filter.streams.contains(partition.stream) && !removed.contains(partition) && firstDay.map { $0 <= partition.day } ?? true
+            filter.streams.contains(partition.stream) && !removed.contains(partition)
+                && firstDay.map { $0 <= partition.day } ?? true
         }
         .sorted { ($1.stream, $1.day) < ($0.stream, $0.day) }
     }
@@ -103,7 +109,9 @@ package final class RecordScan {
                 continue
             }
             guard let partition = partitions.popLast() else { return nil }
-            do throws(StoreError) { opened = try openFile(partition) } catch  where error.code == .corrupt { passOver(partition) }
+            do throws(StoreError) { opened = try openFile(partition) } catch  where error.code == .corrupt {
+                passOver(partition)
+            }
         }
     }
 
@@ -120,7 +128,11 @@ package final class RecordScan {
             return OpenFile(file: file, chains: try file.chains(of: device).map(\.id), position: 0)
         } catch {
             // Retention beside us may have removed it.
-            if !DataDirectory.exists(directory.path(of: partition)), try baseline.removedPartitions().contains(partition) { return nil }
+            if !DataDirectory.exists(directory.path(of: partition)),
+                try baseline.removedPartitions().contains(partition)
+            {
+                return nil
+            }
             throw error
         }
     }
@@ -132,8 +144,8 @@ package final class RecordScan {
         while let chain = state.chains.last {
             if state.places.isEmpty {
                 state.places = try state.file.places(
-                    after: state.position, chain: chain, kindBit: filter.kind.map(RecordFile.kindBit), from: filter.from, to: filter.to,
-                    limit: Self.placesPerLook
+                    after: state.position, chain: chain, kindBit: filter.kind.map(RecordFile.kindBit),
+                    from: filter.from, to: filter.to, limit: Self.placesPerLook
                 ).reversed()
                 guard let last = state.places.first else {
                     state.chains.removeLast()
@@ -143,13 +155,17 @@ package final class RecordScan {
                 state.position = last.position
             }
             while let place = state.places.popLast() {
-                if state.owned[place.chain] == nil { state.owned[place.chain] = .some(try owner(of: place.chain, in: state.file)) }
-                guard let owner = state.owned[place.chain] ?? nil, let slice = try state.file.packedSlice(id: place.id) else { continue }
+                if state.owned[place.chain] == nil {
+                    state.owned[place.chain] = .some(try owner(of: place.chain, in: state.file))
+                }
+                guard let owner = state.owned[place.chain] ?? nil, let slice = try state.file.packedSlice(id: place.id)
+                else { continue }
                 return try records(in: slice.records, of: owner.key, in: state.file).map { header, bytes in
                     Entry(
                         stream: state.file.partition.stream, organization: owner.organization,
                         record: StoredRecord(
-                            device: owner.key.device, epoch: owner.key.epoch, header: header, bytes: bytes, receivedAt: slice.receivedAt))
+                            device: owner.key.device, epoch: owner.key.epoch, header: header, bytes: bytes,
+                            receivedAt: slice.receivedAt))
                 }
             }
         }
@@ -157,21 +173,27 @@ package final class RecordScan {
     }
 
     /// Those the filter admits, oldest first.
-    private func records(in packed: Data, of key: ChainKey, in file: RecordFile) throws(StoreError) -> [(RecordHeader, Data)] {
+    private func records(
+        in packed: Data, of key: ChainKey, in file: RecordFile
+    ) throws(StoreError) -> [(RecordHeader, Data)] {
         guard let ranges = packed.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
             throw file.corrupt("a slice of \(key.device) is not packed records")
         }
         var records: [(RecordHeader, Data)] = []
         for range in ranges {
             let bytes = packed.slice(range)
-            guard let header = RecordHeader(scanning: bytes) else { throw file.corrupt("a record of \(key.device) has no envelope") }
+            guard let header = RecordHeader(scanning: bytes) else {
+                throw file.corrupt("a record of \(key.device) has no envelope")
+            }
             if filter.admits(header) { records.append((header, Data(bytes))) }
         }
         return records
     }
 
     /// `nil`: not wanted.
-    private func owner(of chain: Int64, in file: RecordFile) throws(StoreError) -> (key: ChainKey, organization: String)? {
+    private func owner(
+        of chain: Int64, in file: RecordFile
+    ) throws(StoreError) -> (key: ChainKey, organization: String)? {
         guard let row = try file.chains(after: chain - 1, limit: 1).first, row.id == chain,
             let organization = try owners.organization(of: row.key.device),
             filter.organization == nil || filter.organization == organization
@@ -194,10 +216,7 @@ private final class DeviceOwners {
     func organization(of device: DeviceID) throws(StoreError) -> String? {
         if let organization = known[device] { return organization }
         let organization: String? = try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT organization FROM device WHERE id = ?")
-            try statement.bind(device.data)
-            defer { statement.reset() }
-            return try statement.step() ? statement.string(0) : nil
+            try connection.first("SELECT organization FROM device WHERE id = ?", device.data) { $0.string(0) }
         }
         if known.count >= Self.limit { known = [:] }
         known[device] = .some(organization)

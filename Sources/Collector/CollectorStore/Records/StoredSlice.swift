@@ -36,12 +36,14 @@ struct StoredSlice: Sendable {
 
     /// Goes over the slice number by number, recomputing the chain over every byte there is.
     ///
-    /// A rejected record whose bytes were not kept gives its link unproven. Throws where the rows do not tile the slice or the chain does
-    /// not end in `lastLink`.
+    /// A rejected record whose bytes were not kept gives its link unproven. Throws where the rows do not tile the slice
+    /// or the chain does not end in `lastLink`.
     /// - Parameter visit: the number a step ends at, the link there, and the step.
     func walk(_ visit: (UInt64, ChainLink, Step) -> Void) throws(Fault) {
         let ranges = records.withUnsafeBytes { PackedRecords.ranges($0) }
-        guard let ranges else { throw Fault(number: first, message: "the lengths of the packed records do not tile their blob") }
+        guard let ranges else {
+            throw Fault(number: first, message: "the lengths of the packed records do not tile their blob")
+        }
         guard ranges.count == recordCount else {
             throw Fault(number: first, message: "\(ranges.count) records are packed where \(recordCount) were counted")
         }
@@ -52,7 +54,9 @@ struct StoredSlice: Sendable {
         var nextRejected = rejected[...]
         while position < last {
             if let gap = nextGap.first, gap.first == position + 1 {
-                guard gap.last >= gap.first, gap.last <= last else { throw Fault(number: gap.first, message: "a gap leaves the slice") }
+                guard gap.last >= gap.first, gap.last <= last else {
+                    throw Fault(number: gap.first, message: "a gap leaves the slice")
+                }
                 nextGap.removeFirst()
                 running = gap.link
                 position = gap.last
@@ -75,11 +79,14 @@ struct StoredSlice: Sendable {
         }
         guard nextRange.isEmpty, nextGap.isEmpty, nextRejected.isEmpty else {
             throw Fault(
-                number: last, message: "\(nextRange.count) records, \(nextGap.count) gaps and \(nextRejected.count) rejections too many")
+                number: last,
+                message:
+                    "\(nextRange.count) records, \(nextGap.count) gaps and \(nextRejected.count) rejections too many")
         }
         guard running == lastLink else {
             throw Fault(
-                number: first, message: "the chain recomputed over \(first)...\(last) does not end in the link it was accepted with")
+                number: first,
+                message: "the chain recomputed over \(first)...\(last) does not end in the link it was accepted with")
         }
     }
 }
@@ -96,4 +103,56 @@ struct RejectedRecord: Equatable, Sendable {
     var bytes: Data?
 
     static let keptBytes = 4096
+}
+
+/// The records of one slice in one blob: each as four bytes of length, little-endian, and its bytes. What is between
+/// them is nothing, so the blob's size is the sum.
+enum PackedRecords {
+    static let lengthBytes = 4
+
+    /// Those of the records that are stored.
+    static func pack(_ records: [AcceptedRecord]) -> Data {
+        var packed = Data(count: records.reduce(0) { $0 + ($1.rejection == nil ? $1.bytes.count + lengthBytes : 0) })
+        packed.withUnsafeMutableBytes { packed in
+            var position = 0
+            for record in records where record.rejection == nil {
+                packed.storeBytes(of: UInt32(record.bytes.count).littleEndian, toByteOffset: position, as: UInt32.self)
+                position += lengthBytes
+                record.bytes.withUnsafeBytes {
+                    UnsafeMutableRawBufferPointer(rebasing: packed[position...]).copyMemory(from: $0)
+                }
+                position += record.bytes.count
+            }
+        }
+        return packed
+    }
+
+    /// Where each record lies in the blob; `nil` where the lengths do not tile it.
+    static func ranges(_ blob: UnsafeRawBufferPointer) -> [Range<Int>]? {
+        var ranges: [Range<Int>] = []
+        var position = 0
+        while position < blob.count {
+            guard blob.count - position >= lengthBytes else { return nil }
+            let length = Int(UInt32(littleEndian: blob.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
+            position += lengthBytes
+            guard length <= blob.count - position else { return nil }
+            ranges.append(position..<(position + length))
+            position += length
+        }
+        return ranges
+    }
+
+    /// Counts without allocating.
+    static func count(_ blob: UnsafeRawBufferPointer) -> Int? {
+        var count = 0
+        var position = 0
+        while position < blob.count {
+            guard blob.count - position >= lengthBytes else { return nil }
+            let length = Int(UInt32(littleEndian: blob.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
+            guard length <= blob.count - position - lengthBytes else { return nil }
+            position += lengthBytes + length
+            count += 1
+        }
+        return count
+    }
 }

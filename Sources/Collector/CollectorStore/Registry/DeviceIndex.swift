@@ -2,12 +2,13 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// All devices in memory, for lists that are filtered, searched and sorted: a query looks at every one of them and reads none from disk.
+/// All devices in memory, so that lists are filtered, searched and sorted without reading from disk.
 ///
-/// Not `Sendable`: its owner keeps it as the rows on disk are.
+/// Not `Sendable`: its owner keeps it equal to the rows on disk.
 final class DeviceIndex {
     private var entries: [DeviceID: DeviceIndexEntry] = [:]
-    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and nothing else.
+    /// Strings that many entries share. Full, it starts again: then equal ones are held twice, which costs memory and
+    /// nothing else.
     private var strings: Set<String> = []
     private static let maximumStrings = 4096
 
@@ -24,7 +25,7 @@ final class DeviceIndex {
 
     func remove(_ id: DeviceID) { entries[id] = nil }
 
-    /// - Returns: whether that was all: of a beacon or identity the device's row must be inserted.
+    /// - Returns: `false` for a beacon or identity: the caller then inserts the whole row again.
     func note(_ sight: DeviceObservation, of id: DeviceID) -> Bool {
         guard sight.beacon == nil, sight.identity == nil else { return false }
         entries[id]?.note(sight)
@@ -51,7 +52,8 @@ final class DeviceIndex {
         var total = 0
         switch query.sort {
         case .id:
-            var first = FirstOf<Int64>(limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
+            var first = FirstOf<Int64>(
+                limit: limit, isDescending: query.isDescending, after: position.map { (0, $0.id) })
             for (id, entry) in entries where entry.matches(query, words: words, system: system, at: now) {
                 total += 1
                 first.offer(0, id)
@@ -98,7 +100,9 @@ extension DeviceIndexEntry {
         if let compromised = query.compromised, self.compromised != compromised { return false }
         if let system, !runs(system) { return false }
         if !query.states.isEmpty, !query.states.contains(state(at: now)) { return false }
-        return words.allSatisfy { word in searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } } }
+        return words.allSatisfy { word in
+            searched.withUnsafeBytes { text in word.withUnsafeBytes { Self.find($0, in: text) } }
+        }
     }
 
     /// glibc's `memmem` is not offered to Swift.
@@ -114,7 +118,7 @@ extension DeviceIndexEntry {
     }
 }
 
-/// The first devices of an order after a place in it, out of as many as are offered; without sorting all of them.
+/// Collects the first devices after a place in an order, out of any number offered, without sorting all of them.
 private struct FirstOf<Key: Comparable> {
     typealias Place = (key: Key, id: DeviceID)
 
@@ -155,5 +159,109 @@ private struct FirstOf<Key: Comparable> {
         let (first, second) = isDescending ? (right, left) : (left, right)
         if first.key != second.key { return first.key < second.key }
         return (first.id.high, first.id.low) < (second.id.high, second.id.low)
+    }
+}
+
+/// What the list of devices needs of one device, in memory: well under 1 KB.
+struct DeviceIndexEntry {
+    let organization: String
+    let application: String
+    let agentVersion: String
+    /// Of each text of a beacon: a device may say more, and that must not be held for every one of them.
+    private static let textBytes = WireEnrollRequest.textBytes
+
+    /// In lower case, as it is sorted by.
+    let sortName: String
+    /// In lower case.
+    private let system: (name: String, distribution: String, version: String)
+    let compliance: WireCompliance
+    let compromised: WireVerdict
+    let isTest: Bool
+    /// What of it can be searched, in lower case, a line each.
+    let searched: [UInt8]
+    let enrolled: Int64
+    private let hasLeft: Bool
+    private let isRevoked: Bool
+    private let lastBeacon: Int64?
+    private var expectedBeaconSeconds: UInt32?
+    private(set) var lastSeen: Int64?
+    private(set) var profileRevision: UInt64?
+    /// Names of the parts of its profile that the device does not do; bounded, because devices choose them.
+    let profileFindings: [String]
+    private static let maximumFindings = 4
+    private static let findingBytes = 64
+
+    /// - Parameter shared: one and the same string for equal ones: a fleet has few applications and systems.
+    init(_ row: DeviceRow, shared: (String) -> String) {
+        organization = shared(row.organization)
+        application = shared(row.application)
+        agentVersion = shared(row.newestAgentVersion.cut(toBytes: Self.textBytes))
+        sortName = row.name.lowercased()
+        let newest = row.newestOperatingSystem
+        func name(_ text: String) -> String { shared(text.cut(toBytes: Self.textBytes).lowercased()) }
+        system = (name(newest.name), name(newest.distribution), name(newest.version))
+        compliance = row.compliance
+        compromised = row.beacon?.compromised ?? .unknown
+        isTest = row.test
+        searched = Self.searched(row)
+        enrolled = row.enrolled
+        hasLeft = row.left != nil
+        isRevoked = row.revoked != nil
+        lastBeacon = row.lastBeacon
+        expectedBeaconSeconds = row.expectedBeaconSeconds
+        lastSeen = row.lastSeen
+        profileRevision = row.profileRevision
+        let findings = (row.beacon?.profileFindings ?? []).prefix(Self.maximumFindings).map {
+            $0.cut(toBytes: Self.findingBytes)
+        }
+        profileFindings = Set(findings).sorted().map(shared)
+    }
+
+    /// Takes over what newer records of the device say, but for a beacon or identity: with one of those it is made
+    /// anew.
+    mutating func note(_ sight: DeviceObservation) {
+        lastSeen = max(lastSeen ?? .min, sight.at)
+        expectedBeaconSeconds = sight.expectedBeaconSeconds ?? expectedBeaconSeconds
+        profileRevision = sight.profileRevision ?? profileRevision
+    }
+
+    /// Neither left nor revoked.
+    var isWelcome: Bool { !hasLeft && !isRevoked }
+
+    func state(at now: Int64) -> ReportingState {
+        ReportingState(
+            hasLeft: hasLeft, isRevoked: isRevoked, expectedBeaconSeconds: expectedBeaconSeconds,
+            lastBeacon: lastBeacon, enrolled: enrolled, at: now)
+    }
+
+    /// - Parameter name: of a system or distribution, also with its version; in lower case.
+    func runs(_ name: String) -> Bool {
+        [system.name, system.distribution].contains {
+            $0 == name || (name.hasPrefix($0) && name == "\($0) \(system.version)")
+        }
+    }
+
+    private static func searched(_ row: DeviceRow) -> [UInt8] {
+        var lines = [
+            row.name, row.id.description, row.application, line(of: row.operatingSystem), row.newestAgentVersion,
+        ]
+        func add(_ others: [String]) {
+            for line in others where !line.isEmpty && !lines.contains(line) { lines.append(line) }
+        }
+        if let beacon = row.beacon {
+            add([
+                beacon.deviceName, beacon.userEmail, beacon.userFullName, beacon.userDisplayName, beacon.application,
+                beacon.applicationVersion, beacon.organizationGroup, beacon.model, line(of: beacon.operatingSystem),
+            ])
+        }
+        if let identity = row.identity {
+            add([identity.hostName, identity.model, identity.vendor, line(of: identity.operatingSystem)])
+        }
+        return Array(lines.map { $0.cut(toBytes: textBytes) }.joined(separator: "\n").lowercased().utf8)
+    }
+
+    private static func line(of system: WireOperatingSystem) -> String {
+        [system.name, system.distribution, system.version, system.kernel, system.architecture].filter { !$0.isEmpty }
+            .joined(separator: " ")
     }
 }

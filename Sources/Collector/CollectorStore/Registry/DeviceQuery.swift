@@ -26,7 +26,8 @@ package struct DeviceQuery: Equatable, Sendable {
     package var compromised: WireVerdict?
     /// Test devices too.
     package var withTest = false
-    /// Words, each of which a device's name, id, user, operating system, model or application must hold; in either case.
+    /// Words, each of which a device's name, id, user, operating system, model or application must hold; in either
+    /// case.
     package var text = ""
     package var sort = Sort.id
     package var isDescending = false
@@ -58,10 +59,4 @@ package struct DeviceList: Equatable, Sendable {
     /// Of all that match, not of the page.
     package var total: Int
     package var next: DevicePosition?
-
-    package init(devices: [DeviceRow], total: Int, next: DevicePosition?) {
-        self.devices = devices
-        self.total = total
-        self.next = next
-    }
 }

@@ -23,9 +23,7 @@ extension RegistryDatabase {
             }
             guard device.revoked == nil else { return .success(DeviceRevocation(device: device, token: token)) }
             device.revoked = now
-            let statement = try connection.cached("UPDATE device SET revoked = ? WHERE id = ?")
-            try statement.bind(now, id.data)
-            try statement.run()
+            try connection.run("UPDATE device SET revoked = ? WHERE id = ?", now, id.data)
             var detail = ["name": device.name]
             if let enrolled = device.enrollmentToken { detail["enrollmentToken"] = enrolled }
             try audit.append(
@@ -41,15 +39,18 @@ extension RegistryDatabase {
     }
 
     /// - Parameter organization: of which it must be; `nil` for any.
-    func reinstate(_ id: DeviceID, organization: String?, by actor: AuditActor) throws(AdministrationError) -> DeviceRow {
+    func reinstate(
+        _ id: DeviceID, organization: String?, by actor: AuditActor
+    ) throws(AdministrationError) -> DeviceRow {
         writeSeen()
         let now = clock.now()
         let device: DeviceRow = try change { () throws(SQLiteError) in
             guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
             guard device.revoked != nil else { return .success(device) }
             device.revoked = nil
-            try connection.cached("UPDATE device SET revoked = NULL WHERE id = ?").run(binding: id.data)
-            try endCommands(of: id, at: now, because: "The device was revoked and reinstated; the command was of the time before.")
+            try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
+            try endCommands(
+                of: id, at: now, because: "The device was revoked and reinstated; the command was of the time before.")
             try audit.append(
                 AuditEntry(
                     .deviceReinstate, by: actor, organization: device.organization, subject: id.description,
@@ -64,28 +65,29 @@ extension RegistryDatabase {
     }
 
     /// - Parameter enrollment: the one that was to be deleted; another is left alone.
-    func delete(_ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor) throws(AdministrationError) {
+    func delete(
+        _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
+    ) throws(AdministrationError) {
         writeSeen()
         let now = clock.now()
         try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
             guard let device = try row(of: id, organization: organization), device.enrollmentID == enrollment else {
                 return .failure(.noDevice)
             }
-            let remember = try connection.cached(
+            try connection.run(
                 """
                 INSERT OR REPLACE INTO deleted_device (id, organization, credential_hash, next_credential_hash, deleted)
                 SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
-                """)
-            try remember.bind(now, id.data)
-            try remember.run()
+                """, now, id.data)
             for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
-                try connection.cached("DELETE FROM \(table) WHERE device = ?").run(binding: id.data)
+                try connection.run("DELETE FROM \(table) WHERE device = ?", id.data)
             }
-            try connection.cached("DELETE FROM device WHERE id = ?").run(binding: id.data)
+            try connection.run("DELETE FROM device WHERE id = ?", id.data)
             try forgetDeletedDevices(at: now)
             try audit.append(
                 AuditEntry(
-                    .deviceDelete, by: actor, organization: device.organization, subject: id.description, detail: ["name": device.name]),
+                    .deviceDelete, by: actor, organization: device.organization, subject: id.description,
+                    detail: ["name": device.name]),
                 at: now)
             return .success(())
         }
@@ -94,19 +96,18 @@ extension RegistryDatabase {
         index?.remove(id)
     }
 
-    /// What remains of a deleted device keeps it from coming back under its id. It may go when nothing is left that its return could show or
-    /// take up: 400 days after, when every record file of before its deletion has been removed, and its uploads with their logs. Whoever has
-    /// its credential then is a stranger like any other: refused, and with an enrollment token a new device. Marks stay in the baseline
-    /// for good, so even under its old id nothing would be stored twice.
+    /// What remains of a deleted device keeps it from coming back under its id. It may go when nothing is left that its
+    /// return could show or take up: 400 days after, when every record file of before its deletion has been removed,
+    /// and its uploads with their logs. Whoever has its credential then is a stranger like any other: refused, and with
+    /// an enrollment token a new device. Marks stay in the baseline for good, so even under its old id nothing would be
+    /// stored twice.
     private func forgetDeletedDevices(at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             DELETE FROM deleted_device WHERE deleted <= ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE device = deleted_device.id)
             AND NOT EXISTS (SELECT 1 FROM record_file WHERE day <= deleted_device.deleted / 86400000000 AND NOT EXISTS (
             SELECT 1 FROM removed_partition WHERE removed_partition.day = record_file.day AND removed_partition.stream = record_file.stream))
-            """)
-        try statement.bind(now - AuditTable.keptMicroseconds)
-        try statement.run()
+            """, now - AuditTable.keptMicroseconds)
     }
 
     /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes the word back.
@@ -119,7 +120,8 @@ extension RegistryDatabase {
             guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
-                    return .failure(.notFound("The predecessor is no device of the organization, and none that was deleted."))
+                    return .failure(
+                        .notFound("The predecessor is no device of the organization, and none that was deleted."))
                 }
                 guard try !predecessors(of: predecessor).contains(id), predecessor != id else {
                     return .failure(.forbidden("A device cannot come before itself."))
@@ -127,9 +129,7 @@ extension RegistryDatabase {
             }
             guard device.predecessor != predecessor else { return .success(device) }
             device.predecessor = predecessor
-            let statement = try connection.cached("UPDATE device SET predecessor = ? WHERE id = ?")
-            try statement.bind(predecessor?.data, id.data)
-            try statement.run()
+            try connection.run("UPDATE device SET predecessor = ? WHERE id = ?", predecessor?.data, id.data)
             try audit.append(
                 AuditEntry(
                     .devicePredecessor, by: actor, organization: device.organization, subject: id.description,
@@ -145,40 +145,34 @@ extension RegistryDatabase {
         try read { () throws(SQLiteError) in
             var lineage = DeviceLineage(predecessors: try predecessors(of: device.id))
             guard !device.machineHash.isEmpty else { return lineage }
-            let statement = try connection.cached(
+            lineage.possibleSuccessors = try connection.rows(
                 """
                 SELECT id FROM device WHERE organization = ?1 AND machine_hash = ?2 AND application = ?3 AND id <> ?4 AND created >= ?5
                 AND predecessor IS NULL ORDER BY created, id LIMIT \(DeviceLineage.maximum)
-                """)
-            try statement.bind(device.organization, device.machineHash, device.application, device.id.data, device.created)
-            defer { statement.reset() }
-            while try statement.step() { if let id = DeviceID(statement.data(0)) { lineage.possibleSuccessors.append(id) } }
+                """, device.organization, device.machineHash, device.application, device.id.data, device.created
+            ) { DeviceID($0.data(0)) }
             return lineage
         }
     }
 
     /// From the nearest on.
     private func predecessors(of id: DeviceID) throws(SQLiteError) -> [DeviceID] {
-        let statement = try connection.cached("SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL")
+        let sql = "SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL"
         var found: [DeviceID] = []
-        var next = id
         while found.count < DeviceLineage.maximum {
-            try statement.bind(next.data)
-            defer { statement.reset() }
-            guard try statement.step(), let former = DeviceID(statement.data(0)) else { break }
+            let former = try connection.first(sql, (found.last ?? id).data) { DeviceID($0.data(0)) }
+            guard let former else { break }
             found.append(former)
-            next = former
         }
         return found
     }
 
     /// Also of a deleted one.
     func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
-        let statement = try connection.cached(
-            "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1")
-        try statement.bind(id.data)
-        defer { statement.reset() }
-        return try statement.step() ? statement.string(0) : nil
+        try connection.first(
+            "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1",
+            id.data
+        ) { $0.string(0) }
     }
 
     func profileAdoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
@@ -189,12 +183,9 @@ extension RegistryDatabase {
     /// Whether a credential was a deleted device's.
     func isOfDeletedDevice(_ hash: Data) throws(StoreError) -> Bool {
         try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                "SELECT 1 FROM deleted_device WHERE credential_hash = ?1 UNION ALL SELECT 1 FROM deleted_device WHERE next_credential_hash = ?1"
-            )
-            try statement.bind(hash)
-            defer { statement.reset() }
-            return try statement.step()
+            try connection.hasRow(
+                "SELECT 1 FROM deleted_device WHERE credential_hash = ?1 UNION ALL SELECT 1 FROM deleted_device WHERE next_credential_hash = ?1",
+                hash)
         }
     }
 }

@@ -5,7 +5,8 @@ import SQLite
 import WireModel
 
 extension RegistryDatabase {
-    private static let commandColumns = "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
+    private static let commandColumns =
+        "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
     /// Of one device; the oldest that have ended go first.
     private static let keptCommands = 1000
 
@@ -17,7 +18,9 @@ extension RegistryDatabase {
         let outcome: Result<(row: CommandRow, isNew: Bool), IssueError>
         do {
             outcome = try transaction { () throws(SQLiteError) in
-                guard let device = try enrollment(of: new.device, organization: organization) else { return .failure(.unknownDevice) }
+                guard let device = try enrollment(of: new.device, organization: organization) else {
+                    return .failure(.unknownDevice)
+                }
                 if let key = new.idempotencyKey, let (row, hash) = try former(new.device, key: key) {
                     return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
                 }
@@ -40,7 +43,8 @@ extension RegistryDatabase {
                 try removeOldest(of: new.device, at: now)
                 try audit.append(
                     AuditEntry(
-                        .commandIssue, by: new.issuer, organization: device.organization, subject: new.device.description,
+                        .commandIssue, by: new.issuer, organization: device.organization,
+                        subject: new.device.description,
                         detail: ["command": row.id?.description ?? "", "kind": new.action.kind]),
                     at: now)
                 return .success((row, true))
@@ -55,16 +59,12 @@ extension RegistryDatabase {
     func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) throws(StoreError) -> CommandPage {
         writeResults()
         var rows = try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT \(Self.commandColumns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
                 ORDER BY created DESC, id DESC LIMIT ?4
-                """)
-            try statement.bind(device.data, position?.created, position?.id.data, limit + 1)
-            defer { statement.reset() }
-            var rows: [CommandRow] = []
-            while try statement.step() { rows.append(try Self.command(statement, path: connection.path)) }
-            return rows
+                """, device.data, position?.created, position?.id.data, limit + 1
+            ) { statement throws(SQLiteError) in try Self.command(statement, path: connection.path) }
         }
         guard rows.count > limit else { return CommandPage(commands: rows, next: nil) }
         rows.removeLast()
@@ -78,8 +78,8 @@ extension RegistryDatabase {
         return try read { () throws(SQLiteError) in try command(id.data, of: device) }
     }
 
-    /// Writes what devices have said of their commands. What cannot be written is left out: a command whose end is not on disk is given to
-    /// its device again after a restart, and the device says again how it ended.
+    /// Writes what devices have said of their commands. What cannot be written is left out: a command whose end is not
+    /// on disk is given to its device again after a restart, and the device says again how it ended.
     func writeResults() {
         let entries = results.take()
         guard !entries.isEmpty else { return }
@@ -99,20 +99,17 @@ extension RegistryDatabase {
         let former = row.status
         row.status.take(result)
         guard row.status != former else { return }
-        let statement = try connection.cached(
-            "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?")
-        try statement.bind(
-            row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded, time,
-            result.commandID)
-        try statement.run()
+        try connection.run(
+            "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?",
+            row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded,
+            time, result.commandID)
     }
 
     /// What a device was to do, and now never will.
     func endCommands(of device: DeviceID, at now: Int64, because detail: String) throws(SQLiteError) {
-        let statement = try connection.cached(
-            "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)")
-        try statement.bind(WireCommandState.expired.rawValue, detail, now, device.data)
-        try statement.run()
+        try connection.run(
+            "UPDATE command SET state = ?, detail = ?, updated = ? WHERE device = ? AND state NOT IN \(CommandStatus.finalStates)",
+            WireCommandState.expired.rawValue, detail, now, device.data)
     }
 
     // MARK: Rows
@@ -120,51 +117,43 @@ extension RegistryDatabase {
     private func enrollment(
         of id: DeviceID, organization: String?
     ) throws(SQLiteError) -> (organization: String, enrollmentID: Data, isWelcome: Bool)? {
-        let statement = try connection.cached(
+        try connection.first(
             """
             SELECT organization, enrollment_id, revoked IS NULL AND left_at IS NULL FROM device
             WHERE id = ?1 AND (?2 IS NULL OR organization = ?2)
-            """)
-        try statement.bind(id.data, organization)
-        defer { statement.reset() }
-        return try statement.step() ? (statement.string(0), statement.data(1), statement.bool(2)) : nil
+            """, id.data, organization
+        ) { ($0.string(0), $0.data(1), $0.bool(2)) }
     }
 
     private func former(_ device: DeviceID, key: String) throws(SQLiteError) -> (CommandRow, requestHash: Data)? {
-        let statement = try connection.cached(
-            "SELECT \(Self.commandColumns), request_hash FROM command WHERE device = ? AND idempotency_key = ?")
-        try statement.bind(device.data, key)
-        defer { statement.reset() }
-        return try statement.step() ? (try Self.command(statement, path: connection.path), statement.data(10)) : nil
+        try connection.first(
+            "SELECT \(Self.commandColumns), request_hash FROM command WHERE device = ? AND idempotency_key = ?",
+            device.data, key
+        ) { statement throws(SQLiteError) in (try Self.command(statement, path: connection.path), statement.data(10)) }
     }
 
     private func command(_ id: Data, of device: DeviceID) throws(SQLiteError) -> CommandRow? {
-        let statement = try connection.cached("SELECT \(Self.commandColumns) FROM command WHERE id = ? AND device = ?")
-        try statement.bind(id, device.data)
-        defer { statement.reset() }
-        return try statement.step() ? try Self.command(statement, path: connection.path) : nil
+        try connection.first(
+            "SELECT \(Self.commandColumns) FROM command WHERE id = ? AND device = ?", id, device.data
+        ) { statement throws(SQLiteError) in try Self.command(statement, path: connection.path) }
     }
 
     private func insert(_ row: CommandRow, key: String?, requestHash: Data) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO command (id, device, enrollment_id, bytes, created, expires, issuer, idempotency_key, request_hash)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try statement.bind(
-            row.command.id, row.device.data, row.command.enrollmentID, row.command.encoded, row.created, row.expires, row.issuer,
+            """, row.command.id, row.device.data, row.command.enrollmentID, row.command.encoded, row.created,
+            row.expires, row.issuer,
             key, requestHash)
-        try statement.run()
     }
 
     private func removeOldest(of device: DeviceID, at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             DELETE FROM command WHERE id IN (SELECT id FROM command WHERE device = ?1 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?2)
             AND (state IN \(CommandStatus.finalStates) OR expires <= ?3)
-            """)
-        try statement.bind(device.data, Self.keptCommands, now)
-        try statement.run()
+            """, device.data, Self.keptCommands, now)
     }
 
     private static func command(_ statement: Statement, path: String) throws(SQLiteError) -> CommandRow {
@@ -177,7 +166,7 @@ extension RegistryDatabase {
         status.detail = statement.string(7)
         status.information = statement.optionalData(8).flatMap { try? WireDeviceInformation.decode($0) }
         return CommandRow(
-            device: device, command: command, created: statement.int64(2), expires: statement.int64(3), issuer: statement.string(4),
-            status: status, updated: statement.optionalInt64(9))
+            device: device, command: command, created: statement.int64(2), expires: statement.int64(3),
+            issuer: statement.string(4), status: status, updated: statement.optionalInt64(9))
     }
 }

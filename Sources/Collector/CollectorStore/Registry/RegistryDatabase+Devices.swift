@@ -9,8 +9,10 @@ extension RegistryDatabase {
         """
     /// How many `deviceColumns` are.
     private static let deviceColumnCount: Int32 = 19
-    private static let stateColumns = "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
-    private static let joined = "SELECT \(deviceColumns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
+    private static let stateColumns =
+        "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
+    private static let joined =
+        "SELECT \(deviceColumns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
 
     /// Looks a credential up on disk and makes the new one of a rotation the only one once it is used.
     func authenticate(hash: Data, admits: @Sendable (DeviceRow) -> Bool) throws(StoreError) -> DeviceAuthentication {
@@ -33,13 +35,14 @@ extension RegistryDatabase {
         if isNext {
             guard admits(device) else { return .device(device) }
             try transaction { () throws(SQLiteError) in
-                try connection.cached(
-                    "UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?"
-                ).run(binding: hash)
+                try connection.run(
+                    """
+                    UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?
+                    """, hash)
             }
             cache.remove(device.id)
         }
-        cache.insert(device, hash: hash, readAt: isNext ? cache.generation : generation)
+        cache.insert(device, for: hash, readAt: isNext ? cache.generation : generation)
         return .device(device)
     }
 
@@ -50,10 +53,9 @@ extension RegistryDatabase {
                 return nil
             }
             let issued = try ledger.issue(to: id, of: device.organization)
-            let statement = try connection.cached(
-                "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?")
-            try statement.bind(issued.secret.hash, issued.generation, id.data)
-            try statement.run()
+            try connection.run(
+                "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?",
+                issued.secret.hash, issued.generation, id.data)
             try tell(.deviceRotate, of: id, organization: device.organization, at: now)
             return issued.secret
         }
@@ -64,9 +66,7 @@ extension RegistryDatabase {
     func leave(_ id: DeviceID) throws(StoreError) {
         let now = clock.now()
         let changed = try transaction { () throws(SQLiteError) in
-            let statement = try connection.cached("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?")
-            try statement.bind(now, id.data)
-            try statement.run()
+            try connection.run("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
             guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
             try endCertificates(of: id)
             try tell(.deviceUnenroll, of: id, organization: organization, at: now)
@@ -80,15 +80,11 @@ extension RegistryDatabase {
     func devices(organization: String?, after: DeviceID?, limit: Int) throws(StoreError) -> DevicePage {
         writeSeen()
         var devices = try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 \(Self.joined) WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1") AND device.id > ?2 ORDER BY device.id LIMIT ?3
-                """)
-            try statement.bind(organization, after?.data ?? Data(), limit + 1)
-            defer { statement.reset() }
-            var devices: [DeviceRow] = []
-            while try statement.step() { devices.append(try Self.deviceWithState(statement, path: connection.path)) }
-            return devices
+                """, organization, after?.data ?? Data(), limit + 1
+            ) { statement throws(SQLiteError) in try Self.deviceWithState(statement, path: connection.path) }
         }
         guard devices.count > limit else { return DevicePage(devices: devices, next: nil) }
         devices.removeLast()
@@ -105,10 +101,9 @@ extension RegistryDatabase {
     }
 
     func row(of id: DeviceID, organization: String?) throws(SQLiteError) -> DeviceRow? {
-        let statement = try connection.cached("\(Self.joined) WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)")
-        try statement.bind(id.data, organization)
-        defer { statement.reset() }
-        return try statement.step() ? try Self.deviceWithState(statement, path: connection.path) : nil
+        try connection.first(
+            "\(Self.joined) WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)", id.data, organization
+        ) { statement throws(SQLiteError) in try Self.deviceWithState(statement, path: connection.path) }
     }
 
     // MARK: Lists
@@ -147,7 +142,8 @@ extension RegistryDatabase {
 
     private static func device(_ statement: Statement, path: String) throws(SQLiteError) -> DeviceRow {
         guard let id = DeviceID(statement.data(0)) else {
-            throw SQLiteError(code: .corrupt, message: "\(path): a device's id is not 16 bytes.", operation: "read device")
+            throw SQLiteError(
+                code: .corrupt, message: "\(path): a device's id is not 16 bytes.", operation: "read device")
         }
         var system = WireOperatingSystem()
         system.name = statement.string(3)
@@ -158,8 +154,8 @@ extension RegistryDatabase {
         return DeviceRow(
             id: id, organization: statement.string(1), name: statement.string(2), operatingSystem: system,
             agentVersion: statement.string(8), application: statement.string(9), machineHash: statement.string(10),
-            test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13), revoked: statement.optionalInt64(14),
-            left: statement.optionalInt64(15), enrollmentID: statement.data(16),
+            test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13),
+            revoked: statement.optionalInt64(14), left: statement.optionalInt64(15), enrollmentID: statement.data(16),
             predecessor: statement.optionalData(17).flatMap { DeviceID($0) },
             enrollmentToken: statement.optionalString(18))
     }
@@ -179,9 +175,113 @@ extension RegistryDatabase {
     }
 }
 
-extension Statement {
-    func run(binding value: Data) throws(SQLiteError) {
-        try bind(value, at: 1)
-        try run()
+extension RegistryDatabase {
+    func deviceIDs(organization: String?, withTest: Bool) throws(StoreError) -> [DeviceID] {
+        try read { () throws(SQLiteError) in
+            try connection.rows(
+                "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id",
+                organization, withTest
+            ) { statement throws(SQLiteError) in
+                guard let id = DeviceID(statement.data(0)) else {
+                    throw SQLiteError(
+                        code: .corrupt, message: "\(connection.path): a device's id is not 16 bytes.",
+                        operation: "list devices")
+                }
+                return id
+            }
+        }
+    }
+}
+
+/// Which client certificates are a device's.
+extension RegistryDatabase {
+    /// Of those that no device has come with yet: more answers than this are not lost in a row.
+    private static let unusedCertificates = 4
+
+    /// - Parameter reason: `enrollment` or `renewal`, for the audit trail.
+    func keep(_ certificate: DeviceCertificate, of id: DeviceID, for reason: String) throws(StoreError) {
+        let kept = try transaction { () throws(SQLiteError) in
+            guard let device = try row(of: id, organization: nil), device.revoked == nil, device.left == nil else {
+                return false
+            }
+            try connection.run(
+                "INSERT INTO device_certificate (device, fingerprint, serial, issued, expires) VALUES (?, ?, ?, ?, ?)",
+                id.data, certificate.fingerprint, certificate.serial, certificate.issued, certificate.expires)
+            try connection.run(
+                """
+                DELETE FROM device_certificate WHERE row IN (SELECT row FROM device_certificate WHERE device = ? AND used IS NULL
+                ORDER BY row DESC LIMIT -1 OFFSET \(Self.unusedCertificates))
+                """, id.data)
+            try audit.append(
+                AuditEntry(
+                    .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
+                    detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
+                at: certificate.issued)
+            return true
+        }
+        cache.remove(id)
+        guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+    }
+
+    /// The device has come with it: those issued before it are refused from now on.
+    func noteUse(ofCertificate fingerprint: Data, by id: DeviceID) throws(StoreError) {
+        let now = clock.now()
+        try transaction { () throws(SQLiteError) in
+            try connection.run(
+                "UPDATE device_certificate SET used = ? WHERE device = ? AND fingerprint = ? AND used IS NULL", now,
+                id.data, fingerprint)
+            try connection.run(
+                """
+                DELETE FROM device_certificate WHERE device = ?1
+                AND row < (SELECT row FROM device_certificate WHERE device = ?1 AND fingerprint = ?2)
+                """, id.data, fingerprint)
+        }
+        cache.remove(id)
+    }
+
+    /// In the order of their issue.
+    func certificates(of id: DeviceID) throws(SQLiteError) -> [DeviceCertificate] {
+        try connection.rows(
+            "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row",
+            id.data
+        ) { statement in
+            DeviceCertificate(
+                fingerprint: statement.data(0), serial: statement.data(1), issued: statement.int64(2),
+                expires: statement.int64(3), used: statement.optionalInt64(4))
+        }
+    }
+
+    /// Inside a transaction: the device is to come with none of those it has.
+    func endCertificates(of id: DeviceID) throws(SQLiteError) {
+        try connection.run("DELETE FROM device_certificate WHERE device = ?", id.data)
+    }
+}
+
+extension RegistryDatabase {
+    /// But for test devices, and those that have left or were revoked.
+    func silentDevices() throws(StoreError) -> [SilentDevice] {
+        writeSeen()
+        let now = clock.now()
+        return try read { () throws(SQLiteError) in
+            // Few are read of a fleet that speaks; `ReportingState` has the last word.
+            return try connection.rows(
+                """
+                SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
+                WHERE test = 0 AND revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0
+                AND max(coalesce(last_beacon, enrolled), enrolled) <= ?1 - expected_beacon_seconds * ?2
+                """, now, ReportingState.silentAfter * 1_000_000
+            ) { statement in
+                guard let id = DeviceID(statement.data(0)) else { return nil }
+                let (enrolled, beacon) = (statement.int64(2), statement.optionalInt64(3))
+                let seconds = UInt32(clamping: statement.int64(4))
+                let state = ReportingState(
+                    hasLeft: false, isRevoked: false, expectedBeaconSeconds: seconds, lastBeacon: beacon,
+                    enrolled: enrolled, at: now)
+                guard state == .silent else { return nil }
+                return SilentDevice(
+                    id: id, organization: statement.string(1),
+                    silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000, expectedBeaconSeconds: seconds)
+            }
+        }
     }
 }

@@ -52,13 +52,15 @@ extension RegistryDatabase {
             issued = try ledger.issue(to: id, of: organization)
             try renew(id, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
             // Commands belong to one enrollment: with the next they have ended.
-            try endCommands(of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
+            try endCommands(
+                of: id, at: now, because: "The device enrolled again; the command was of its former enrollment.")
         } else if let asked, let deleted = try deletedCredentials(of: asked) {
             var isProved = deleted.isProved(by: request.previousCredential)
             if !isProved {
                 isProved = try ledger.isIssued(request.previousCredential, to: id, of: deleted.organization)
             }
-            try tellRefusal(isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
+            try tellRefusal(
+                isProved ? .deviceReenroll : .deviceConflict, id, of: deleted, organization, token: tokenID, at: now)
             return .failure(isProved ? .deviceRevoked : .deviceConflict)
         } else {
             // An id that this collector does not know. Where it was restored from a backup of before the device
@@ -71,7 +73,7 @@ extension RegistryDatabase {
             if !isKept { id = .random() }
             issued = try ledger.issue(to: id, of: organization)
             try insert(id, organization, request, enrollmentID: enrollmentID, issued, token: tokenID, at: now)
-            try connection.cached("UPDATE token SET uses = uses + 1 WHERE hash = ?").run(binding: Secret.hash(of: token))
+            try connection.run("UPDATE token SET uses = uses + 1 WHERE hash = ?", Secret.hash(of: token))
             if !isKept { try tellPredecessor(of: id, request, organization, at: now) }
         }
         try tell(
@@ -109,9 +111,11 @@ extension RegistryDatabase {
             at: now)
     }
 
-    /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is not named.
+    /// Somebody with an enrollment token asked for a device's id, and did not get it. Another organization's token is
+    /// not named.
     private func tellRefusal(
-        _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String, token: String, at now: Int64
+        _ action: AuditEntry.Action, _ device: DeviceID, of known: KnownCredentials, _ organization: String,
+        token: String, at now: Int64
     ) throws(SQLiteError) {
         var detail = ["reason": action == .deviceConflict ? "credential-not-proved" : "revoked"]
         if organization == known.organization { detail["enrollmentToken"] = token }
@@ -136,30 +140,31 @@ extension RegistryDatabase {
         guard try statement.step(), let id = DeviceID(statement.data(0)) else { return nil }
         let asked = DeviceID(request.deviceID)
         let issued = try ledger.issue(to: id, of: statement.string(1))
-        let renew = try connection.cached(
-            "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?")
-        try renew.bind(issued.secret.hash, issued.generation, id.data)
-        try renew.run()
-        try tell(.deviceEnroll, of: id, organization: statement.string(1), ["again": "true", "name": request.deviceName], at: now)
+        try connection.run(
+            "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?", issued.secret.hash,
+            issued.generation, id.data)
+        try tell(
+            .deviceEnroll, of: id, organization: statement.string(1), ["again": "true", "name": request.deviceName],
+            at: now)
         return try result(
             id, issued.secret, statement.string(1), application: statement.string(2), statement.data(3),
             kept: asked == id)
     }
 
-    private func keep(_ request: WireEnrollRequest, tokenHash: Data, device: DeviceID, at now: Int64) throws(SQLiteError) {
-        let old = try connection.cached("DELETE FROM enrollment_request WHERE at <= ?")
-        try old.bind(now - Self.repeatMicroseconds)
-        try old.run()
+    private func keep(
+        _ request: WireEnrollRequest, tokenHash: Data, device: DeviceID, at now: Int64
+    ) throws(SQLiteError) {
+        try connection.run("DELETE FROM enrollment_request WHERE at <= ?", now - Self.repeatMicroseconds)
         guard request.requestID.count == 16 else { return }
-        let statement = try connection.cached(
-            "INSERT OR REPLACE INTO enrollment_request (token_hash, request, machine_hash, device, at) VALUES (?, ?, ?, ?, ?)")
-        try statement.bind(tokenHash, request.requestID, request.machineHash, device.data, now)
-        try statement.run()
+        try connection.run(
+            "INSERT OR REPLACE INTO enrollment_request (token_hash, request, machine_hash, device, at) VALUES (?, ?, ?, ?, ?)",
+            tokenHash, request.requestID, request.machineHash, device.data, now)
     }
 
     // MARK: Tokens
 
-    /// Whether `enroll` might take the token now. A token that is used up may still be asked with again by those who used it.
+    /// Whether `enroll` might take the token now. A token that is used up may still be asked with again by those who
+    /// used it.
     func checkEnrollmentToken(_ token: String) throws(EnrollError) {
         let now = clock.now()
         let refusal: EnrollError?
@@ -167,7 +172,9 @@ extension RegistryDatabase {
             refusal = try read { () throws(SQLiteError) in
                 let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
                 if organization != nil { return nil }
-                if refusal == .tokenUsedUp, try mayBeAskedAgain(tokenHash: Secret.hash(of: token), at: now) { return nil }
+                if refusal == .tokenUsedUp, try mayBeAskedAgain(tokenHash: Secret.hash(of: token), at: now) {
+                    return nil
+                }
                 return refusal
             }
         } catch { throw .store(error) }
@@ -175,20 +182,18 @@ extension RegistryDatabase {
     }
 
     private func mayBeAskedAgain(tokenHash: Data, at now: Int64) throws(SQLiteError) -> Bool {
-        let statement = try connection.cached("SELECT 1 FROM enrollment_request WHERE token_hash = ? AND at > ? LIMIT 1")
-        try statement.bind(tokenHash, now - Self.repeatMicroseconds)
-        defer { statement.reset() }
-        return try statement.step()
+        try connection.hasRow(
+            "SELECT 1 FROM enrollment_request WHERE token_hash = ? AND at > ? LIMIT 1", tokenHash,
+            now - Self.repeatMicroseconds)
     }
 
     private func tokenID(_ token: String) throws(SQLiteError) -> String {
-        let statement = try connection.cached("SELECT id FROM token WHERE hash = ?")
-        try statement.bind(Secret.hash(of: token))
-        defer { statement.reset() }
-        return try statement.step() ? statement.string(0) : ""
+        try connection.first("SELECT id FROM token WHERE hash = ?", Secret.hash(of: token)) { $0.string(0) } ?? ""
     }
 
-    private func organization(ofEnrollmentToken token: String, at now: Int64) throws(SQLiteError) -> (String?, EnrollError) {
+    private func organization(
+        ofEnrollmentToken token: String, at now: Int64
+    ) throws(SQLiteError) -> (String?, EnrollError) {
         let statement = try connection.cached(
             "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?")
         try statement.bind(Secret.hash(of: token), TokenRow.Kind.enrollment.rawValue)
@@ -219,81 +224,79 @@ extension RegistryDatabase {
     }
 
     /// Whether the credential is the device's: by its hash, or as one that the registry has lost with a restore.
-    private func isProved(_ known: KnownCredentials, of id: DeviceID, by credential: String) throws(SQLiteError) -> Bool {
+    private func isProved(
+        _ known: KnownCredentials, of id: DeviceID, by credential: String
+    ) throws(SQLiteError) -> Bool {
         if known.isProved(by: credential) { return true }
         return try ledger.isOfLostTime(credential, to: id, of: known.organization, newest: known.generation)
     }
 
     private func credentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
-        let statement = try connection.cached(
-            "SELECT organization, credential_hash, next_credential_hash, revoked, credential_generation FROM device WHERE id = ?"
-        )
-        try statement.bind(id.data)
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
-        return KnownCredentials(
-            organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
-            isRevoked: !statement.isNull(3), generation: statement.optionalInt64(4) ?? 0)
+        try connection.first(
+            "SELECT organization, credential_hash, next_credential_hash, revoked, credential_generation FROM device WHERE id = ?",
+            id.data
+        ) { statement in
+            KnownCredentials(
+                organization: statement.string(0),
+                hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
+                isRevoked: !statement.isNull(3), generation: statement.optionalInt64(4) ?? 0)
+        }
     }
 
     /// Those of a device that an administrator has deleted.
     private func deletedCredentials(of id: DeviceID) throws(SQLiteError) -> KnownCredentials? {
-        let statement = try connection.cached(
-            "SELECT organization, credential_hash, next_credential_hash FROM deleted_device WHERE id = ?")
-        try statement.bind(id.data)
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
-        return KnownCredentials(
-            organization: statement.string(0), hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 },
-            isRevoked: true)
+        try connection.first(
+            "SELECT organization, credential_hash, next_credential_hash FROM deleted_device WHERE id = ?", id.data
+        ) { statement in
+            KnownCredentials(
+                organization: statement.string(0),
+                hashes: [statement.data(1)] + [statement.optionalData(2)].compactMap { $0 }, isRevoked: true)
+        }
     }
 
     private func insert(
         _ id: DeviceID, _ organization: String, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue,
-        token: String,
-        at now: Int64
+        token: String, at now: Int64
     ) throws(SQLiteError) {
         let system = request.operatingSystem
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version,
                 application, machine_hash, test, credential_hash, created, enrolled, enrollment_id, credential_generation, enrollment_token)
             VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
-            """)
-        try statement.bind(
-            id.data, organization, request.deviceName, system.name, system.distribution, system.version, system.kernel,
+            """, id.data, organization, request.deviceName, system.name, system.distribution, system.version,
+            system.kernel,
             system.architecture, request.agentVersion, request.application, request.machineHash, request.test,
             issued.secret.hash, now, now,
             enrollmentID, issued.generation, token)
-        try statement.run()
     }
 
-    /// The former credential stays good until the new one is first used: the answer that carries the new one may be lost.
+    /// The former credential stays good until the new one is first used: the answer that carries the new one may be
+    /// lost.
     private func renew(
         _ id: DeviceID, _ request: WireEnrollRequest, enrollmentID: Data, _ issued: Issue, token: String, at now: Int64
     ) throws(SQLiteError) {
         let system = request.operatingSystem
-        let statement = try connection.cached(
+        try connection.run(
             """
             UPDATE device SET name = ?, os_name = ?, os_distribution = ?, os_version = ?, os_kernel = ?, os_architecture = ?,
                 agent_version = ?, application = ?, machine_hash = ?, test = ?, next_credential_hash = ?, enrolled = ?, left_at = NULL,
                 enrollment_id = ?, credential_generation = ?, enrollment_token = ?
             WHERE id = ?
-            """)
-        try statement.bind(
-            request.deviceName, system.name, system.distribution, system.version, system.kernel, system.architecture,
+            """, request.deviceName, system.name, system.distribution, system.version, system.kernel,
+            system.architecture,
             request.agentVersion, request.application, request.machineHash, request.test, issued.secret.hash, now,
             enrollmentID,
             issued.generation, token, id.data)
-        try statement.run()
     }
 
     private func result(
-        _ id: DeviceID, _ credential: Secret, _ organization: String, application: String, _ enrollmentID: Data, kept: Bool
+        _ id: DeviceID, _ credential: Secret, _ organization: String, application: String, _ enrollmentID: Data,
+        kept: Bool
     ) throws(SQLiteError) -> EnrollResult {
         let profile = try composedProfile(of: ProfileScope(organization: organization, application: application))
         return EnrollResult(
-            deviceID: id, credential: credential.text, organization: organization, profileRevision: profile?.revision ?? 0,
-            deviceKept: kept, enrollmentID: enrollmentID)
+            deviceID: id, credential: credential.text, organization: organization,
+            profileRevision: profile?.revision ?? 0, deviceKept: kept, enrollmentID: enrollmentID)
     }
 }

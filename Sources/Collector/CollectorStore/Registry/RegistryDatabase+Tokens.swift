@@ -5,14 +5,12 @@ extension RegistryDatabase {
     static func insertToken(
         _ token: TokenRow, secret: Secret, into connection: Connection
     ) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO token (id, hash, kind, name, role, organization, created, expires, maximum_uses) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try statement.bind(
-            token.id, secret.hash, token.kind.rawValue, token.name, (token.role?.rawValue).map(Int64.init), token.organization,
+            """, token.id, secret.hash, token.kind.rawValue, token.name, (token.role?.rawValue).map(Int64.init),
+            token.organization,
             token.created, token.expires, token.maximumUses.map(Int64.init))
-        try statement.run()
     }
 
     /// An actor with a token is held to it as it stands on disk now.
@@ -25,17 +23,18 @@ extension RegistryDatabase {
                 guard maker != nil else { return .failure(.forbidden("Your own token is not known any more.")) }
             }
             if let organization = token.organization {
-                let statement = try connection.cached("SELECT 1 FROM organization WHERE name = ?")
-                try statement.bind(organization)
-                defer { statement.reset() }
-                guard try statement.step() else { return .failure(.notFound("there is no organization \"\(organization)\".")) }
+                guard try connection.hasRow("SELECT 1 FROM organization WHERE name = ?", organization) else {
+                    return .failure(.notFound("there is no organization \"\(organization)\"."))
+                }
             }
             try Self.insertToken(token, secret: secret, into: connection)
             var detail = ["kind": token.kind.name, "name": token.name]
             if let role = token.role { detail["role"] = "\(role)" }
             if let uses = token.maximumUses { detail["maximumUses"] = "\(uses)" }
             try audit.append(
-                AuditEntry(.tokenCreate, by: actor, organization: token.organization ?? "", subject: token.id, detail: detail), at: now)
+                AuditEntry(
+                    .tokenCreate, by: actor, organization: token.organization ?? "", subject: token.id, detail: detail),
+                at: now)
             return .success(())
         }
     }
@@ -43,16 +42,16 @@ extension RegistryDatabase {
     func person(hash: Data) throws(StoreError) -> Person? {
         let now = clock.now()
         return try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
-                "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL")
-            try statement.bind(hash, TokenRow.Kind.person.rawValue)
-            defer { statement.reset() }
-            guard try statement.step(), Secret.areEqual(statement.data(4), hash), let role = PersonRole(rawValue: statement.int(1)) else {
-                return nil
+            try connection.first(
+                "SELECT name, role, organization, expires, hash, id FROM token WHERE hash = ? AND kind = ? AND revoked IS NULL",
+                hash, TokenRow.Kind.person.rawValue
+            ) { token in
+                guard Secret.areEqual(token.data(4), hash), let role = PersonRole(rawValue: token.int(1)),
+                    token.optionalInt64(3) ?? .max > now
+                else { return nil }
+                return Person(
+                    name: token.string(0), role: role, organization: token.optionalString(2), tokenID: token.string(5))
             }
-            if let expires = statement.optionalInt64(3), expires <= now { return nil }
-            return Person(
-                name: statement.string(0), role: role, organization: statement.optionalString(2), tokenID: statement.string(5))
         }
     }
 
@@ -71,14 +70,12 @@ extension RegistryDatabase {
         organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
     ) throws(StoreError) -> TokenPage {
         var rows = try read { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT \(TokenRow.columns) FROM token WHERE (?1 IS NULL OR organization = ?1) AND (?2 IS NULL OR kind = ?2)
                 AND (?3 IS NULL OR created > ?3 OR (created = ?3 AND id > ?4)) ORDER BY created, id LIMIT ?5
-                """)
-            try statement.bind(
-                organization, (kind?.rawValue).map(Int64.init), position?.created, position?.id, limit + 1)
-            return try TokenRow.rows(statement)
+                """, organization, (kind?.rawValue).map(Int64.init), position?.created, position?.id, limit + 1
+            ) { TokenRow($0) }
         }
         guard rows.count > limit else { return TokenPage(tokens: rows, next: nil) }
         rows.removeLast()
@@ -89,11 +86,15 @@ extension RegistryDatabase {
     func revokeToken(_ id: String, organization: String?, by actor: AuditActor) throws(AdministrationError) {
         let now = clock.now()
         try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard let token = try TokenRow.one(id, in: connection), organization == nil || token.organization == organization else {
+            guard let token = try TokenRow.one(id, in: connection),
+                organization == nil || token.organization == organization
+            else {
                 return .failure(.notFound("there is no token \"\(id)\"."))
             }
             guard token.revoked == nil else { return .success(()) }
-            if actor.token != nil, token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now) {
+            if actor.token != nil,
+                token.isLastAdministrator(among: try TokenRow.all(in: connection), by: actor, at: now)
+            {
                 var entry = Self.revocation(of: token, by: actor)
                 entry.outcome = .refused
                 entry.detail["reason"] = "last-administrator"
@@ -109,9 +110,7 @@ extension RegistryDatabase {
     /// already stays as it is.
     func close(_ token: TokenRow, by actor: AuditActor, at now: Int64) throws(SQLiteError) {
         guard token.revoked == nil else { return }
-        let statement = try connection.cached("UPDATE token SET revoked = ? WHERE id = ?")
-        try statement.bind(now, token.id)
-        try statement.run()
+        try connection.run("UPDATE token SET revoked = ? WHERE id = ?", now, token.id)
         try audit.append(Self.revocation(of: token, by: actor), at: now)
     }
 
@@ -140,26 +139,19 @@ extension TokenRow {
 
     /// In the order of their making; revoked ones too.
     static func all(in connection: Connection) throws(SQLiteError) -> [TokenRow] {
-        try rows(try connection.cached("SELECT \(columns) FROM token ORDER BY created, id"))
+        try connection.rows("SELECT \(columns) FROM token ORDER BY created, id") { TokenRow($0) }
     }
 
     static func one(_ id: String, in connection: Connection) throws(SQLiteError) -> TokenRow? {
-        let statement = try connection.cached("SELECT \(columns) FROM token WHERE id = ?")
-        try statement.bind(id)
-        return try rows(statement).first
+        try connection.first("SELECT \(columns) FROM token WHERE id = ?", id) { TokenRow($0) }
     }
 
-    static func rows(_ statement: Statement) throws(SQLiteError) -> [TokenRow] {
-        defer { statement.reset() }
-        var tokens: [TokenRow] = []
-        while try statement.step() {
-            guard let kind = TokenRow.Kind(rawValue: statement.int(1)) else { continue }
-            tokens.append(
-                TokenRow(
-                    id: statement.string(0), kind: kind, name: statement.string(2), role: PersonRole(rawValue: statement.int(3)),
-                    organization: statement.optionalString(4), created: statement.int64(5), expires: statement.optionalInt64(6),
-                    maximumUses: statement.optionalInt64(7).map(Int.init), uses: statement.int(8), revoked: statement.optionalInt64(9)))
-        }
-        return tokens
+    /// - Parameter row: of `columns`; `nil` where its kind is not known.
+    init?(_ row: Statement) {
+        guard let kind = Kind(rawValue: row.int(1)) else { return nil }
+        self.init(
+            id: row.string(0), kind: kind, name: row.string(2), role: PersonRole(rawValue: row.int(3)),
+            organization: row.optionalString(4), created: row.int64(5), expires: row.optionalInt64(6),
+            maximumUses: row.optionalInt64(7).map(Int.init), uses: row.int(8), revoked: row.optionalInt64(9))
     }
 }

@@ -1,14 +1,16 @@
 import FoundationEssentials
 import Logging
 import SQLite
+import Synchronization
 import WireModel
 
 /// The registry's side of `collector.sqlite`, one caller at a time, off the cooperative pool.
 actor RegistryDatabase {
     let connection: Connection
-    nonisolated let cache = CredentialCache()
+    /// Devices by the hash of their credential.
+    nonisolated let cache = RegistryCache<Data, DeviceRow>(limit: 16_384)
     nonisolated let seen = SeenBuffer()
-    nonisolated let profiles = ProfileCache()
+    nonisolated let profiles = RegistryCache<ProfileScope, DeviceProfile>(limit: 1024)
     nonisolated let commands: OpenCommands
     nonisolated let results = ResultBuffer()
     nonisolated let clock: any StoreClock
@@ -45,7 +47,7 @@ actor RegistryDatabase {
         }
     }
 
-    /// Tells the audit trail what a device did, in the transaction it did it in; as often as `DeviceAuditLimit` says.
+    /// Writes an audit entry for what a device did, in the same transaction, as often as `DeviceAuditLimit` allows.
     func tell(
         _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
         outcome: AuditEntry.Outcome = .done, at now: Int64
@@ -60,12 +62,12 @@ actor RegistryDatabase {
         return try StoreError.mapping(body)
     }
 
-    /// A registry whose file is gone must not answer from what is no longer anywhere.
+    /// A registry whose file was removed or replaced must not answer.
     func requireInPlace() throws(StoreError) {
         guard identity.isInPlace else { throw .databaseGone(connection.path) }
     }
 
-    /// Writes what was seen; what cannot be written is left out, it can be rebuilt.
+    /// Writes what was seen. A failure is only logged, because the state can be rebuilt from records.
     func writeSeen() {
         let entries = seen.take(at: clock.now())
         guard !entries.isEmpty else { return }
@@ -78,10 +80,8 @@ actor RegistryDatabase {
     /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
     func write(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID> = []) throws(StoreError) {
         try transaction { () throws(SQLiteError) in
-            let reset = try connection.cached("UPDATE device_state SET last_seen = 0 WHERE device = ?")
             for device in resetting {
-                try reset.bind(device.data)
-                try reset.run()
+                try connection.run("UPDATE device_state SET last_seen = 0 WHERE device = ?", device.data)
             }
             let statement = try connection.cached(
                 """
@@ -97,9 +97,9 @@ actor RegistryDatabase {
                 """)
             for (device, sight) in entries {
                 try statement.bind(
-                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded, sight.beacon == nil ? nil : sight.beaconAt,
-                    sight.expectedBeaconSeconds.map { Int64($0) }, sight.pushToken.token, sight.pushToken.isSaid,
-                    sight.profileRevision.map { Int64(clamping: $0) })
+                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
+                    sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
+                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) })
                 try statement.run()
             }
         }
@@ -109,9 +109,7 @@ actor RegistryDatabase {
     /// When a device was last seen, of those that have been written.
     func newestSight() throws(StoreError) -> Int64? {
         try read { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT max(last_seen) FROM device_state")
-            defer { statement.reset() }
-            return try statement.step() ? statement.optionalInt64(0) : nil
+            try connection.first("SELECT max(last_seen) FROM device_state") { $0.optionalInt64(0) }
         }
     }
 
@@ -124,5 +122,76 @@ actor RegistryDatabase {
         } catch {
             logger.warning("the registry was not closed in order", metadata: ["store.error": "\(error)"])
         }
+    }
+}
+
+/// Rows of the registry in memory, so that whoever asks need not wait for the disk. Bounded: a full cache starts again.
+final class RegistryCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
+    private struct State {
+        var rows: [Key: Row] = [:]
+        /// Grows with every removal: a row that was read before a removal must not come back after it.
+        var generation = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
+
+    var generation: Int { state.withLock { $0.generation } }
+
+    /// - Parameter generation: the one before the row was read.
+    func insert(_ row: Row, for key: Key, readAt generation: Int) {
+        state.withLock { state in
+            guard state.generation == generation else { return }
+            if state.rows.count >= limit { state.rows = [:] }
+            state.rows[key] = row
+        }
+    }
+
+    func remove(where isGone: (Key, Row) -> Bool) {
+        state.withLock { state in
+            state.generation += 1
+            state.rows = state.rows.filter { !isGone($0.key, $0.value) }
+        }
+    }
+}
+
+extension RegistryCache where Row == DeviceRow {
+    func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
+}
+
+/// Reads the registry without changing anything: for commands beside a running collector, and for a data directory that
+/// cannot be written, such as a mounted backup.
+///
+/// Each call reads at one moment.
+package struct RegistryReader {
+    private let directory: DataDirectory
+
+    package init(directory: String) {
+        self.directory = DataDirectory(path: directory)
+    }
+
+    /// By name.
+    /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
+    package func organizations() throws(StoreError) -> [OrganizationRow] { try read(OrganizationRow.all) }
+
+    /// In the order of their making; revoked ones too, never the secrets.
+    /// - Throws: as `organizations`.
+    package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
+
+    /// Whether there is such a device, of any organization; not one that was deleted.
+    /// - Throws: as `organizations`.
+    package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
+        try read { connection throws(SQLiteError) in
+            try connection.hasRow("SELECT 1 FROM device WHERE id = ?", device.data)
+        }
+    }
+
+    private func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }
     }
 }

@@ -1,24 +1,27 @@
-/// Why the wall clock cannot be trusted to say how old records are: taken at its word it might remove all of them. Pure.
+import Synchronization
+import WireModel
+
+/// Why the wall clock cannot be trusted to tell the age of records. A wrong clock could remove all of them. Pure.
 package enum ClockDoubt: Equatable, Sendable {
-    /// The clock was set forward by so many seconds while a collector ran, or between two runs without a start of the machine.
+    /// The clock was set forward by so many seconds while a collector ran, or between two runs without a reboot.
     case steppedForward(seconds: Int64)
     /// The newest record came so many seconds after now: the clock was ahead then, or is behind.
     case recordsAhead(seconds: Int64)
     /// Most devices' clocks are so many seconds behind: the collector's is ahead.
     case devicesBehind(seconds: Int64)
 
-    /// More than an hour.
+    /// Differences up to an hour are no doubt.
     package static let toleranceMicroseconds: Int64 = 3_600_000_000
 
     /// - Parameters:
-    ///   - former: the last reading there is; `nil`: none.
+    ///   - former: the last reading; `nil`: none.
     ///   - newestReceipt: of any record, microseconds since 1970; `nil`: there is none.
-    ///   - acceptedReceipt: receipts up to this time an administrator has said to be all right.
-    ///   - devicesBehind: how far most devices' clocks are behind, microseconds; `nil`: too few have spoken.
-    ///   - acceptedBehind: so far an administrator has said to be all right: devices without a clock of their own.
+    ///   - acceptedReceipt: an administrator has accepted receipts up to this time.
+    ///   - devicesBehind: how far most devices' clocks are behind, microseconds; `nil`: too few devices have reported.
+    ///   - acceptedBehind: an administrator has accepted this much, as for devices without a clock of their own.
     package static func of(
-        _ reading: ClockReading, former: ClockReading?, newestReceipt: Int64?, acceptedReceipt: Int64?, devicesBehind: Int64? = nil,
-        acceptedBehind: Int64? = nil
+        _ reading: ClockReading, former: ClockReading?, newestReceipt: Int64?, acceptedReceipt: Int64?,
+        devicesBehind: Int64? = nil, acceptedBehind: Int64? = nil
     ) -> ClockDoubt? {
         if let step = former.flatMap({ reading.step(since: $0) }), step > toleranceMicroseconds {
             return .steppedForward(seconds: step / 1_000_000)
@@ -42,4 +45,57 @@ package enum ClockDoubt: Equatable, Sendable {
             "Most devices' clocks are about \(seconds) s behind: the collector's is ahead, or theirs are wrong."
         }
     }
+}
+
+/// How far devices' clocks are behind the collector's, one value per device: from its latest batch that left nothing
+/// waiting.
+///
+/// Only a collector whose clock is ahead is looked for: it would take records for older than they are. One whose clock
+/// is behind only removes too little.
+struct ClockConsensus: Equatable {
+    /// Devices that are kept; the first to report is dropped for the next.
+    static let voices = 256
+    /// With fewer devices there is no median.
+    static let least = 5
+    /// A device's newest record is at most a day old when it is sent (the longest sampling and sending intervals).
+    /// Twice that cannot be explained by them.
+    static let toleranceMicroseconds: Int64 = 2 * 86_400_000_000
+
+    private var behind: [DeviceID: Int64] = [:]
+    private var order: [DeviceID] = []
+
+    /// - Parameter microseconds: how far behind the collector's clock; negative: ahead.
+    mutating func note(_ device: DeviceID, behind microseconds: Int64) {
+        if behind.updateValue(microseconds, forKey: device) != nil { return }
+        order.append(device)
+        if order.count > Self.voices { behind[order.removeFirst()] = nil }
+    }
+
+    /// Whether enough devices have reported.
+    var isQuorate: Bool { order.count >= Self.least }
+
+    /// More than half of the devices are at least this far behind, whatever the others report. `nil`: too few have
+    /// reported.
+    var medianBehind: Int64? {
+        isQuorate ? behind.values.sorted()[behind.count / 2] : nil
+    }
+}
+
+/// The thread-safe `ClockConsensus`: those who store records note devices' clocks, retention asks.
+package final class DeviceClocks: Sendable {
+    private let consensus = Mutex(ClockConsensus())
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - time: of the newest record it has, by its clock; told only where it has sent all.
+    ///   - now: the collector's clock.
+    package func note(_ device: DeviceID, newestRecord time: Int64, at now: Int64) {
+        let (behind, overflow) = now.subtractingReportingOverflow(time)
+        guard !overflow else { return }
+        consensus.withLock { $0.note(device, behind: behind) }
+    }
+
+    var isQuorate: Bool { consensus.withLock { $0.isQuorate } }
+    var medianBehind: Int64? { consensus.withLock { $0.medianBehind } }
 }

@@ -2,13 +2,15 @@ import Logging
 import SQLite
 import WireModel
 
-/// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock is in doubt.
+/// Removes record files that are over their limits, one after the other, and waits for an administrator where the clock
+/// is in doubt.
 ///
-/// A clock that was wrong when the machine was started makes no step. What then tells is that the newest record came more than a day ago, and what
-/// devices' clocks say (`ClockConsensus`): after such a gap, and where devices are due to speak, nothing is removed in the first hour or until enough of
-/// them have spoken.
+/// A clock that was wrong when the machine was started makes no step. What then tells is that the newest record came
+/// more than a day ago, and what devices' clocks say (`ClockConsensus`): after such a gap, and where devices are due to
+/// speak, nothing is removed in the first hour or until enough of them have spoken.
 ///
-/// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes on.
+/// Marks and counts of what it removes stay in the baseline. Cut short anywhere, the next pass or the next start goes
+/// on.
 package actor RecordRetention {
     private let store: SQLiteRecordStore
     private var limits: RetentionLimits
@@ -33,15 +35,16 @@ package actor RecordRetention {
     /// How long devices are waited for after a start, and after which gap in the records.
     private static let hearingMicroseconds: Int64 = 3_600_000_000
     private static let gapMicroseconds: Int64 = 86_400_000_000
-    /// So long most devices' clocks must be behind before an administrator is asked: a fleet that is switched on after days first sends what it
-    /// had left. Until then nothing is removed.
+    /// So long most devices' clocks must be behind before an administrator is asked: a fleet that is switched on after
+    /// days first sends what it had left. Until then nothing is removed.
     private static let suspicionMicroseconds: Int64 = 900_000_000
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// - Parameter deviceClocks: what devices say of the clock; `nil`: nobody listens to them.
     package init(
-        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeService, clock: any StoreClock,
+        store: SQLiteRecordStore, directory: String, limits: RetentionLimits, notices: NoticeService,
+        clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), deviceClocks: DeviceClocks? = nil, logger: Logger
     ) throws(StoreError) {
         connection = try CollectorDatabase.open(DataDirectory(path: directory))
@@ -71,14 +74,16 @@ package actor RecordRetention {
         do throws(StoreError) { _ = try await isWaiting() } catch { log("the clock could not be watched", error) }
     }
 
-    /// Removes what is over its limits now. What fails is logged, told of in a notice, and tried again at the next pass.
+    /// Removes what is over its limits now. What fails is logged, told of in a notice, and tried again at the next
+    /// pass.
     @discardableResult
     package func pass() async -> [Removed] {
         var removed: [Removed] = []
         do throws(StoreError) {
             guard try await !isWaiting(looksAtRecords: true) else { return [] }
             guard try await !isHearingDevices() else {
-                logger.notice("retention waits an hour for what devices say of the clock: no record came for more than a day")
+                logger.notice(
+                    "retention waits an hour for what devices say of the clock: no record came for more than a day")
                 return []
             }
             try await store.removeLeftovers()
@@ -115,12 +120,17 @@ package actor RecordRetention {
     /// Removes what an administrator has asked for by name, whatever the clock says, and answers.
     package func purgeWhatIsAsked() async {
         do throws(StoreError) {
-            guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else { return }
+            guard let request = try StoreError.mapping({ () throws(SQLiteError) in try state.request() }) else {
+                return
+            }
             let answer = try await store.carryOut(request)
             logger.notice(
-                "record files purged", metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])
+                "record files purged",
+                metadata: ["purge.files": "\(answer.removedFiles)", "purge.failure": "\(answer.failure ?? "")"])
             try StoreError.mapping { () throws(SQLiteError) in
-                try connection.transaction { () throws(SQLiteError) in try state.answer(answer, to: request, at: clock.now()) }
+                try connection.transaction { () throws(SQLiteError) in
+                    try state.answer(answer, to: request, at: clock.now())
+                }
             }
         } catch { log("records could not be purged", error) }
     }
@@ -131,13 +141,11 @@ package actor RecordRetention {
             let newest = try await store.newestReceipt(), clock.now() - newest > Self.gapMicroseconds
         else { return false }
         return try StoreError.mapping { () throws(SQLiteError) in
-            let due = try connection.cached(
+            try connection.hasRow(
                 """
                 SELECT 1 FROM device JOIN device_state ON device = id
                 WHERE revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0 LIMIT 1
                 """)
-            defer { due.reset() }
-            return try due.step()
         }
     }
 
@@ -167,7 +175,8 @@ package actor RecordRetention {
             try StoreError.mapping { () throws(SQLiteError) in
                 try connection.transaction { () throws(SQLiteError) in
                     try state.wait(
-                        RetentionState.Waiting(since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
+                        RetentionState.Waiting(
+                            since: reading.wall, message: doubt.message, newestReceipt: newest, devicesBehind: behind))
                     try state.set(reading)
                 }
             }
@@ -175,7 +184,9 @@ package actor RecordRetention {
             logger.warning("retention waits for an administrator", metadata: ["retention.doubt": "\(doubt.message)"])
             await notices.raise(
                 .retentionWaiting, subject: "records",
-                detail: "\(doubt.message) No records are removed until an administrator says `ws1collector retention release`.")
+                detail:
+                    "\(doubt.message) No records are removed until an administrator says `ws1collector retention release`."
+            )
             return true
         }
         if isFirst || reading.sinceBoot - lastWritten >= Self.writeMicroseconds {

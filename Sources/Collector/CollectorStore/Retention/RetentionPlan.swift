@@ -1,11 +1,11 @@
 import WireModel
 
-/// Which of a stream's files go. Pure.
+/// Which files of a stream retention removes. Pure.
 ///
-/// Only the oldest can go (marks of older files would be newer than the baseline's), so what goes is always a beginning of the list. The file
-/// of the present day, and any that a clock which was ahead has named after a day to come, never goes.
+/// Only the oldest files can go, because marks in an older file would be newer than the baseline's. Today's file never
+/// goes, nor does a file that a fast clock has named after a later day.
 package enum RetentionPlan {
-    /// What is looked at of a record file.
+    /// What the plan looks at in a record file.
     package struct File: Equatable, Sendable {
         package var day: UTCDay
         /// On disk.
@@ -30,11 +30,6 @@ package enum RetentionPlan {
     package struct Removal: Equatable, Sendable {
         package var file: File
         package var reason: Reason
-
-        package init(file: File, reason: Reason) {
-            self.file = file
-            self.reason = reason
-        }
     }
 
     private static let microsecondsPerDay: Int64 = 86_400_000_000
@@ -61,5 +56,49 @@ package enum RetentionPlan {
             left -= file.bytes
         }
         return removals
+    }
+}
+
+/// How long the records of each stream are kept, and how many bytes of them.
+package struct RetentionLimits: Equatable, Sendable {
+    package struct Stream: Equatable, Sendable {
+        /// Since their receipt, 1 or more.
+        package var days: Int
+        /// Of all the stream's files together; `nil`: whatever they take.
+        package var bytes: Int64?
+
+        package init(days: Int, bytes: Int64? = nil) {
+            self.days = days
+            self.bytes = bytes
+        }
+    }
+
+    package var status: Stream
+    package var event: Stream
+    package var sample: Stream
+
+    package init(
+        status: Stream = Stream(days: 90), event: Stream = Stream(days: 90), sample: Stream = Stream(days: 30)
+    ) {
+        self.status = status
+        self.event = event
+        self.sample = sample
+    }
+
+    package subscript(stream: StreamName) -> Stream {
+        get {
+            switch stream {
+            case .status: status
+            case .event: event
+            case .sample: sample
+            }
+        }
+        set {
+            switch stream {
+            case .status: status = newValue
+            case .event: event = newValue
+            case .sample: sample = newValue
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import SQLite
 
-/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an administrator, and what one has
-/// asked to be removed.
+/// What retention remembers in `collector.sqlite` (`meta`): the last clock reading, whether it waits for an
+/// administrator, and what one has asked to be removed.
 ///
 /// Not `Sendable`: used by whoever owns its connection, inside that one's transactions.
 struct RetentionState {
@@ -44,7 +44,9 @@ struct RetentionState {
         if let behind = waiting.devicesBehind { try write(behind, Self.acceptedBehindName) }
         try delete(Self.waitingName)
         try audit.append(
-            AuditEntry(.retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]), at: now)
+            AuditEntry(
+                .retentionRelease, by: actor, organization: "", subject: "records", detail: ["doubt": waiting.message]),
+            at: now)
         return waiting
     }
 
@@ -82,24 +84,18 @@ struct RetentionState {
     }
 
     private func read<Value: Decodable>(_ name: String) throws(SQLiteError) -> Value? {
-        let statement = try connection.cached("SELECT value FROM meta WHERE name = ?")
-        try statement.bind(name)
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
         // What is not readable counts as not there: it is written anew.
-        return try? JSONDecoder().decode(Value.self, from: statement.data(0))
+        try connection.first("SELECT value FROM meta WHERE name = ?", name) {
+            try? JSONDecoder().decode(Value.self, from: $0.data(0))
+        }
     }
 
     private func delete(_ name: String) throws(SQLiteError) {
-        let statement = try connection.cached("DELETE FROM meta WHERE name = ?")
-        try statement.bind(name)
-        try statement.run()
+        try connection.run("DELETE FROM meta WHERE name = ?", name)
     }
 
     private func write(_ value: some Encodable, _ name: String) throws(SQLiteError) {
         guard let bytes = try? JSONEncoder().encode(value) else { return }
-        let statement = try connection.cached("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)")
-        try statement.bind(name, bytes)
-        try statement.run()
+        try connection.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, bytes)
     }
 }

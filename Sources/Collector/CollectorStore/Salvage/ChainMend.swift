@@ -26,7 +26,9 @@ struct ChainMend {
     ///   - before: each chain's state before the file.
     ///   - after: the mark with which each chain enters the next file that has it.
     ///   - known: states the running process has in memory, of chains whose newest row is in this file.
-    init(_ file: RecordFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]) {
+    init(
+        _ file: RecordFile, before: [ChainKey: ChainState], after: [ChainKey: StreamMark], known: [ChainKey: ChainState]
+    ) {
         self.file = file
         self.before = before
         self.after = after
@@ -59,7 +61,8 @@ struct ChainMend {
         for row in fill.chains.values.sorted(by: { ($1.state.mark.number, $0.id) < ($0.state.mark.number, $1.id) })
         where keys.insert(row.key).inserted { chains.append(Chain(id: row.id, key: row.key, state: row.state)) }
         var ids = Set(fill.chains.keys)
-        for (id, key) in fill.keys.sorted(by: { $0.key < $1.key }) where !ids.contains(id) && keys.insert(key).inserted {
+        for (id, key) in fill.keys.sorted(by: { $0.key < $1.key })
+        where !ids.contains(id) && keys.insert(key).inserted {
             ids.insert(id)
             chains.append(Chain(id: id, key: key))
         }
@@ -104,7 +107,8 @@ struct ChainMend {
                 let (before, last) = (try statement.uint64(1), try statement.uint64(3))
                 guard !ids.contains(statement.int64(0)), let priorLink = ChainLink(statement.data(2)),
                     let lastLink = ChainLink(statement.data(4)),
-                    let key = starts[Place(number: before, link: priorLink)] ?? ends[Place(number: last, link: lastLink)]
+                    let key = starts[Place(number: before, link: priorLink)]
+                        ?? ends[Place(number: last, link: lastLink)]
                 else { continue }
                 found.append((statement.int64(0), key))
             }
@@ -114,9 +118,7 @@ struct ChainMend {
 
     private func greatestChain() throws(StoreError) -> Int64 {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try file.connection.cached("SELECT coalesce(max(chain), 0) FROM slice")
-            defer { statement.reset() }
-            return try statement.step() ? statement.int64(0) : 0
+            try file.connection.first("SELECT coalesce(max(chain), 0) FROM slice") { $0.int64(0) } ?? 0
         }
     }
 
@@ -195,10 +197,9 @@ struct ChainMend {
     /// Slices and rejections whose chain nothing tells of.
     private mutating func removeOwnerless() throws(StoreError) {
         ownerlessRecords = try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try file.connection.cached(
-                "SELECT coalesce(sum(record_count), 0) FROM slice WHERE chain NOT IN (SELECT id FROM chain)")
-            defer { statement.reset() }
-            return try statement.step() ? try statement.uint64(0) : 0
+            try file.connection.first(
+                "SELECT coalesce(sum(record_count), 0) FROM slice WHERE chain NOT IN (SELECT id FROM chain)"
+            ) { statement throws(SQLiteError) in try statement.uint64(0) } ?? 0
         }
         for table in ["slice", "rejected"] {
             try execute("DELETE FROM \(table) WHERE chain NOT IN (SELECT id FROM chain)")
@@ -286,15 +287,12 @@ extension RecordFile {
 
     /// A slice that holds nothing but what is lost. It is dated like the newest that came.
     fileprivate func insert(lost gap: Gap, chain: Int64, priorLink: ChainLink) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest,
                 latest, record_count, kinds, gaps, records)
             SELECT ?, ?, ?, 0, ?, ?, coalesce((SELECT max(received_at) FROM slice), ?), 0, 0, 0, 0, ?, x''
-            """)
-        try statement.bind(
-            chain, gap.first, gap.last, priorLink.data, gap.link.data, partition.day.start, Self.encoded([gap]))
-        try statement.run()
+            """, chain, gap.first, gap.last, priorLink.data, gap.link.data, partition.day.start, Self.encoded([gap]))
     }
 
     /// Of a chain's records, from the columns of its slices.

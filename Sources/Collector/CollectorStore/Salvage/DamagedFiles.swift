@@ -1,13 +1,13 @@
+import SQLite
 import Synchronization
 import WireModel
 
-/// Record files that could not be read, as those who read them have found: what answers leave out, and what is to be
-/// salvaged.
+/// Record files that their readers could not read. Answers leave them out, and salvage looks at them.
 final class DamagedFiles: Sendable {
     private struct State {
         /// To be looked at.
         var suspects: [Partition: String] = [:]
-        /// Looked at, and not to be mended now: it is no damage that a salvage mends, or there was no room for it.
+        /// Looked at and left as it is: salvage cannot mend this damage, or had no room.
         var settled: [Partition: String] = [:]
     }
 
@@ -23,7 +23,7 @@ final class DamagedFiles: Sendable {
     /// Those to be looked at, oldest first. They stay noted until they are settled.
     var suspects: [Partition] { state.withLock { $0.suspects.keys.sorted() } }
 
-    /// It stays as it is for now.
+    /// The file stays as it is for now.
     func settle(_ partition: Partition, _ message: String) {
         state.withLock { state in
             state.suspects[partition] = nil
@@ -31,7 +31,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// What could not be mended is looked at once more, too.
+    /// Files that could not be mended become suspects again.
     func lookAgain() {
         state.withLock { state in
             state.suspects.merge(state.settled) { first, _ in first }
@@ -39,7 +39,7 @@ final class DamagedFiles: Sendable {
         }
     }
 
-    /// It can be read.
+    /// The file can be read.
     func forget(_ partition: Partition) {
         state.withLock { state in
             state.suspects[partition] = nil
@@ -51,6 +51,51 @@ final class DamagedFiles: Sendable {
     func names(of stream: StreamName) -> [String] {
         state.withLock { state in
             (Array(state.suspects.keys) + Array(state.settled.keys)).filter { $0.stream == stream }.sorted().map(\.name)
+        }
+    }
+}
+
+/// Whether a record file is damaged. Asked before anything is moved, because an error alone may have another cause.
+struct DamageCheck {
+    let directory: DataDirectory
+    let baseline: Baseline
+
+    /// Reads the whole file.
+    /// - Returns: what is wrong; `nil`: nothing that SQLite or the columns tell.
+    /// - Throws: what the disk says otherwise.
+    func fault(of partition: Partition) throws(StoreError) -> String? {
+        if let fault = try quickFault(of: partition) { return fault }
+        do throws(StoreError) {
+            guard let file = try RecordFile(reading: partition, in: directory) else { return nil }
+            let faults = try StoreError.mapping { () throws(SQLiteError) in
+                try file.connection.integrityCheck(quick: true, limit: 1)
+            }
+            if let fault = faults.first { return "SQLite: \(fault)." }
+            try file.forEachChain { _ in }
+            return nil
+        } catch {
+            if error.code == .corrupt { return error.message }
+            throw error
+        }
+    }
+
+    /// Looks at the head of the file and at its WAL alone. To be asked before SQLite opens the file for writing: that
+    /// makes an empty file anew, and a WAL shorter.
+    func quickFault(of partition: Partition) throws(StoreError) -> String? {
+        let path = directory.path(of: partition)
+        guard DataDirectory.exists(path) else { return nil }
+        let wal = "\(path)-wal"
+        let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? RecordFile.pageBytes
+        if RawPages.hasLostFrames(wal: wal, pageBytes: pageBytes) {
+            return "The file's WAL is damaged: SQLite would leave out what lies behind."
+        }
+        // The list names a file once its schema is on disk.
+        guard try baseline.isListed(partition) else { return nil }
+        do throws(StoreError) {
+            return try RecordFile(reading: partition, in: directory) == nil ? "The file is empty." : nil
+        } catch {
+            if error.code == .corrupt { return error.message }
+            throw error
         }
     }
 }

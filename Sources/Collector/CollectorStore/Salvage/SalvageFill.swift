@@ -118,8 +118,7 @@ struct SalvageFill {
         return Slice(
             chain: chain, first: first, last: last, lostBefore: lost, priorLink: Data(prior), lastLink: Data(lastLink),
             receivedAt: received, earliest: earliest, latest: latest, recordCount: count, kinds: kinds,
-            gaps: Data(gaps),
-            records: Data(records))
+            gaps: Data(gaps), records: Data(records))
     }
 
     private static func key(_ row: RawRow) -> (Int64, ChainKey)? {
@@ -139,8 +138,7 @@ struct SalvageFill {
             chain,
             RejectedRecord(
                 number: number, reason: RejectReason(rawValue: Int(clamping: reason)), size: Int(clamping: size),
-                link: link,
-                bytes: row.bytes(5).map { Data($0) })
+                link: link, bytes: row.bytes(5).map { Data($0) })
         )
     }
 }
@@ -177,23 +175,18 @@ extension ChainState {
 extension RecordFile {
     /// A row as it was read; one that is there already stays.
     fileprivate func insert(salvaged slice: SalvageFill.Slice, id: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT OR IGNORE INTO slice (id, chain, first, last, lost_before, prior_link, last_link, received_at, earliest,
                 latest, record_count, kinds, gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        try statement.bind(
-            id, slice.chain, slice.first, slice.last, slice.lostBefore, slice.priorLink, slice.lastLink,
+            """, id, slice.chain, slice.first, slice.last, slice.lostBefore, slice.priorLink, slice.lastLink,
             slice.receivedAt, slice.earliest,
             slice.latest, slice.recordCount, slice.kinds, slice.gaps, slice.records)
-        try statement.run()
     }
 
     fileprivate func insert(_ rejected: RejectedRecord, chain: Int64) throws(SQLiteError) {
-        let statement = try connection.cached(
-            "INSERT OR IGNORE INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)")
-        try statement.bind(
+        try connection.run(
+            "INSERT OR IGNORE INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)",
             chain, rejected.number, rejected.reason.rawValue, rejected.size, rejected.link.data, rejected.bytes)
-        try statement.run()
     }
 }

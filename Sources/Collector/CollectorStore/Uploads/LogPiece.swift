@@ -1,8 +1,8 @@
 import FoundationEssentials
 import WireModel
 
-/// What is known of the lines of one segment in one stretch of a chunk's file: a stretch is a run of whole gzip members and of whole lines,
-/// which can be inflated by itself. A query that none of its lines can match leaves it unread.
+/// What is known of the lines of one segment in one stretch of a chunk's file: a stretch is a run of whole gzip members
+/// and of whole lines, which can be inflated by itself. A query that none of its lines can match leaves it unread.
 ///
 /// On disk 64 bytes, little endian, in the order of the fields.
 struct LogPiece: Equatable, Sendable {
@@ -55,7 +55,9 @@ struct LogPiece: Equatable, Sendable {
     private var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.encodedBytes)
-        func append(_ value: some FixedWidthInteger) { withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) } }
+        func append(_ value: some FixedWidthInteger) {
+            withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+        }
         append(storedOffset)
         append(storedBytes)
         append(rawBytes)
@@ -90,5 +92,19 @@ struct LogPiece: Equatable, Sendable {
         leastTime = number(32)
         greatestTime = number(40)
         levels = (number(48), number(52), number(56), number(60))
+    }
+}
+
+/// The pieces of one segment in a chunk, together.
+struct LogRunSummary {
+    private(set) var times: ClosedRange<Int64> = 0...0
+    private(set) var levels: [UInt64] = [0, 0, 0, 0]
+    private var isEmpty = true
+
+    mutating func add(_ piece: LogPiece) {
+        times =
+            isEmpty ? piece.times : min(times.lowerBound, piece.leastTime)...max(times.upperBound, piece.greatestTime)
+        isEmpty = false
+        for (place, count) in piece.levelCounts.enumerated() { levels[place] += count }
     }
 }

@@ -29,7 +29,9 @@ extension UploadCatalog {
                 guard known.phase != .expired else { return .failure(.expired) }
                 return .success(try standing(known))
             }
-            guard try openUploads(of: device.id) < Self.openPerDevice else { return .failure(.tooMany(limit: Self.openPerDevice)) }
+            guard try openUploads(of: device.id) < Self.openPerDevice else {
+                return .failure(.tooMany(limit: Self.openPerDevice))
+            }
             let application = manifest.application.isEmpty ? device.application : manifest.application
             if let refusal = try refusal(ofApplication: application, from: device, at: now) { return .failure(refusal) }
             try forgetOldest(of: device.id)
@@ -93,7 +95,9 @@ extension UploadCatalog {
                 }
             } catch {
                 // A commit that failed may have come to the disk after all.
-                if (try? isStored(number, of: upload, from: device)) == false { files.remove([files.path(expected.path)]) }
+                if (try? isStored(number, of: upload, from: device)) == false {
+                    files.remove([files.path(expected.path)])
+                }
                 throw error
             }
         } catch {
@@ -103,17 +107,18 @@ extension UploadCatalog {
     }
 
     /// The device says that it has sent all it has; complete unless something is missing.
-    func complete(_ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID) throws(UploadError) -> UploadStanding {
+    func complete(
+        _ upload: UploadID, gone: [UploadStanding.GoneChunk], from device: DeviceID
+    ) throws(UploadError) -> UploadStanding {
         let now = clock.now()
         return try transact { () throws(SQLiteError) -> Result<UploadStanding, UploadError> in
             guard let known = try find(upload, of: device) else { return .failure(.unknownUpload) }
             if known.phase == .open, known.expires > now {
                 for chunk in gone {
                     guard try self.chunk(chunk.number, of: known) != nil else { return .failure(.unknownChunk) }
-                    let statement = try connection.cached(
-                        "UPDATE chunk SET fate = 3, reason = ? WHERE upload = ? AND number = ? AND fate = 1")
-                    try statement.bind(chunk.reason.rawValue, known.row, chunk.number)
-                    try statement.run()
+                    try connection.run(
+                        "UPDATE chunk SET fate = 3, reason = ? WHERE upload = ? AND number = ? AND fate = 1",
+                        chunk.reason.rawValue, known.row, chunk.number)
                 }
                 if try standing(known).missing.isEmpty { try end(known.row, as: .complete, at: now) }
             }
@@ -135,28 +140,31 @@ extension UploadCatalog {
 
         func path(of number: Int) -> ChunkPath {
             ChunkPath(
-                organization: usageKey.organization, application: usageKey.application, device: device, upload: upload, number: number)
+                organization: usageKey.organization, application: usageKey.application, device: device, upload: upload,
+                number: number)
         }
     }
 
     private func find(_ upload: UploadID, of device: DeviceID) throws(SQLiteError) -> Known? {
-        let statement = try connection.cached(
-            "SELECT row, organization, application, test, manifest_hash, phase, expires FROM upload WHERE device = ? AND id = ?")
-        try statement.bind(device.data, upload.data)
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
-        return Known(
-            row: statement.int64(0), upload: upload, device: device,
-            usageKey: UsageKey(organization: statement.string(1), application: statement.string(2), test: statement.bool(3)),
-            manifestHash: statement.data(4), phase: UploadPhase(rawValue: statement.int(5)) ?? .expired, expires: statement.int64(6))
+        try connection.first(
+            "SELECT row, organization, application, test, manifest_hash, phase, expires FROM upload WHERE device = ? AND id = ?",
+            device.data, upload.data
+        ) { statement in
+            Known(
+                row: statement.int64(0), upload: upload, device: device,
+                usageKey: UsageKey(
+                    organization: statement.string(1), application: statement.string(2), test: statement.bool(3)),
+                manifestHash: statement.data(4), phase: UploadPhase(rawValue: statement.int(5)) ?? .expired,
+                expires: statement.int64(6))
+        }
     }
 
-    private func chunk(_ number: Int, of upload: Known) throws(SQLiteError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
-        let statement = try connection.cached("SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?")
-        try statement.bind(upload.row, number)
-        defer { statement.reset() }
-        guard try statement.step(), let fate = ChunkFate(rawValue: statement.int(0)) else { return nil }
-        return (fate, statement.int(1), statement.data(2))
+    private func chunk(
+        _ number: Int, of upload: Known
+    ) throws(SQLiteError) -> (fate: ChunkFate, rawBytes: Int, rawDigest: Data)? {
+        try connection.first(
+            "SELECT fate, raw_bytes, raw_digest FROM chunk WHERE upload = ? AND number = ?", upload.row, number
+        ) { chunk in ChunkFate(rawValue: chunk.int(0)).map { ($0, chunk.int(1), chunk.data(2)) } }
     }
 
     private func isStored(_ number: Int, of upload: UploadID, from device: DeviceID) throws(StoreError) -> Bool {
@@ -168,7 +176,8 @@ extension UploadCatalog {
 
     private func standing(_ known: Known) throws(SQLiteError) -> UploadStanding {
         var standing = UploadStanding(upload: known.upload, phase: known.phase, expires: known.expires)
-        let statement = try connection.cached("SELECT number, fate, reason, raw_bytes FROM chunk WHERE upload = ? ORDER BY number")
+        let statement = try connection.cached(
+            "SELECT number, fate, reason, raw_bytes FROM chunk WHERE upload = ? ORDER BY number")
         try statement.bind(known.row)
         defer { statement.reset() }
         while try statement.step() {
@@ -186,24 +195,20 @@ extension UploadCatalog {
     }
 
     private func openUploads(of device: DeviceID) throws(SQLiteError) -> Int {
-        let statement = try connection.cached("SELECT count(*) FROM upload WHERE device = ? AND phase = 1")
-        try statement.bind(device.data)
-        defer { statement.reset() }
-        return try statement.step() ? statement.int(0) : 0
+        try connection.first("SELECT count(*) FROM upload WHERE device = ? AND phase = 1", device.data) { $0.int(0) }
+            ?? 0
     }
 
     private func insert(
         _ manifest: UploadManifest, of application: String, from device: DeviceRow, at now: Int64
     ) throws(SQLiteError) {
-        let upload = try connection.cached(
+        try connection.run(
             """
             INSERT INTO upload (device, id, organization, application, test, log_epoch, level, command, manifest_hash, begun, expires, phase)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-            """)
-        try upload.bind(
+            """,
             device.id.data, manifest.upload.data, device.organization, application, device.test, manifest.logEpoch.data,
             manifest.level?.rawValue, manifest.command?.data, manifest.digest, now, now + Self.openSeconds * 1_000_000)
-        try upload.run()
         let row = connection.lastInsertedRow
         let chunk = try connection.cached(
             """
@@ -212,7 +217,8 @@ extension UploadCatalog {
             """)
         for entry in manifest.chunks {
             try chunk.bind(
-                row, entry.number, device.organization, application, device.test, device.id.data, manifest.logEpoch.data,
+                row, entry.number, device.organization, application, device.test, device.id.data,
+                manifest.logEpoch.data,
                 entry.type?.wire.rawValue ?? 0, entry.ring, entry.fileName, entry.rawBytes, entry.rawDigest)
             try chunk.run()
         }
@@ -220,31 +226,30 @@ extension UploadCatalog {
 
     private func note(_ number: Int, of known: Known, scan: ChunkScan, storedBytes: Int) throws(SQLiteError) {
         let now = clock.now()
-        let chunk = try connection.cached(
+        let noted = try connection.first(
             """
             UPDATE chunk SET fate = 2, received = ?1, path = ?2, stored_bytes = ?3, stored_digest = ?4, first_number = ?5, last_number = ?6,
             first_time = ?7, last_time = ?8, errors = ?9, warnings = ?10, informations = ?11, verboses = ?12, others = ?13
             WHERE upload = ?14 AND number = ?15 RETURNING row
-            """)
-        try chunk.bind(
-            now, known.path(of: number).text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound, scan.numbers?.upperBound,
-            scan.times?.lowerBound, scan.times?.upperBound, scan.levels[0], scan.levels[1], scan.levels[2], scan.levels[3], scan.otherLines,
-            known.row, number)
-        guard try chunk.step() else { return }
-        let row = chunk.int64(0)
-        chunk.reset()
-        let run = try connection.cached(
-            """
-            INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+            """,
+            now, known.path(of: number).text, storedBytes, scan.storedDigest, scan.numbers?.lowerBound,
+            scan.numbers?.upperBound,
+            scan.times?.lowerBound, scan.times?.upperBound, scan.levels[0], scan.levels[1], scan.levels[2],
+            scan.levels[3], scan.otherLines,
+            known.row, number
+        ) { $0.int64(0) }
+        guard let row = noted else { return }
         for (segment, pieces) in scan.runs {
             var total = LogRunSummary()
             for piece in pieces { total.add(piece) }
-            try run.bind(
-                row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1], total.levels[2],
+            try connection.run(
+                """
+                INSERT INTO log_run (chunk, segment, first_time, last_time, errors, warnings, informations, verboses, pieces)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                row, segment, total.times.lowerBound, total.times.upperBound, total.levels[0], total.levels[1],
+                total.levels[2],
                 total.levels[3], LogPiece.encode(pieces))
-            try run.run()
         }
         try count(known.usageKey, chunks: 1, rawBytes: scan.rawBytes, at: now)
     }

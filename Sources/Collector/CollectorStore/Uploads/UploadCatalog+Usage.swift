@@ -1,6 +1,7 @@
 import SQLite
+import WireModel
 
-/// Whose quota it is: an application's in an organization; what test devices send has one of its own.
+/// Whose quota it is: one for each application of an organization, and another for its test devices.
 struct UsageKey: Hashable, Sendable {
     var organization: String
     var application: String
@@ -13,31 +14,30 @@ struct UsageKey: Hashable, Sendable {
 
 extension UploadCatalog {
     func usage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
-        let statement = try connection.cached("SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?")
-        try statement.bind(key.organization, key.application, key.test)
-        defer { statement.reset() }
-        return LogUsage(rawBytes: try statement.step() ? statement.int(0) : 0, quota: quotas.applicationBytes)
+        let rawBytes = try connection.first(
+            "SELECT raw_bytes FROM log_usage WHERE organization = ? AND application = ? AND test = ?",
+            key.organization, key.application, key.test
+        ) { $0.int(0) }
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.applicationBytes)
     }
 
     /// Of all applications of its organization.
     func totalUsage(of key: UsageKey) throws(SQLiteError) -> LogUsage {
-        let statement = try connection.cached(
-            "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?")
-        try statement.bind(key.organization, key.test)
-        defer { statement.reset() }
-        return LogUsage(rawBytes: try statement.step() ? statement.int(0) : 0, quota: quotas.totalBytes)
+        let rawBytes = try connection.first(
+            "SELECT coalesce(sum(raw_bytes), 0) FROM log_usage WHERE organization = ? AND test = ?",
+            key.organization, key.test
+        ) { $0.int(0) }
+        return LogUsage(rawBytes: rawBytes ?? 0, quota: quotas.totalBytes)
     }
 
     /// Counts chunks that have come or gone, and raises and ends the notices that follow. Inside a transaction.
     func count(_ key: UsageKey, chunks: Int, rawBytes: Int, at now: Int64) throws(SQLiteError) {
         let (former, formerTotal) = (try usage(of: key), try totalUsage(of: key))
-        let statement = try connection.cached(
+        try connection.run(
             """
             INSERT INTO log_usage (organization, application, test, chunks, raw_bytes) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET chunks = chunks + excluded.chunks, raw_bytes = raw_bytes + excluded.raw_bytes
-            """)
-        try statement.bind(key.organization, key.application, key.test, chunks, rawBytes)
-        try statement.run()
+            """, key.organization, key.application, key.test, chunks, rawBytes)
         let (present, presentTotal) = (try usage(of: key), try totalUsage(of: key))
         for (former, present, ofAll) in [(former, present, false), (formerTotal, presentTotal, true)] {
             let change = LogUsage.change(from: former, to: present)
@@ -56,9 +56,108 @@ extension UploadCatalog {
         let subject = ofAll ? key.totalSubject : key.subject
         let remedy =
             code == .logQuotaReached
-            ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones." : "Delete logs, or purge old ones."
+            ? "Further chunks are refused and stay on their devices. Delete logs, or purge old ones."
+            : "Delete logs, or purge old ones."
         try notices.raise(
             code, organization: key.organization, subject: subject,
             detail: "Logs of \(subject) take \(usage.rawBytes) of \(usage.quota) bytes. \(remedy)", at: now)
+    }
+}
+
+/// How much of its quota an application's logs take, and what there is to say of it. Pure.
+struct LogUsage: Equatable, Sendable {
+    /// Of all chunks that are kept.
+    var rawBytes: Int
+    let quota: Int
+
+    /// In ten-thousandths, whole ones.
+    var share: Int { quota > 0 ? Int((Double(rawBytes) / Double(quota) * 10_000).rounded(.down)) : 10_000 }
+
+    var isHigh: Bool { share >= 7500 }
+    var isReached: Bool { rawBytes >= quota }
+
+    /// Notices that begin and that are over when the usage changes.
+    static func change(
+        from former: LogUsage, to present: LogUsage
+    ) -> (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) {
+        var change: (raised: [NoticeRow.Code], ended: [NoticeRow.Code]) = ([], [])
+        if present.isHigh, !former.isHigh { change.raised.append(.logQuotaHigh) }
+        if present.isReached, !former.isReached { change.raised.append(.logQuotaReached) }
+        if !present.isHigh { change.ended.append(.logQuotaHigh) }
+        // A refusal raises it below the limit, too: the next chunk did not fit. There is room again when there is less
+        // than before.
+        if !present.isReached, present.rawBytes < former.rawBytes { change.ended.append(.logQuotaReached) }
+        return change
+    }
+}
+
+/// How much of devices' logs a collector keeps. Logs above a lowered bound stay until they are deleted.
+///
+/// Devices choose the application's name, and each name has a quota. So the number of names is bounded too, and the
+/// bytes of a whole organization. Test devices have the same bounds beside the others.
+package struct LogQuotas: Equatable, Sendable {
+    /// Raw bytes per organization and application; the Workspace ONE console's 200 MB.
+    package var applicationBytes = 200_000_000
+    /// Raw bytes per organization, of all applications together; `nil`: as many as 50 applications may have.
+    package var organizationBytes: Int?
+    /// Names of applications that one device has open uploads or kept logs of.
+    package var applicationsPerDevice = 50
+    /// The same of all devices of an organization.
+    package var applicationsPerOrganization = 1000
+
+    package init() {}
+
+    var totalBytes: Int { organizationBytes ?? 50 * applicationBytes }
+}
+
+/// How many names of applications devices have in use. A name is in use while an upload of it is open or a chunk of it
+/// is kept.
+extension UploadCatalog {
+    private static let noticeSubject = "names of applications"
+
+    /// Why a device may not begin an upload of an application; `nil` where it may. Inside a transaction.
+    func refusal(
+        ofApplication application: String, from device: DeviceRow, at now: Int64
+    ) throws(SQLiteError) -> UploadError? {
+        let isInUse = try connection.hasRow(
+            """
+            SELECT 1 FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue) AND application = ?2
+            UNION ALL SELECT 1 FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue) AND application = ?2 LIMIT 1
+            """, device.id.data, application)
+        if isInUse { return nil }
+        let ofDevice = try names(
+            """
+            SELECT application FROM upload WHERE device = ?1 AND phase = \(UploadPhase.open.rawValue)
+            UNION SELECT application FROM chunk WHERE device = ?1 AND fate = \(ChunkFate.stored.rawValue)
+            """, device.id.data)
+        guard ofDevice.count < quotas.applicationsPerDevice else {
+            return .tooManyApplications(ofDevice: true, limit: quotas.applicationsPerDevice)
+        }
+        let ofOrganization = try names(
+            """
+            SELECT application FROM upload WHERE organization = ?1 AND phase = \(UploadPhase.open.rawValue)
+            UNION SELECT application FROM log_usage WHERE organization = ?1 AND chunks > 0
+            """, device.organization)
+        if ofOrganization.contains(application) { return nil }
+        let limit = quotas.applicationsPerOrganization
+        guard ofOrganization.count < limit else {
+            try notices.raise(
+                .logQuotaReached, organization: device.organization, subject: Self.noticeSubject,
+                detail:
+                    "Devices send logs under \(ofOrganization.count) names of applications; at most \(limit) are taken. "
+                    + "Uploads under further names are refused and stay on their devices. Delete logs, or raise --log-applications.",
+                at: now)
+            return .tooManyApplications(ofDevice: false, limit: limit)
+        }
+        // Names of which all logs were deleted are told until others come: devices choose them, so they must not add
+        // up.
+        try connection.run(
+            "DELETE FROM log_usage WHERE organization = ? AND chunks <= 0 AND raw_bytes <= 0", device.organization)
+        try notices.end(.logQuotaReached, organization: device.organization, subject: Self.noticeSubject, at: now)
+        return nil
+    }
+
+    private func names(_ sql: String, _ value: some BindableValue) throws(SQLiteError) -> Set<String> {
+        Set(try connection.rows(sql, value) { $0.string(0) })
     }
 }

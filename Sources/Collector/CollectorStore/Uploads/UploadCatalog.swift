@@ -3,20 +3,21 @@ import Logging
 import SQLite
 import WireModel
 
-/// The log archive's side of `collector.sqlite`, one caller at a time, off the cooperative pool: which uploads there are, what has become of
-/// their chunks, and what those hold.
+/// The log archive's side of `collector.sqlite`, one caller at a time, off the cooperative pool: which uploads there
+/// are, what has become of their chunks, and what those hold.
 ///
-/// A chunk's file has its name before its row says that it is stored, and loses its row's word before it is removed. So a row that says
-/// stored has its file. A file whose row says otherwise is removed at the next start; one of an upload that is not known at all is left
-/// alone and told of, for then it is the catalog that is not the right one.
+/// A chunk's file has its name before its row says that it is stored, and loses its row's word before it is removed. So
+/// a row that says stored has its file. A file whose row says otherwise is removed at the next start; one of an upload
+/// that is not known at all is left alone and told of, for then it is the catalog that is not the right one.
 ///
-/// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that could send it. No time is
-/// long enough for that: a device that was switched off in the middle of an upload goes on with it whenever it is switched on, since it counts
-/// the seven days that it tries by a clock that counts at most a day of the time while it was off. But an upload that has ended takes no chunk, whatever is known
-/// of its chunks: the upload's own row is enough. So, where nothing of an upload is kept any more,
+/// What was deleted must not come again, so its rows stay (`ChunkFate.deleted`): they must outlive every device that
+/// could send it. No time is long enough for that: a device that was switched off in the middle of an upload goes on
+/// with it whenever it is switched on, since it counts the seven days that it tries by a clock that counts at most a
+/// day of the time while it was off. But an upload that has ended takes no chunk, whatever is known of its chunks: the
+/// upload's own row is enough. So, where nothing of an upload is kept any more,
 /// - the rows of its chunks go 60 days after its end and their deletion,
-/// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps those of its newest 1,000
-///   uploads, ten times as many as it may have open.
+/// - its own row goes with its device: a deleted device's credential is refused for good. A device that is there keeps
+///   those of its newest 1,000 uploads, ten times as many as it may have open.
 actor UploadCatalog {
     let connection: Connection
     let files: ChunkFiles
@@ -73,26 +74,26 @@ actor UploadCatalog {
     /// Paths of all chunks that are kept.
     static func keptPaths(_ connection: Connection) throws(StoreError) -> Set<String> {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.prepare("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)")
-            var paths: Set<String> = []
-            while try statement.step() { paths.insert(statement.string(0)) }
-            return paths
+            Set(
+                try connection.rows("SELECT path FROM chunk WHERE fate = \(ChunkFate.stored.rawValue)") { $0.string(0) }
+            )
         }
     }
 
     /// What is to become of a chunk's file that is not kept.
-    static func leftoverFate(_ upload: UploadID, _ number: Int, _ connection: Connection) throws(StoreError) -> ChunkFiles.LeftoverFate {
+    static func leftoverFate(
+        _ upload: UploadID, _ number: Int, _ connection: Connection
+    ) throws(StoreError) -> ChunkFiles.LeftoverFate {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.first(
                 """
                 SELECT upload.phase, chunk.fate FROM upload LEFT JOIN chunk ON chunk.upload = upload.row AND chunk.number = ?
                 WHERE upload.id = ?
-                """)
-            try statement.bind(number, upload.data)
-            defer { statement.reset() }
-            guard try statement.step() else { return .unknown }
-            let isAwaited = statement.int(0) == UploadPhase.open.rawValue && statement.int(1) == ChunkFate.missing.rawValue
-            return isAwaited ? .awaited : .over
+                """, number, upload.data
+            ) { chunk in
+                chunk.int(0) == UploadPhase.open.rawValue && chunk.int(1) == ChunkFate.missing.rawValue
+                    ? .awaited : .over
+            } ?? .unknown
         }
     }
 
@@ -140,43 +141,38 @@ actor UploadCatalog {
                     at: now)
             }
             guard forgets else { return }
-            let condense = try connection.cached(
+            try connection.run(
                 """
                 DELETE FROM chunk WHERE upload IN (SELECT row FROM upload WHERE phase <> 1 AND ended <= ?1
                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND (fate = 2 OR deleted > ?1)))
-                """)
-            try condense.bind(now - Self.rememberedSeconds * 1_000_000)
-            try condense.run()
-            try connection.cached(
+                """, now - Self.rememberedSeconds * 1_000_000)
+            try connection.run(
                 """
                 DELETE FROM upload WHERE device IN (SELECT id FROM deleted_device)
                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2)
-                """
-            ).run()
+                """)
         }
     }
 
     /// Makes room for a device's next upload. Inside a transaction.
     func forgetOldest(of device: DeviceID) throws(SQLiteError) {
-        let statement = try connection.cached(
+        try connection.run(
             """
             DELETE FROM upload WHERE row IN (SELECT row FROM upload WHERE device = ?1 AND phase <> 1
             AND NOT EXISTS (SELECT 1 FROM chunk WHERE upload = upload.row AND fate = 2) ORDER BY row DESC LIMIT -1 OFFSET ?2)
-            """)
-        try statement.bind(device.data, Self.rememberedPerDevice)
-        try statement.run()
+            """, device.data, Self.rememberedPerDevice)
     }
 
     func end(_ row: Int64, as phase: UploadPhase, at now: Int64) throws(SQLiteError) {
-        let statement = try connection.cached("UPDATE upload SET phase = ?, ended = ? WHERE row = ?")
-        try statement.bind(phase.rawValue, now, row)
-        try statement.run()
+        try connection.run("UPDATE upload SET phase = ?, ended = ? WHERE row = ?", phase.rawValue, now, row)
     }
 
     // MARK: Notices
 
     func noticePage(organization: String?, below id: Int64?, limit: Int) throws(StoreError) -> NoticePage {
         try age()
-        return try read { () throws(SQLiteError) in try notices.page(organization: organization, below: id, limit: limit) }
+        return try read { () throws(SQLiteError) in
+            try notices.page(organization: organization, below: id, limit: limit)
+        }
     }
 }

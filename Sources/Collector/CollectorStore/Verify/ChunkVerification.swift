@@ -2,7 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against quotas is what is kept.
+/// Checks that every chunk of a log that is kept has its file, with the bytes that came, and that what counts against
+/// quotas is what is kept.
 struct ChunkVerification {
     let directory: DataDirectory
     let connection: Connection
@@ -29,19 +30,15 @@ struct ChunkVerification {
 
     private func entries(after row: Int64) throws(StoreError) -> [Entry] {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached(
+            try connection.rows(
                 """
                 SELECT row, path, stored_bytes, stored_digest, device FROM chunk WHERE fate = 2 AND row > ? ORDER BY row LIMIT 256
-                """)
-            try statement.bind(row)
-            var entries: [Entry] = []
-            while try statement.step() {
-                entries.append(
-                    Entry(
-                        row: statement.int64(0), path: statement.string(1), bytes: statement.int64(2), digest: statement.data(3),
-                        device: DeviceID(statement.data(4))?.description ?? ""))
+                """, row
+            ) { chunk in
+                Entry(
+                    row: chunk.int64(0), path: chunk.string(1), bytes: chunk.int64(2), digest: chunk.data(3),
+                    device: DeviceID(chunk.data(4))?.description ?? "")
             }
-            return entries
         }
     }
 
@@ -64,33 +61,28 @@ struct ChunkVerification {
         report.chunks += 1
         report.chunkBytes += UInt64(found.bytes)
         guard found.bytes != entry.bytes || found.sha256 != entry.digest else { return }
-        finding(.altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
+        finding(
+            .altered, "the file has \(found.bytes) bytes, \(entry.bytes) came; its SHA-256 is not that of what came.")
     }
 
     private func isKept(_ row: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.cached("SELECT 1 FROM chunk WHERE row = ? AND fate = 2")
-            try statement.bind(row)
-            defer { statement.reset() }
-            return try statement.step()
+            try connection.hasRow("SELECT 1 FROM chunk WHERE row = ? AND fate = 2", row)
         }
     }
 
     private func checkUsage(_ report: inout VerifyReport) throws(StoreError) {
         let wrong = try StoreError.mapping { () throws(SQLiteError) in
-            let statement = try connection.prepare(
+            try connection.rows(
                 """
                 SELECT u.organization, u.application, u.chunks, u.raw_bytes, count(c.row), coalesce(sum(c.raw_bytes), 0) FROM log_usage AS u
                 LEFT JOIN chunk AS c ON c.fate = 2 AND c.organization = u.organization AND c.application = u.application AND c.test = u.test
                 GROUP BY u.organization, u.application, u.test HAVING u.chunks <> count(c.row) OR u.raw_bytes <> coalesce(sum(c.raw_bytes), 0)
-                """)
-            var wrong: [String] = []
-            while try statement.step() {
-                wrong.append(
-                    "logs of \(statement.string(1)) in \(statement.string(0)): \(statement.int(2)) chunks and \(statement.int(3)) bytes are "
-                        + "counted, \(statement.int(4)) and \(statement.int(5)) are kept.")
+                """
+            ) { usage in
+                "logs of \(usage.string(1)) in \(usage.string(0)): \(usage.int(2)) chunks and \(usage.int(3)) bytes are "
+                    + "counted, \(usage.int(4)) and \(usage.int(5)) are kept."
             }
-            return wrong
         }
         for message in wrong { report.add(.init(code: .miscounted, file: "collector.sqlite", message: message)) }
     }

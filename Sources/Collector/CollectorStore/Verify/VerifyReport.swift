@@ -52,3 +52,9 @@ package struct VerifyReport: Equatable, Sendable, Codable {
         package var message: String
     }
 }
+
+/// A device's balances, one for each epoch and stream.
+package struct DeviceBalance: Equatable, Sendable {
+    package var device: DeviceID
+    package var epochs: [EpochBalance]
+}

@@ -2,17 +2,24 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-extension FirstStart {
+/// What the very first start made; the secrets are said here and nowhere again.
+package struct FirstStart: Equatable, Sendable {
+    package var enrollmentToken: String
+    package var administratorToken: String
+
     static let organization = "default"
     /// How long an enrollment token is good where nothing else is said: 30 days.
     package static let enrollmentTokenSeconds: Int64 = 30 * 86_400
     /// How many devices may enroll with an enrollment token where nothing else is said.
     package static let enrollmentTokenUses = 100
-    /// A year: a token that was copied somewhere and forgotten does not stay good for ever. `TokenWatch` reminds of its end.
+    /// A year: a token that was copied somewhere and forgotten does not stay good for ever. `TokenWatch` reminds of its
+    /// end.
     static let administratorTokenSeconds: Int64 = 365 * 86_400
 
-    /// In one transaction: the collector's ids, organization `default` with its profile, an enrollment token and an administrator's token.
-    /// - Parameter deliver: given the tokens before they are good: who is killed in between makes others at the next start.
+    /// In one transaction: the collector's ids, organization `default` with its profile, an enrollment token and an
+    /// administrator's token.
+    /// - Parameter deliver: given the tokens before they are good: who is killed in between makes others at the next
+    ///   start.
     /// - Returns: `nil` where all of it is there.
     static func create(
         in connection: Connection, at now: Int64, deliver: @Sendable (FirstStart) throws(StoreError) -> Void
@@ -30,27 +37,27 @@ extension FirstStart {
     }
 
     private static func insert(into connection: Connection, at now: Int64) throws(SQLiteError) -> FirstStart? {
-        let known = try connection.cached("SELECT 1 FROM meta WHERE name = 'collector_id'")
-        defer { known.reset() }
-        guard try !known.step() else { return nil }
-        let meta = try connection.cached("INSERT INTO meta (name, value) VALUES (?, ?)")
-        for (name, value) in [("collector_id", CollectorID.random().data), ("incarnation_id", IncarnationID.random().data)] {
-            try meta.bind(name, value)
-            try meta.run()
+        if try connection.hasRow("SELECT 1 FROM meta WHERE name = 'collector_id'") { return nil }
+        for (name, value) in [
+            ("collector_id", CollectorID.random().data), ("incarnation_id", IncarnationID.random().data),
+        ] {
+            try connection.run("INSERT INTO meta (name, value) VALUES (?, ?)", name, value)
         }
         _ = try RegistryDatabase.insertOrganization(organization, at: now, into: connection)
 
         let enrollment = Secret(.enrollment)
         try RegistryDatabase.insertToken(
             TokenRow(
-                id: CollectorRegistry.newTokenID(), kind: .enrollment, name: "made at the first start", organization: organization,
+                id: CollectorRegistry.newTokenID(), kind: .enrollment, name: "made at the first start",
+                organization: organization,
                 created: now, expires: now + enrollmentTokenSeconds * 1_000_000, maximumUses: enrollmentTokenUses,
                 uses: 0),
             secret: enrollment, into: connection)
         let administrator = Secret(.person)
         try RegistryDatabase.insertToken(
             TokenRow(
-                id: CollectorRegistry.newTokenID(), kind: .person, name: "administrator", role: .administrator, created: now,
+                id: CollectorRegistry.newTokenID(), kind: .person, name: "administrator", role: .administrator,
+                created: now,
                 expires: now + administratorTokenSeconds * 1_000_000, uses: 0),
             secret: administrator, into: connection)
         return FirstStart(enrollmentToken: enrollment.text, administratorToken: administrator.text)

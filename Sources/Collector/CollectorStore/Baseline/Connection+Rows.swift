@@ -1,0 +1,47 @@
+import SQLite
+
+/// One statement from the connection's cache, with its values bound in order, run and reset.
+extension Connection {
+    /// Runs it to the end; rows are ignored.
+    func run(_ sql: String, _ values: (any BindableValue)?...) throws(SQLiteError) {
+        try bound(sql, values).run()
+    }
+
+    func hasRow(_ sql: String, _ values: (any BindableValue)?...) throws(SQLiteError) -> Bool {
+        let statement = try bound(sql, values)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    /// What `row` makes of the first row; `nil` where there is none.
+    func first<Row>(
+        _ sql: String, _ values: (any BindableValue)?..., row: (Statement) throws(SQLiteError) -> Row?
+    ) throws(SQLiteError) -> Row? {
+        let statement = try bound(sql, values)
+        defer { statement.reset() }
+        return try statement.step() ? try row(statement) : nil
+    }
+
+    /// What `row` makes of every row. A row for which it gives `nil` is left out.
+    func rows<Row>(
+        _ sql: String, _ values: (any BindableValue)?..., row: (Statement) throws(SQLiteError) -> Row?
+    ) throws(SQLiteError) -> [Row] {
+        let statement = try bound(sql, values)
+        defer { statement.reset() }
+        var rows: [Row] = []
+        while try statement.step() { if let row = try row(statement) { rows.append(row) } }
+        return rows
+    }
+
+    /// The statement alone, for whoever steps through its rows and resets it.
+    func bound(_ sql: String, _ values: [(any BindableValue)?]) throws(SQLiteError) -> Statement {
+        let statement = try cached(sql)
+        guard values.count == Int(statement.parameterCount) else {
+            throw SQLiteError(
+                code: .misuse, message: "\(values.count) values for \(statement.parameterCount) parameters on \(path).",
+                operation: "bind")
+        }
+        for (place, value) in values.enumerated() { try value?.bind(to: statement, at: Int32(place + 1)) }
+        return statement
+    }
+}

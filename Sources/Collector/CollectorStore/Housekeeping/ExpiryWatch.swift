@@ -1,0 +1,127 @@
+import Logging
+import Synchronization
+import WireModel
+
+/// Raises a notice 30 days before a certificate of the collector's own expires, and another at 7 days. Each comes once
+/// per certificate, also over restarts, and ends when another certificate has taken its place.
+package final class CertificateWatch: Sendable {
+    private let certificates: @Sendable () -> [WatchedCertificate]
+    private let notices: NoticeService
+    private let clock: any StoreClock
+    private let told = Mutex<[String: String]?>(nil)
+
+    /// - Parameter certificates: those in use now.
+    package init(
+        notices: NoticeService, clock: any StoreClock, certificates: @escaping @Sendable () -> [WatchedCertificate]
+    ) {
+        self.certificates = certificates
+        self.notices = notices
+        self.clock = clock
+    }
+
+    package func look() async {
+        let now = clock.now()
+        var present: [String: String] = [:]
+        for certificate in certificates() {
+            guard let threshold = certificate.threshold(at: now) else { continue }
+            present[certificate.subject(threshold)] =
+                "\(certificate.name) ends at \(LogTime.text(certificate.expires)): less than \(threshold) days are left. "
+                + "Put a new one in its place; who connects after its end is not served."
+        }
+        let isNews = told.withLock { told in
+            defer { told = present }
+            return told != present
+        }
+        if isNews { await notices.settle(.certificateExpiry, present) }
+    }
+}
+
+/// A certificate of the collector's own and when it expires.
+package struct WatchedCertificate: Equatable, Sendable {
+    /// What it is for and where it lies: `tls-certificate /etc/ws1collector/certificate.pem`.
+    package var name: String
+    /// Hexadecimal. Name and serial together identify the certificate: a new one in the same file is another one.
+    package var serial: String
+    /// Microseconds since 1970.
+    package var expires: Int64
+
+    package init(name: String, serial: String, expires: Int64) {
+        self.name = name
+        self.serial = serial
+        self.expires = expires
+    }
+
+    func threshold(at now: Int64) -> Int64? { ExpiryThreshold.days(until: expires, at: now) }
+
+    func subject(_ threshold: Int64) -> String { "\(name), serial \(serial), \(threshold) days" }
+}
+
+/// At how many days before its end a token or certificate is told of. Pure.
+enum ExpiryThreshold {
+    private static let dayMicroseconds: Int64 = 86_400 * 1_000_000
+    /// Days, ascending. Each is told once; the smallest that is reached stands for the larger ones.
+    private static let thresholds: [Int64] = [7, 30]
+
+    /// The smallest threshold that is reached, in days; `nil`: none is.
+    static func days(until expires: Int64, at now: Int64) -> Int64? {
+        let (left, overflow) = expires.subtractingReportingOverflow(now)
+        return overflow ? nil : thresholds.first { left <= $0 * dayMicroseconds }
+    }
+}
+
+/// Raises a notice 30 days before the last administrator's token expires, and another at 7 days. The tokens for all
+/// organizations are one group, those of each organization another. Both notices end when a longer-lived token was
+/// made.
+package final class TokenWatch: Sendable {
+    private let directory: String
+    private let tokens: @Sendable () async throws -> [TokenRow]
+    private let notices: NoticeService
+    private let clock: any StoreClock
+    private let logger: Logger
+    private let told = Mutex<[String: String]?>(nil)
+
+    /// - Parameters:
+    ///   - directory: the data directory, for the command that makes another token.
+    ///   - tokens: all there are, revoked ones too.
+    package init(
+        directory: String, notices: NoticeService, clock: any StoreClock, logger: Logger,
+        tokens: @escaping @Sendable () async throws -> [TokenRow]
+    ) {
+        self.directory = directory
+        self.tokens = tokens
+        self.notices = notices
+        self.clock = clock
+        self.logger = logger
+    }
+
+    package func look() async {
+        let present: [String: String]
+        do { present = Self.ending(try await tokens(), directory: directory, at: clock.now()) } catch {
+            logger.warning("the ends of tokens could not be looked at", metadata: ["error": "\(error)"])
+            return
+        }
+        let isNews = told.withLock { told in
+            defer { told = present }
+            return told != present
+        }
+        if isNews { await notices.settle(.tokenExpiry, present) }
+    }
+
+    /// Subjects and details of what is to be told. Pure.
+    static func ending(_ tokens: [TokenRow], directory: String, at now: Int64) -> [String: String] {
+        let administrators = tokens.filter { $0.kind == .person && $0.role == .administrator && $0.revoked == nil }
+        var ending: [String: String] = [:]
+        for (organization, tokens) in Dictionary(grouping: administrators, by: \.organization) {
+            // One without end is the last for ever.
+            guard let last = tokens.max(by: { $0.expires ?? .max < $1.expires ?? .max }), let expires = last.expires,
+                let threshold = ExpiryThreshold.days(until: expires, at: now)
+            else { continue }
+            let place = organization.map { " --organization \($0)" } ?? ""
+            ending["administrator's token \(last.name) (\(last.id)), \(threshold) days"] =
+                "The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), ends at "
+                + "\(LogTime.text(expires)): less than \(threshold) days are left. Make the next one at the collector's machine: "
+                + "ws1collector token create --role administrator --name \(last.name)\(place) --expires-days 365 --data \(directory)"
+        }
+        return ending
+    }
+}

@@ -1,0 +1,143 @@
+import Logging
+import WireModel
+
+/// Raises and ends the notices of silent devices.
+package actor SilenceWatch {
+    private let registry: CollectorRegistry
+    private let notices: NoticeService
+    private let clock: any StoreClock
+    private let bootClock: any BootClock
+    private let canStore: @Sendable () async -> Bool
+    private let logger: Logger
+    private var listening = Listening()
+
+    /// - Parameter canStore: whether what devices send is taken.
+    package init(
+        registry: CollectorRegistry, notices: NoticeService, clock: any StoreClock,
+        bootClock: any BootClock = SystemBootClock(), logger: Logger, canStore: @escaping @Sendable () async -> Bool
+    ) {
+        self.registry = registry
+        self.notices = notices
+        self.clock = clock
+        self.bootClock = bootClock
+        self.logger = logger
+        self.canStore = canStore
+    }
+
+    package func look() async {
+        let reading = ClockReading(wall: clock.now(), sinceBoot: bootClock.sinceBoot(), bootID: bootClock.bootID)
+        let isSettled = listening.isSettled(at: reading, canStore: await canStore())
+        do throws(StoreError) {
+            await notices.tell(try await registry.silentDevices(), isSettled: isSettled)
+        } catch { logger.warning("silent devices could not be looked for", metadata: ["store.error": "\(error)"]) }
+    }
+}
+
+/// Whether the collector has listened long enough to call a device silent. Pure.
+///
+/// A device that cannot reach its collector tries again within five minutes, or after a Retry-After of at most an hour.
+/// So every live device has been heard an hour after the collector began to listen. The hour starts again after a
+/// start, a clock that was set, a pause of the process or the machine, and while nothing can be stored.
+struct Listening {
+    static let settleMicroseconds: Int64 = 3_600_000_000
+    /// Steps of the wall clock up to this do not restart the hour.
+    static let stepMicroseconds: Int64 = 60_000_000
+    /// Looks are a minute apart; a longer gap than this is a pause.
+    static let pauseMicroseconds: Int64 = 600_000_000
+
+    /// When the hour began, microseconds since the machine was started.
+    private var since: Int64?
+    private var former: ClockReading?
+
+    /// - Parameter canStore: whether what devices send is taken.
+    mutating func isSettled(at reading: ClockReading, canStore: Bool) -> Bool {
+        var goesOn = canStore && since != nil
+        if let former {
+            let step = reading.step(since: former)
+            goesOn = goesOn && step.map { abs($0) <= Self.stepMicroseconds } ?? false
+            goesOn = goesOn && reading.sinceBoot - former.sinceBoot <= Self.pauseMicroseconds
+        }
+        former = reading
+        guard goesOn, let since else {
+            self.since = reading.sinceBoot
+            return false
+        }
+        return reading.sinceBoot - since >= Self.settleMicroseconds
+    }
+}
+
+/// Which notices of silent devices begin and end in one organization. Pure.
+///
+/// Up to 20 devices a day get a notice each: as many as somebody reads. Beyond that, one notice counts all further
+/// devices, so a site without power is one notice and not ten thousand. That notice ends when at most ten devices are
+/// left, which then get their own, or none.
+///
+/// What was told is read from the notices themselves, so a restart tells nothing twice.
+struct SilencePlan: Equatable {
+    /// Notices of one organization that last, or began within a day.
+    static let toldOneByOne = 20
+    /// A device that goes silent again within this time continues its notice, so it is not posted again and again.
+    static let dayMicroseconds: Int64 = 86_400_000_000
+    /// The same for the notice of many; shorter, because it is another outage.
+    static let manyAgainMicroseconds: Int64 = 3_600_000_000
+
+    /// What notices tell already.
+    struct Told: Equatable {
+        /// Devices whose notice lasts.
+        var lasting: Set<DeviceID> = []
+        /// Those, and devices whose notice began within a day.
+        var recent: Set<DeviceID> = []
+        /// The detail of the notice that counts many devices; `nil`: none lasts.
+        var many: String?
+    }
+
+    enum Many: Equatable {
+        case unchanged
+        case tell(Int)
+        case end
+    }
+
+    var begin: Set<DeviceID> = []
+    var end: Set<DeviceID> = []
+    var many = Many.unchanged
+
+    /// - Parameters:
+    ///   - silent: all that are now.
+    ///   - isSettled: whether the collector has listened for long enough to say so (`Listening`); until then notices
+    ///     only end.
+    static func of(silent: Set<DeviceID>, told: Told, isSettled: Bool) -> SilencePlan {
+        var plan = SilencePlan(end: told.lasting.subtracting(silent))
+        let rest = silent.subtracting(told.lasting)
+        guard isSettled else {
+            if told.many != nil, rest.isEmpty { plan.many = .end }
+            return plan
+        }
+        let hasRoom = rest.subtracting(told.recent).count <= max(0, toldOneByOne - told.recent.count)
+        if told.many == nil ? hasRoom : rest.isEmpty || (hasRoom && rest.count <= toldOneByOne / 2) {
+            plan.begin = rest
+            if told.many != nil { plan.many = .end }
+        } else {
+            plan.many = .tell(rest.count)
+        }
+        return plan
+    }
+
+    static func detail(ofMany count: Int) -> String {
+        "\(count) further devices are silent: more than the \(toldOneByOne) a day that are told of one by one. `GET /api/v1/devices?state=silent` lists "
+            + "them. Where they went silent together, look at what lies between them and the collector."
+    }
+}
+
+/// A device that has gone silent by the schedule it keeps (`ReportingState`).
+package struct SilentDevice: Equatable, Sendable {
+    package var id: DeviceID
+    package var organization: String
+    /// Since its last beacon, or its enrollment.
+    package var silentSeconds: Int64
+    package var expectedBeaconSeconds: UInt32
+
+    var detail: String {
+        "No beacon came for \(silentSeconds) s; one is expected every \(expectedBeaconSeconds) s. The device is off, cannot reach the collector, or is "
+            + "gone: one that is gone for good is better revoked or deleted."
+    }
+}

@@ -1,0 +1,140 @@
+/// What a person or script may do; each role may do what the ones before it may. The raw value is on disk.
+package enum PersonRole: Int, Sendable, Comparable, CaseIterable, Codable {
+    case viewer = 1
+    case `operator` = 2
+    case administrator = 3
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Who holds a person's token.
+package struct Person: Equatable, Sendable {
+    package var name: String
+    package var role: PersonRole
+    /// `nil`: all organizations.
+    package var organization: String?
+    /// Of the token, as the list of tokens has it.
+    package var tokenID = ""
+}
+
+package struct TokenRow: Equatable, Sendable {
+    package enum Kind: Int, Sendable, CaseIterable {
+        case enrollment = 1
+        case person = 2
+    }
+
+    package var id: String
+    package var kind: Kind
+    /// The person's name, or the enrollment token's note.
+    package var name: String
+    /// Of a person.
+    package var role: PersonRole?
+    package var organization: String?
+    package var created: Int64
+    package var expires: Int64?
+    package var maximumUses: Int?
+    package var uses: Int
+    package var revoked: Int64?
+}
+
+/// A token that is to be made.
+package struct NewToken: Equatable, Sendable {
+    package enum Holder: Equatable, Sendable {
+        /// Devices enroll with it.
+        case device
+        case person(PersonRole)
+    }
+
+    package var holder: Holder
+    /// The person's name, or the enrollment token's note.
+    package var name: String
+    /// `nil`: all; of a person only.
+    package var organization: String?
+    /// `nil`: it does not expire.
+    package var expiresInSeconds: Int64?
+    /// Devices that may enroll with it; `nil`: any number.
+    package var maximumUses: Int?
+
+    package init(
+        _ holder: Holder, name: String, organization: String?, expiresInSeconds: Int64? = nil, maximumUses: Int? = nil
+    ) {
+        self.holder = holder
+        self.name = name
+        self.organization = organization
+        self.expiresInSeconds = expiresInSeconds
+        self.maximumUses = maximumUses
+    }
+}
+
+/// A place in the list of tokens.
+package struct TokenPosition: Equatable, Sendable {
+    package var created: Int64
+    package var id: String
+
+    package init(created: Int64, id: String) {
+        self.created = created
+        self.id = id
+    }
+}
+
+package struct TokenPage: Equatable, Sendable {
+    package var tokens: [TokenRow]
+    package var next: TokenPosition?
+}
+
+extension TokenRow.Kind {
+    /// As people say it.
+    package var name: String {
+        switch self {
+        case .enrollment: "enrollment"
+        case .person: "person"
+        }
+    }
+}
+
+/// What one token lets its holder do with others. Pure.
+extension TokenRow {
+    /// Whether it can be used, and why not; as people read it.
+    package enum State: String, Sendable {
+        case good
+        case expired
+        case usedUp = "used-up"
+        case revoked
+    }
+
+    package func state(at now: Int64) -> State {
+        if revoked != nil { return .revoked }
+        if expires ?? .max <= now { return .expired }
+        return uses >= maximumUses ?? .max ? .usedUp : .good
+    }
+
+    func isGood(at now: Int64) -> Bool { revoked == nil && expires ?? .max > now }
+
+    /// Why this token's holder may not make another; `nil` where it may. The new token may not have a greater role,
+    /// reach a further organization or, for a person, live longer.
+    func refusal(toMake other: TokenRow, at now: Int64) -> String? {
+        guard kind == .person, isGood(at: now), let role, role == .administrator else {
+            return "Making tokens needs an administrator's token."
+        }
+        if let organization, other.organization != organization {
+            return "An administrator of \(organization) makes tokens of that organization only."
+        }
+        if let otherRole = other.role, otherRole > role { return "The token would have a greater role than yours." }
+        if other.kind == .person, let expires, other.expires ?? .max > expires {
+            return "A person's token cannot outlive the token it is made with."
+        }
+        return nil
+    }
+
+    /// Whether revoking this token would leave nobody in its place: for the actor's own token, the last administrator
+    /// of its organization; for a token of all organizations, the last one of anybody.
+    func isLastAdministrator(among tokens: [TokenRow], by actor: AuditActor, at now: Int64) -> Bool {
+        guard kind == .person, role == .administrator, isGood(at: now), actor.token == id || organization == nil else {
+            return false
+        }
+        return !tokens.contains {
+            $0.id != id && $0.kind == .person && $0.role == .administrator && $0.organization == organization
+                && $0.isGood(at: now)
+        }
+    }
+}
