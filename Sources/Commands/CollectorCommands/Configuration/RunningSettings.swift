@@ -1,5 +1,7 @@
 import Collector
 import Logging
+import ServiceLifecycle
+import UnixSignals
 
 /// What runs with which settings.
 actor RunningSettings {
@@ -16,7 +18,10 @@ actor RunningSettings {
     private let tls: ServerTLS?
     private let logger: Logger
 
-    init(_ settings: Settings, read: @escaping @Sendable () throws -> Settings, live: [Live], tls: ServerTLS?, logger: Logger) {
+    init(
+        _ settings: Settings, read: @escaping @Sendable () throws -> Settings, live: [Live], tls: ServerTLS?,
+        logger: Logger
+    ) {
         (started, latest) = (settings, settings)
         self.read = read
         self.live = live
@@ -39,7 +44,19 @@ actor RunningSettings {
         logger.notice(
             "configuration reloaded",
             metadata: [
-                "changed": .array(applied.map { "\($0.setting.rawValue)" }), "after.restart": .array(waiting.map { "\($0.rawValue)" }),
+                "changed": .array(applied.map { "\($0.setting.rawValue)" }),
+                "after.restart": .array(waiting.map { "\($0.rawValue)" }),
             ])
+    }
+}
+
+/// Reads the configuration again on SIGHUP. What can change while the collector runs does; what cannot is named; a
+/// configuration that is wrong changes nothing.
+struct ReloadService: Service {
+    let hangups: UnixSignalsSequence
+    let reload: @Sendable () async -> Void
+
+    func run() async throws {
+        for await _ in hangups.cancelOnGracefulShutdown() { await reload() }
     }
 }

@@ -55,7 +55,9 @@ struct JSONLinesLogHandler: LogHandler {
         var line = #"{"time":\#(Self.quoted(Timestamp.text(now()))),"level":"\#(event.level.rawValue)","message":"#
         line += Self.quoted(event.message.description)
         if let error = event.error { line += #","error":"# + Self.quoted("\(error)") }
-        for (key, value) in fields.sorted(by: { $0.key < $1.key }) { line += ",\(Self.quoted(key)):\(Self.json(value))" }
+        for (key, value) in fields.sorted(by: { $0.key < $1.key }) {
+            line += ",\(Self.quoted(key)):\(Self.json(value))"
+        }
         write(Data((line + "}\n").utf8))
     }
 
@@ -65,7 +67,8 @@ struct JSONLinesLogHandler: LogHandler {
         case .stringConvertible(let value): quoted(value.description)
         case .array(let values): "[" + values.map(json).joined(separator: ",") + "]"
         case .dictionary(let values):
-            "{" + values.sorted { $0.key < $1.key }.map { "\(quoted($0.key)):\(json($0.value))" }.joined(separator: ",") + "}"
+            "{" + values.sorted { $0.key < $1.key }.map { "\(quoted($0.key)):\(json($0.value))" }.joined(separator: ",")
+                + "}"
         }
     }
 
@@ -88,7 +91,9 @@ struct JSONLinesLogHandler: LogHandler {
 
 extension Logger {
     /// Of a command that does one thing and ends: warnings and errors.
-    static var ofCommand: Logger { Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) } }
+    static var ofCommand: Logger {
+        Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
+    }
 }
 
 enum SystemClock {

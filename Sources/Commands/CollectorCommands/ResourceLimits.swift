@@ -3,14 +3,16 @@ import Foundation
 
 /// How much memory the system lets this process have, and what of it requests may take.
 ///
-/// Swift ends a program that is refused memory, so nothing can be mended once it is missing: the collector plans with less, or does not start.
+/// Swift ends a program that is refused memory, so nothing can be mended once it is missing: the collector plans with
+/// less, or does not start.
 struct MemoryLimit: Equatable {
     /// Where a limit is set, and how it is raised.
     enum Source: String {
         case addressSpace = "address space (ulimit -v, LimitAS)"
         case controlGroup = "memory of the control group (MemoryMax, a container's limit)"
 
-        /// What the program takes before the first request, and as much again for its work. Mapped and not used counts as address space.
+        /// What the program takes before the first request, and as much again for its work. Mapped and not used counts
+        /// as address space.
         var leastBytes: UInt64 {
             switch self {
             case .addressSpace: 768 << 20
@@ -22,8 +24,8 @@ struct MemoryLimit: Equatable {
     var source: Source
     var bytes: UInt64
 
-    /// A quarter goes to bodies of requests and a quarter to answers that stream logs; the rest is the program's own, SQLite's caches and what
-    /// is made of the bodies.
+    /// A quarter goes to bodies of requests and a quarter to answers that stream logs; the rest is the program's own,
+    /// SQLite's caches and what is made of the bodies.
     private static let share: UInt64 = 4
     /// What an answer that streams logs holds at most.
     private static let bytesPerLogStream: UInt64 = 40 << 20
@@ -60,9 +62,13 @@ struct MemoryLimit: Equatable {
             var raised = limit
             raised.rlim_cur = limit.rlim_max
             if raised.rlim_cur != limit.rlim_cur, setrlimit(resource, &raised) == 0 { limit = raised }
-            if limit.rlim_cur < UInt64(Int64.max) { limits.append(MemoryLimit(source: .addressSpace, bytes: UInt64(limit.rlim_cur))) }
+            if limit.rlim_cur < UInt64(Int64.max) {
+                limits.append(MemoryLimit(source: .addressSpace, bytes: UInt64(limit.rlim_cur)))
+            }
         }
-        if let bytes = controlGroupBytes(root: "/sys/fs/cgroup", group: try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)) {
+        if let bytes = controlGroupBytes(
+            root: "/sys/fs/cgroup", group: try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8))
+        {
             limits.append(MemoryLimit(source: .controlGroup, bytes: bytes))
         }
         return limits
@@ -84,5 +90,44 @@ struct MemoryLimit: Equatable {
             }
             if names.popLast() == nil { return least }
         }
+    }
+}
+
+/// How many descriptors the system lets this process have open, and how many of them may be connections.
+///
+/// A collector without a descriptor left cannot open a record file, and the runtime beneath it may end the process; so
+/// connections never get all of them.
+enum OpenFiles {
+    /// More than any configuration of connections and record files uses.
+    private static let enough: rlim_t = 1 << 20
+
+    /// Raises the soft limit to the hard one, as every server may. - Returns: the limit that holds now.
+    static func raiseLimit() -> Int {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return 1024 }
+        var raised = limit
+        raised.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, enough))
+        if raised.rlim_cur > limit.rlim_cur, setrlimit(resource, &raised) == 0 { limit = raised }
+        return Int(min(limit.rlim_cur, enough))
+    }
+
+    /// What serving takes without a connection: databases and record files, and four descriptors of each thread that
+    /// waits for the network.
+    static func least(cores: Int) -> Int { 96 + 4 * cores }
+
+    /// - Throws: `CommandError` `.failed` where there are too few to serve at all.
+    static func check(limit: Int, cores: Int) throws(CommandError) {
+        let least = least(cores: cores)
+        guard limit < least else { return }
+        throw CommandError(
+            .failed,
+            "The limit on open files is \(limit), and the collector needs \(least) to start. Raise it (ulimit -Hn, LimitNOFILE)."
+        )
+    }
+
+    /// Half of the descriptors stay for record files and everything else.
+    static func connections(wanted: Int, limit: Int) -> Int {
+        max(1, min(wanted, limit / 2))
     }
 }
