@@ -3,24 +3,6 @@ import Foundation
 import SwiftProtobuf
 import WireModel
 
-/// A page of a list.
-struct Page<Item: Encodable>: Encodable {
-    var items: [Item]
-    /// The `cursor` of the next page; `null` at the end.
-    var next: String?
-    /// Of all pages together; absent where that is not counted.
-    var total: Int?
-
-    private enum Key: CodingKey { case items, next, total }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(items, forKey: .items)
-        try container.encode(next, forKey: .next)
-        try container.encodeIfPresent(total, forKey: .total)
-    }
-}
-
 /// What every record says of itself, whatever its body is.
 struct RecordView: Encodable {
     var device: String
@@ -99,5 +81,48 @@ struct EventView: Encodable {
         session = Identifier<Never>(event.sessionID)?.description
         succeeded = event.hasSucceeded ? event.succeeded : nil
         durationMicroseconds = event.hasDurationMicroseconds ? event.durationMicroseconds : nil
+    }
+}
+
+/// One value of one metric that a sample gives, under the catalog's name.
+struct MetricView: Encodable {
+    var name: String
+    /// UCUM.
+    var unit: String
+    /// Empty where the metric has one series per device.
+    var attributes: [String: String]
+    var value: JSONValue
+
+    init(_ point: MetricPoint) {
+        name = point.definition.name
+        unit = point.definition.unit
+        attributes = point.attributes
+        value = .real(point.value)
+    }
+}
+
+/// A stored record as one line of NDJSON: what the API shows of it, and whose, of which stream and kind it is.
+package struct ExportLine: Encodable {
+    private let stream: String
+    private let kind: String
+    private let organization: String
+    private let record: RecordView
+
+    private enum Key: CodingKey { case stream, kind, organization }
+
+    /// For who may read the data directory: nothing is hidden.
+    package init(_ entry: RecordScan.Entry) throws {
+        stream = "\(entry.stream)"
+        kind = RecordKindName.text(entry.record.header.kind)
+        organization = entry.organization
+        record = try RecordView(entry.record, for: .administrator)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        try record.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(stream, forKey: .stream)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(organization, forKey: .organization)
     }
 }

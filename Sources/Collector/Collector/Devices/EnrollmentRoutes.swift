@@ -28,14 +28,16 @@ struct EnrollmentRoutes: Sendable {
         return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
             let request = try decode(WireEnrollRequest.self, body)
             guard request.deviceID.isEmpty || request.deviceID.count == 16 else {
-                throw Problem.malformed("device_id has \(request.deviceID.count) bytes; expected 16, or none for a new device.")
+                throw Problem.malformed(
+                    "device_id has \(request.deviceID.count) bytes; expected 16, or none for a new device.")
             }
             guard request.requestID.isEmpty || request.requestID.count == 16 else {
                 throw Problem.malformed("request_id has \(request.requestID.count) bytes; expected 16, or none.")
             }
             guard request.machineHash.utf8.count <= Self.machineHashBytes else {
                 throw Problem.malformed(
-                    "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes).")
+                    "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes)."
+                )
             }
             let signing = try signingRequest(request.certificateSigningRequest)
             let result: EnrollResult
@@ -45,11 +47,13 @@ struct EnrollmentRoutes: Sendable {
             logger.info(
                 "device enrolled",
                 metadata: [
-                    "device.id": "\(result.deviceID)", "organization": "\(result.organization)", "device.kept": "\(result.deviceKept)",
+                    "device.id": "\(result.deviceID)", "organization": "\(result.organization)",
+                    "device.kept": "\(result.deviceKept)",
                 ])
             var answer = answer(result, now: exchange.now)
             answer.certificate = try await certificate(
-                for: signing, device: result.deviceID, organization: result.organization, reason: "enrollment", now: exchange.now)
+                for: signing, device: result.deviceID, organization: result.organization, reason: "enrollment",
+                now: exchange.now)
             return answer.response()
         }
     }
@@ -99,19 +103,23 @@ struct EnrollmentRoutes: Sendable {
     ) async throws -> Data {
         guard let request, let authority = certificates.authority else { return Data() }
         guard let issued = try authority.issue(request, to: device, of: organization, at: now) else {
-            logger.error("no certificate issued: the authority of devices' certificates has expired", metadata: ["device.id": "\(device)"])
+            logger.error(
+                "no certificate issued: the authority of devices' certificates has expired",
+                metadata: ["device.id": "\(device)"])
             return Data()
         }
         try await registry.keepCertificate(issued.record, device: device, reason: reason)
         logger.info(
-            "certificate issued", metadata: ["device.id": "\(device)", "certificate.serial": "\(issued.record.serial.hexadecimal)"])
+            "certificate issued",
+            metadata: ["device.id": "\(device)", "certificate.serial": "\(issued.record.serial.hexadecimal)"])
         return issued.chain
     }
 
     private func unenroll(_ exchange: Exchange) async throws -> Response {
         let device = try exchange.device
         try await registry.unenroll(device: device.id)
-        logger.info("device unenrolled", metadata: ["device.id": "\(device.id)", "organization": "\(device.organization)"])
+        logger.info(
+            "device unenrolled", metadata: ["device.id": "\(device.id)", "organization": "\(device.organization)"])
         return Response(status: .noContent)
     }
 }
@@ -131,11 +139,14 @@ extension Problem {
         case .tokenRevoked:
             Problem(
                 status: 403, code: "token-revoked", title: "Enrollment token revoked",
-                detail: "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.", scope: .device)
+                detail:
+                    "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.",
+                scope: .device)
         case .deviceConflict:
             Problem(
                 status: 409, code: Code.deviceConflict, title: "Device id taken",
-                detail: "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
+                detail:
+                    "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
                 scope: .device)
         case .deviceRevoked: revoked
         case .store(let error): ofStore(error)

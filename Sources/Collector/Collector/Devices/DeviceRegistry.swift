@@ -2,7 +2,8 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// Who may talk to this collector, and what is known of them: the port the routes use; the store's `CollectorRegistry` is behind it.
+/// Who may talk to this collector, and what is known of them: the port the routes use; the store's `CollectorRegistry`
+/// is behind it.
 ///
 /// Safe to call from any number of tasks. What changes something returns after it is on synced disk.
 package protocol DeviceRegistry: Sendable {
@@ -12,8 +13,8 @@ package protocol DeviceRegistry: Sendable {
     /// Whether an enrollment token may be used, looked at before a request's body is read. Nothing is used up.
     func checkEnrollmentToken(_ token: String) async throws(EnrollError)
     func enroll(token: String, request: WireEnrollRequest) async throws(EnrollError) -> EnrollResult
-    /// Whose credential it is. - Parameter admits: whether the device is let in with what else it showed; where it is not, a new credential
-    /// does not count as used.
+    /// Whose credential it is. - Parameter admits: whether the device is let in with what else it showed; where it is
+    /// not, a new credential does not count as used.
     func authenticateDevice(
         credential: String, admits: @Sendable (DeviceRow) -> Bool
     ) async throws(StoreError) -> DeviceAuthentication
@@ -33,7 +34,8 @@ package protocol DeviceRegistry: Sendable {
     /// Devices in the order of their ids. - Parameter organization: `nil` for all.
     func devices(organization: String?, after cursor: String?, limit: Int) async throws(StoreError) -> DevicePage
     /// Devices that match, in the order asked for. - Parameter position: an earlier page's `next`.
-    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList
+    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError)
+        -> DeviceList
     func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow?
     /// Which other devices are, or may be, the same machine.
     func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage
