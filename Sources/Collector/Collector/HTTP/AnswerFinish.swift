@@ -133,7 +133,7 @@ private struct GzipBodyWriter: ResponseBodyWriter {
     }
 }
 
-/// A revision as an entity tag, and what is said of it in `If-Match` and `If-None-Match`.
+/// A revision as an entity tag, and its comparison with `If-Match` and `If-None-Match`.
 struct RevisionTag: Equatable {
     let text: String
 
@@ -146,7 +146,7 @@ struct RevisionTag: Equatable {
         self.text = text
     }
 
-    /// Whether a field with a list of tags, or `*`, names it; a weak tag compares as a strong one.
+    /// Whether the header field lists this tag or is `*`. A weak tag compares equal to the strong one.
     func isAmong(_ field: String) -> Bool {
         field.split(separator: ",").contains { part in
             let plain = part.trimmingCharacters(in: .whitespaces)

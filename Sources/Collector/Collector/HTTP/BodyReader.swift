@@ -199,7 +199,7 @@ extension Problem {
     }
 }
 
-/// A request's body as it comes, of which the beginning can be waited for.
+/// A request's body as a stream. Its beginning can be awaited before anything is read from it.
 ///
 /// Not `Sendable`: one task reads it.
 struct BodySource {
@@ -209,7 +209,7 @@ struct BodySource {
 
     init(_ body: RequestBody) { iterator = body.makeAsyncIterator() }
 
-    /// Waits until so many bytes have come, or all.
+    /// Waits until `bytes` bytes, or the whole body, have arrived.
     /// - Throws: `Problem`, as `next` does.
     mutating func begin(_ bytes: Int) async throws {
         var come = 0
@@ -217,7 +217,7 @@ struct BodySource {
             come += buffer.readableBytes
             beginning.append(buffer)
         }
-        // The next is taken from the end.
+        // `next` takes from the end.
         beginning.reverse()
     }
 

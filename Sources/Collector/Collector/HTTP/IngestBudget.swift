@@ -150,11 +150,11 @@ package final class IngestBudget: Sendable {
 /// When those who are refused for load shall come back: one after the other, at the pace at which requests have been
 /// served lately, so that a herd that was turned away does not return as one. Pure.
 struct RetrySlots {
-    /// Microseconds, as all times here.
+    /// The shortest wait, microseconds, like all times here.
     static let least: Int64 = 500_000
-    /// Longer nobody is sent away: the pace is a guess.
+    /// The longest wait: beyond it the measured pace is no good guess.
     static let most: Int64 = 300_000_000
-    /// Between two that are served: what is believed at the most and, before anything was measured, at first.
+    /// Time between two served requests: the longest that is believed, and the first guess.
     private static let slowest: Int64 = 1_000_000
     private static let first: Int64 = 10_000
 
@@ -164,7 +164,7 @@ struct RetrySlots {
     /// The latest slot that was given.
     private var latest: Int64 = 0
 
-    /// A request that was admitted has ended.
+    /// Notes that an admitted request has ended.
     mutating func served(at now: Int64) {
         if let lastServed {
             let interval = min(max(now - lastServed, 1), Self.slowest)
@@ -174,8 +174,8 @@ struct RetrySlots {
         lastServed = now
     }
 
-    /// - Parameter roll: 0 to 1.
-    /// - Returns: how long to wait.
+    /// - Parameter roll: a random number from 0 to 1.
+    /// - Returns: how long the refused sender is to wait.
     mutating func next(at now: Int64, roll: Double) -> Int64 {
         latest = min(max(latest, now + Self.least) + max(spacing, 1), now + Self.most)
         // Within the slot, and among those whom the bound has put at the same time.

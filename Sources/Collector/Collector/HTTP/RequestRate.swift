@@ -18,23 +18,23 @@ enum Uptime {
 ///
 /// The generic cell rate algorithm: of each key one time is kept. Safe from any thread.
 final class RequestRate<Key: Hashable & Sendable>: Sendable {
-    /// Keys that are remembered. When there are more, those go that owe nothing.
+    /// Upper bound of remembered keys. Beyond it, keys that owe no wait are forgotten.
     private let remembered = 65_536
 
     /// Microseconds between two requests on average.
     private let spacing: Int64
-    /// How far ahead of its pace one may be.
+    /// How far ahead of its pace a key may be, microseconds.
     private let tolerance: Int64
     /// When a key's next request is due by its pace.
     private let due = Mutex<[Key: Int64]>([:])
 
-    /// - Parameter burstSeconds: what so many seconds allow may come at once.
+    /// - Parameter burstSeconds: a burst may be as large as what this many seconds allow.
     init(perSecond: Int, burstSeconds: Int64 = 2) {
         spacing = max(1, 1_000_000 / Int64(perSecond))
         tolerance = burstSeconds * 1_000_000
     }
 
-    /// One at a time, and the next after so many seconds.
+    /// No bursts: one request, and the next after `secondsBetween` seconds.
     init(secondsBetween: Int64) {
         spacing = secondsBetween * 1_000_000
         tolerance = 0
@@ -46,7 +46,7 @@ final class RequestRate<Key: Hashable & Sendable>: Sendable {
         due.withLock { due in
             if due[key] == nil, due.count >= remembered {
                 due = due.filter { $0.value > now }
-                // All of them busy: the newcomer is let in unremembered.
+                // All keys are busy: the newcomer is admitted and not remembered.
                 if due.count >= remembered { return nil }
             }
             // No pace leads further ahead than this. Should time go back all the same, the wait is that burst and not

@@ -81,7 +81,7 @@ struct NewestState {
 }
 
 extension DeviceObservation {
-    /// What one stored record says of its device.
+    /// Reads from one stored record when its device was seen, and its beacon or identity.
     init(_ record: StoredRecord) {
         let header = record.header
         switch WireRecordKind(rawValue: header.kind) {

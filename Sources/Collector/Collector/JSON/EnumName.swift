@@ -90,10 +90,10 @@ package enum RecordKindName {
             ("sample-custom", .sampleCustom),
         ])
 
-    /// The name; the number where it has none.
+    /// The kind's name; its number if this version does not know it.
     package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
 
-    /// The stream that records of a kind are in; `nil` for a kind that is not known here.
+    /// The stream that holds records of a kind; `nil` for a kind that this version does not know.
     package static func stream(of kind: Int) -> StreamName? {
         switch WireRecordKind(rawValue: kind) {
         case .beacon, .commandResult: .status
@@ -105,6 +105,6 @@ package enum RecordKindName {
         }
     }
 
-    /// - Returns: the kind's raw value; `nil` for what is no name.
+    /// - Returns: the kind's raw value; `nil` if no kind has this name.
     package static func kind(_ text: String) -> Int? { (try? names.value(text, "kind"))?.rawValue }
 }

@@ -6,7 +6,7 @@ struct Page<Item: Encodable>: Encodable {
     var items: [Item]
     /// The `cursor` of the next page; `null` at the end.
     var next: String?
-    /// Of all pages together; absent where that is not counted.
+    /// Items on all pages together; absent if they are not counted.
     var total: Int?
 
     private enum Key: CodingKey { case items, next, total }
@@ -40,7 +40,7 @@ enum CursorText {
 struct PageCursor: Equatable {
     /// `nil`: a list over the fleet.
     var device: DeviceID?
-    /// The store's own position; `nil` for the newest record.
+    /// The store's own position; `nil`: begin at the newest record.
     var before: String?
 
     private static let fleet = "fleet"
@@ -67,11 +67,11 @@ struct PageCursor: Equatable {
     var text: String { CursorText.of("\(device?.description ?? Self.fleet)|\(before ?? "")") }
 }
 
-/// Where the next page begins, in a list that is ordered by one number. Opaque to clients.
+/// The cursor of a list that is ordered by one number. Opaque to clients.
 enum NumberCursor {
     static func text(_ number: Int64) -> String { CursorText.of("n\(number)") }
 
-    /// `nil` where it is none.
+    /// `nil` if the text is no such cursor.
     static func number(_ text: String) -> Int64? {
         guard let data = CursorText.data(text, maximumBytes: 64), data.first == UInt8(ascii: "n"),
             let number = Int64(String(decoding: data.dropFirst(), as: UTF8.self)), number >= 0

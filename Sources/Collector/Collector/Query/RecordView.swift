@@ -19,9 +19,9 @@ struct RecordView: Encodable {
     var beacon: JSONValue?
     var sample: JSONValue?
     var event: EventView?
-    /// What the catalog makes of a sample's fields; only where asked for.
+    /// The sample's values as metrics of the catalog; only if asked for.
     var metrics: [MetricView]?
-    /// Base64; where the body is of a kind or form that this version does not know.
+    /// The body in Base64, if this version does not know its kind or form.
     var body: String?
 
     /// - Parameter role: of the person who looks.
@@ -89,7 +89,7 @@ struct MetricView: Encodable {
     var name: String
     /// UCUM.
     var unit: String
-    /// Empty where the metric has one series per device.
+    /// Empty if the metric has one series per device.
     var attributes: [String: String]
     var value: JSONValue
 
@@ -110,7 +110,7 @@ package struct ExportLine: Encodable {
 
     private enum Key: CodingKey { case stream, kind, organization }
 
-    /// For who may read the data directory: nothing is hidden.
+    /// Hides nothing: whoever runs `export` can read the data directory anyway.
     package init(_ entry: RecordScan.Entry) throws {
         stream = "\(entry.stream)"
         kind = RecordKindName.text(entry.record.header.kind)

@@ -109,7 +109,7 @@ extension SeriesAccumulator.Series {
     }
 }
 
-/// What is known of the values of one series in one bucket, whatever the order they came in.
+/// The running aggregates of one series in one bucket. The order in which values come does not matter.
 struct SeriesBucket: Equatable, Sendable {
     private(set) var count = 0
     private var sum = 0.0
@@ -126,13 +126,13 @@ struct SeriesBucket: Equatable, Sendable {
         if time > last.time || count == 1 { last = (time, value) }
     }
 
-    /// A counter grew by `amount` in so much time.
+    /// Notes that a counter grew by `amount` within `microseconds`.
     mutating func grow(_ amount: Double, microseconds: UInt64) {
         growth.amount += amount
         growth.microseconds += microseconds
     }
 
-    /// `nil` where nothing is known: there is no value to make up.
+    /// `nil` if the bucket holds nothing to compute it from.
     func value(_ aggregate: SeriesAggregate) -> Double? {
         let value: Double? =
             switch aggregate {

@@ -155,7 +155,7 @@ struct SeriesWindow: Equatable, Sendable {
     }
 }
 
-/// What a bucket says of the values in it.
+/// How the values in a bucket become one number.
 enum SeriesAggregate: String, CaseIterable, Sendable {
     case mean
     case min

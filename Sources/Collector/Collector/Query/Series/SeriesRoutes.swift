@@ -127,7 +127,7 @@ extension MetricDefinition.Kind {
     }
 }
 
-/// A metric there may be.
+/// A metric of the catalog.
 struct CatalogView: Encodable {
     var metric: String
     /// UCUM.
