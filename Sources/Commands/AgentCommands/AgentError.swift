@@ -7,7 +7,8 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
     enum Code: String, Sendable {
         /// A flag, a variable, a file or a value is not what it must be.
         case usage
-        /// A file that was named is not there, or cannot be read. Whether that is an error depends on whether it is needed.
+        /// A file that was named is not there, or cannot be read. Whether that is an error depends on whether it is
+        /// needed.
         case notThere = "not-there"
         /// Something holds now that may not hold later: locked, disk full, collector out of reach.
         case tryAgain = "try-again"
@@ -30,7 +31,8 @@ struct AgentError: Error, Sendable, CustomStringConvertible {
         let code: Code =
             switch error.code {
             case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
-            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending, .networkNotAllowed: .tryAgain
+            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending, .networkNotAllowed:
+                .tryAgain
             default: .failed
             }
         self.init(code, error.message, cause: error)

@@ -36,7 +36,9 @@ struct BalanceCommand: AsyncParsableCommand {
             var only: DeviceID?
             if let device {
                 only = DeviceID(device)
-                guard only != nil else { throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).") }
+                guard only != nil else {
+                    throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
+                }
             }
             let balances = try StoreVerifier(directory: try data.directory()).balances()
             var devices = balances.devices
@@ -49,7 +51,8 @@ struct BalanceCommand: AsyncParsableCommand {
             if json { try Output.json(report) } else { try show(report) }
             if let missing = report.missing {
                 throw CommandError(
-                    .failed, "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
+                    .failed,
+                    "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
             }
             guard report.closes else {
                 throw CommandError(
@@ -62,13 +65,16 @@ struct BalanceCommand: AsyncParsableCommand {
     }
 
     private func show(_ report: BalanceReport) throws(CommandError) {
-        let header = ["DEVICE", "EPOCH", "STREAM", "PRODUCED", "STORED", "REJECTED", "DROPPED", "LOST", "WAITING", "CLOSES"]
+        let header = [
+            "DEVICE", "EPOCH", "STREAM", "PRODUCED", "STORED", "REJECTED", "DROPPED", "LOST", "WAITING", "CLOSES",
+        ]
         try Output.table(
             [header]
                 + report.streams.map { stream in
                     [
                         stream.device, stream.epoch, stream.stream, "\(stream.produced)", "\(stream.stored)",
-                        "\(stream.rejected.values.saturatingSum)", "\(stream.dropped.values.saturatingSum)", "\(stream.lostAtCollector)",
+                        "\(stream.rejected.values.saturatingSum)", "\(stream.dropped.values.saturatingSum)",
+                        "\(stream.lostAtCollector)",
                         "\(stream.waiting)", stream.closes ? "yes" : "NO",
                     ]
                 } + [Self.row(report.totals)])

@@ -19,7 +19,8 @@ package struct CollectorCommand: AsyncParsableCommand {
             """,
         version: CollectorVersion.current,
         subcommands: [
-            ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, DeviceCACommand.self, VerifyCommand.self,
+            ServeCommand.self, ValidateCommand.self, TokenCommand.self, OrganizationCommand.self, DeviceCACommand.self,
+            VerifyCommand.self,
             BalanceCommand.self,
             RetentionCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self,
             ExportCommand.self, RebuildCommand.self,
@@ -32,7 +33,8 @@ package struct CollectorCommand: AsyncParsableCommand {
 extension CollectorCommand {
     /// Parses the process's arguments, runs the command they name, and ends the process.
     package static func start() async {
-        // A service manager may ask for a reload as soon as the process is there. `serve` reads its configuration after that.
+        // A service manager may ask for a reload as soon as the process is there. `serve` reads its configuration after
+        // that.
         if CommandLine.arguments.dropFirst().first == ServeCommand.configuration.commandName { signal(SIGHUP, SIG_IGN) }
         await main()
     }

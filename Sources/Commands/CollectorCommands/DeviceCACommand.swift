@@ -36,7 +36,9 @@ struct DeviceCACommand: AsyncParsableCommand {
         func run() async throws {
             try await perform {
                 let directory = try data.directory()
-                guard (1...36_500).contains(days) else { throw CommandError(.usage, "--days is \(days); expected 1 to 36500.") }
+                guard (1...36_500).contains(days) else {
+                    throw CommandError(.usage, "--days is \(days); expected 1 to 36500.")
+                }
                 guard (1...64).contains(name.unicodeScalars.count) else {
                     throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
                 }
@@ -47,7 +49,8 @@ struct DeviceCACommand: AsyncParsableCommand {
                 for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
                     throw CommandError(
                         .failed,
-                        "\(path) is there already. Devices' certificates are of that authority; move both files away to make another.")
+                        "\(path) is there already. Devices' certificates are of that authority; move both files away to make another."
+                    )
                 }
                 let made = try DeviceAuthority.create(name: name, days: days)
                 let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."

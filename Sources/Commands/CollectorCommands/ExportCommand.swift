@@ -84,17 +84,22 @@ struct ExportCommand: AsyncParsableCommand {
             guard filter.kind != nil else {
                 throw CommandError(.usage, "--kind is \(kind); expected a kind such as beacon or sample-system.")
             }
-            if let stream = filter.kind.flatMap(RecordKindName.stream(of:)) { try named.check(kind, isIn: stream, "--kind") }
+            if let stream = filter.kind.flatMap(RecordKindName.stream(of:)) {
+                try named.check(kind, isIn: stream, "--kind")
+            }
         }
         if let module { try named.check(module, isIn: .sample, "--module") }
         if let device {
             filter.device = DeviceID(device)
-            guard filter.device != nil else { throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).") }
+            guard filter.device != nil else {
+                throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
+            }
         }
         filter.from = try time(from, "--from")
         filter.to = try time(to, "--to")
         if let from = filter.from, let to = filter.to, from >= to {
-            throw CommandError(.usage, "--from \(self.from ?? "") is not before --to \(self.to ?? ""): nothing is between them.")
+            throw CommandError(
+                .usage, "--from \(self.from ?? "") is not before --to \(self.to ?? ""): nothing is between them.")
         }
         return filter
     }
@@ -111,7 +116,9 @@ struct ExportCommand: AsyncParsableCommand {
         guard let output else { return STDOUT_FILENO }
         let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            if errno == EEXIST { throw CommandError(.failed, "\(output) is there already. Name another file, or remove it.") }
+            if errno == EEXIST {
+                throw CommandError(.failed, "\(output) is there already. Name another file, or remove it.")
+            }
             throw failure()
         }
         return descriptor

@@ -16,7 +16,9 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
 
     /// `127.0.0.1:8420`, `localhost:8420`, `[::1]:8420`.
     init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port) else {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port)
+        else {
             return nil
         }
         var host = text[..<colon]
@@ -37,7 +39,9 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     /// - Throws: `CommandError` as `serve` would, where it is not possible.
     func isInUse() async throws(CommandError) -> Bool {
         do {
-            let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: host, port: port).get()
+            let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
+                host: host, port: port
+            ).get()
             try await channel.close()
             return false
         } catch {

@@ -22,7 +22,9 @@ struct OrganizationCommand: AsyncParsableCommand {
 
         @OptionGroup var data: DataOptions
 
-        @Argument(help: ArgumentHelp("1 to 63 letters, digits, `.`, `_`, `-`; the first a letter or digit.", valueName: "name"))
+        @Argument(
+            help: ArgumentHelp(
+                "1 to 63 letters, digits, `.`, `_`, `-`; the first a letter or digit.", valueName: "name"))
         var name: String
 
         func run() async throws {
@@ -40,7 +42,8 @@ struct OrganizationCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await perform {
-                let rows = try RegistryReader(directory: try data.directory()).organizations().map(OrganizationView.init)
+                let rows = try RegistryReader(directory: try data.directory()).organizations().map(
+                    OrganizationView.init)
                 if json { return try Output.json(rows) }
                 try Output.table(
                     [["NAME", "DEVICES", "PROFILE", "CREATED"]]

@@ -1,7 +1,9 @@
+import CollectorStore
 import Foundation
 import WireModel
 
-/// Standard output of every command: what cannot be written is an error, so that a full disk behind a redirection never looks like success.
+/// Standard output of every command: what cannot be written is an error, so that a full disk behind a redirection never
+/// looks like success.
 enum Output {
     /// - Throws: `CommandError` where not all of it was written.
     static func write(_ text: String) throws(CommandError) {
@@ -12,7 +14,9 @@ enum Output {
     }
 
     /// Nothing of it steers a terminal: what devices say of themselves is among it.
-    static func line(_ text: String) throws(CommandError) { try write(text.escapingControlCharacters(keeping: "\n\t") + "\n") }
+    static func line(_ text: String) throws(CommandError) {
+        try write(text.escapingControlCharacters(keeping: "\n\t") + "\n")
+    }
 
     /// One JSON document, keys sorted.
     static func json(_ value: some Encodable) throws {
@@ -21,8 +25,8 @@ enum Output {
         try write(String(decoding: try encoder.encode(value).escapingHiddenCharactersInJSON, as: UTF8.self) + "\n")
     }
 
-    /// Rows with their columns under one another; a column that holds only numbers is aligned right. Nothing in a cell steers a terminal or makes
-    /// another row.
+    /// Rows with their columns under one another; a column that holds only numbers is aligned right. Nothing in a cell
+    /// steers a terminal or makes another row.
     static func table(_ rows: [[String]]) throws(CommandError) {
         guard let header = rows.first else { return }
         let rows = rows.map { $0.map(\.escapingControlCharacters) }
@@ -41,5 +45,19 @@ enum Output {
             text += line + "\n"
         }
         try write(text)
+    }
+}
+
+extension RegistryReader {
+    /// - Throws: `.usage` for an organization or a device that is not there: nothing would be found, and a misspelt
+    ///   name look like success.
+    func require(organization: String?, device: DeviceID? = nil) throws {
+        if let organization, !(try organizations().contains { $0.name == organization }) {
+            throw CommandError(
+                .usage, "There is no organization \"\(organization)\"; `ws1collector organization list` shows them.")
+        }
+        if let device, !(try hasDevice(device)) {
+            throw CommandError(.usage, "There is no device \(device); `ws1collector balance` lists them.")
+        }
     }
 }

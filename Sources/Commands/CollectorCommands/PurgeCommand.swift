@@ -24,7 +24,8 @@ struct PurgeCommand: AsyncParsableCommand {
     /// How long it waits for a running collector, which looks every ten seconds.
     private static let waitSeconds = 120
 
-    @Option(help: ArgumentHelp("The collector's data directory (also WS1_DATA, or `data:` in the file).", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp("The collector's data directory (also WS1_DATA, or `data:` in the file).", valueName: "dir"))
     var data: String?
 
     @Option(help: ArgumentHelp("The collector's configuration file (also WS1_CONFIG).", valueName: "file"))
@@ -36,7 +37,9 @@ struct PurgeCommand: AsyncParsableCommand {
     @Flag(help: "Delete logs.")
     var logs = false
 
-    @Option(help: ArgumentHelp("What is older than so many days (14d) or weeks (2w); needed for records.", valueName: "age"))
+    @Option(
+        help: ArgumentHelp("What is older than so many days (14d) or weeks (2w); needed for records.", valueName: "age")
+    )
     var olderThan: String?
 
     @OptionGroup var named: StreamOptions
@@ -64,16 +67,21 @@ struct PurgeCommand: AsyncParsableCommand {
 
     private func checkedDays() throws(CommandError) -> Int {
         guard records || logs else { throw CommandError(.usage, "Say what to remove: --records or --logs.") }
-        guard named.stream.isEmpty || records else { throw CommandError(.usage, "--stream is of records; say --records too.") }
+        guard named.stream.isEmpty || records else {
+            throw CommandError(.usage, "--stream is of records; say --records too.")
+        }
         guard organization == nil && application == nil || !records else {
             throw CommandError(.usage, "Records go by whole days; --organization and --application are of logs alone.")
         }
         guard let olderThan else {
-            guard !records else { throw CommandError(.usage, "--older-than is missing. Say how old records are to be, such as 60d.") }
+            guard !records else {
+                throw CommandError(.usage, "--older-than is missing. Say how old records are to be, such as 60d.")
+            }
             return Self.defaultLogDays
         }
         guard let days = Self.days(olderThan) else {
-            throw CommandError(.usage, "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to 36500 days.")
+            throw CommandError(
+                .usage, "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to 36500 days.")
         }
         return days
     }
@@ -90,7 +98,8 @@ struct PurgeCommand: AsyncParsableCommand {
         let plan = try await purge.plan(olderThanDays: days, streams: streams)
         guard !plan.files.isEmpty else { return try Output.line("No whole day of records is older than \(days) days.") }
         for stream in plan.streams {
-            try Output.line("\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
+            try Output.line(
+                "\(stream.stream): \(stream.files) days, \(stream.oldest) to \(stream.newest), \(stream.bytes) bytes")
         }
         try confirm("Remove these records of all organizations?")
         switch try await purge.remove(plan, by: .commandLine) {
@@ -106,7 +115,8 @@ struct PurgeCommand: AsyncParsableCommand {
             try await Task.sleep(for: .seconds(1))
         }
         try purge.withdraw(ticket)
-        throw CommandError(.tryAgainLater, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
+        throw CommandError(
+            .tryAgainLater, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
     }
 
     private func purgeLogs(_ directory: String, days: Int, quotas: LogQuotas, logger: Logger) async throws {
@@ -121,7 +131,9 @@ struct PurgeCommand: AsyncParsableCommand {
         let query = purge.query(olderThanDays: days, organization: organization, application: application)
         let found = try await purge.deletion(query)
         guard found.chunks > 0 else { return try Output.line("No logs are older than \(days) days.") }
-        try Output.line("logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text")
+        try Output.line(
+            "logs: \(found.chunks) chunks of \(found.devices) devices, \(found.lines) lines, \(found.rawBytes) bytes of text"
+        )
         try confirm("Delete these logs?")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
             throw CommandError(.tryAgainLater, "Other logs are that old by now, or some have gone. Look again.")

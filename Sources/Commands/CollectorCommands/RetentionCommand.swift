@@ -6,7 +6,8 @@ import Foundation
 struct RetentionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retention",
-        abstract: "What is kept of the records, and whether removing old ones waits for you; works beside a running collector.",
+        abstract:
+            "What is kept of the records, and whether removing old ones waits for you; works beside a running collector.",
         discussion: """
             A serving collector removes whole days of a stream by age and bytes (--retention-... of `serve`), at its start and every hour. When the
             clock was set forward by more than an hour, the newest record came after the present time, or most devices' clocks are more than two
@@ -19,7 +20,8 @@ struct RetentionCommand: AsyncParsableCommand {
         subcommands: [Status.self, Release.self], defaultSubcommand: Status.self)
 
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "What is kept of each stream, and whether retention waits.")
+        static let configuration = CommandConfiguration(
+            abstract: "What is kept of each stream, and whether retention waits.")
 
         @OptionGroup var data: DataOptions
 
@@ -34,22 +36,28 @@ struct RetentionCommand: AsyncParsableCommand {
                     [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
                         + status.streams.map { stream in
                             [
-                                "\(stream.stream)", "\(stream.files)", "\(stream.bytes)", stream.oldest?.description ?? "-",
+                                "\(stream.stream)", "\(stream.files)", "\(stream.bytes)",
+                                stream.oldest?.description ?? "-",
                                 stream.newest?.description ?? "-", "\(stream.removedFiles)",
                             ]
                         })
                 if let purge = status.purge, purge.state != .done {
-                    try Output.line("\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")")
+                    try Output.line(
+                        "\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")"
+                    )
                 }
                 if let waiting = status.waiting {
-                    try Output.line("\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`.")
+                    try Output.line(
+                        "\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`."
+                    )
                 }
             }
         }
     }
 
     struct Release: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "The clock is right: old records may be removed again.")
+        static let configuration = CommandConfiguration(
+            abstract: "The clock is right: old records may be removed again.")
 
         @OptionGroup var data: DataOptions
 
@@ -59,7 +67,8 @@ struct RetentionCommand: AsyncParsableCommand {
                 guard let waited = try service.release(by: .commandLine, at: SystemStoreClock().now()) else {
                     return try Output.line("Retention does not wait.")
                 }
-                try Output.line("It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
+                try Output.line(
+                    "It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
             }
         }
     }

@@ -38,11 +38,14 @@ struct ServeCommand: AsyncParsableCommand {
             let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
             // Before anything is opened: what is missing is said, and nothing is left half made.
             let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
-            for exposure in DirectoryExposure.of(directory: settings.data) { logger.warning("\(exposure.message(settings.data))") }
+            for exposure in DirectoryExposure.of(directory: settings.data) {
+                logger.warning("\(exposure.message(settings.data))")
+            }
             let (certificates, tls) = try settings.secrets(logger: logger)
             let clock = SystemStoreClock()
             let (registry, created) = try CollectorRegistry.open(
-                directory: settings.data, clock: clock, logger: logger, deliver: FirstStartFiles(directory: settings.data).write)
+                directory: settings.data, clock: clock, logger: logger,
+                deliver: FirstStartFiles(directory: settings.data).write)
             let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
             let telemetry = CollectorTelemetry()
             let store = try SQLiteRecordStore.open(
@@ -51,9 +54,11 @@ struct ServeCommand: AsyncParsableCommand {
             await Self.catchUp(settings.data, registry, logger: logger)
             var logs = SQLiteLogArchive.Configuration()
             logs.quotas = settings.logQuotas
-            let archive = try SQLiteLogArchive.open(directory: settings.data, clock: clock, configuration: logs, logger: logger)
+            let archive = try SQLiteLogArchive.open(
+                directory: settings.data, clock: clock, configuration: logs, logger: logger)
             let collector = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+                store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+                archive: archive,
                 settings: server, certificates: certificates, telemetry: telemetry,
                 certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
                 noticeCounts: { try await notices.counts() },
@@ -80,8 +85,11 @@ struct ServeCommand: AsyncParsableCommand {
             let housekeeping = HousekeepingService(
                 Housekeeping(
                     retention: retention,
-                    disk: DiskWatch(directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) { store.noteDamage($0, $1) },
+                    disk: DiskWatch(
+                        directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) {
+                        store.noteDamage($0, $1)
+                    },
                     certificates: CertificateWatch(notices: notices, clock: clock) {
                         (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
                     },
@@ -97,7 +105,9 @@ struct ServeCommand: AsyncParsableCommand {
                     NoticeCourier(service: notices, logger: logger) { await webhook.post($0) }
                 })
             let outcome = await Self.serve(
-                application, beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }] + (tls.map { [$0] } ?? []),
+                application,
+                beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }]
+                    + (tls.map { [$0] } ?? []),
                 logger: logger)
             await webhook?.shutDown()
             await store.shutDown()
@@ -119,7 +129,9 @@ struct ServeCommand: AsyncParsableCommand {
                     metadata: ["store.files": "\(report.unreadableFiles.joined(separator: ", "))"])
             }
         } catch {
-            logger.warning("device states could not be caught up: they may be of the minute before", metadata: ["error": "\(error)"])
+            logger.warning(
+                "device states could not be caught up: they may be of the minute before",
+                metadata: ["error": "\(error)"])
         }
     }
 
@@ -152,10 +164,13 @@ struct ServeCommand: AsyncParsableCommand {
         return fitting
     }
 
-    private static func serve(_ application: some Service, beside others: [any Service], logger: Logger) async -> Result<Void, any Error> {
+    private static func serve(_ application: some Service, beside others: [any Service], logger: Logger) async
+        -> Result<Void, any Error>
+    {
         var configuration = ServiceGroupConfiguration(
             services: [.init(service: application)]
-                + others.map { .init(service: $0, successTerminationBehavior: .ignore) }, gracefulShutdownSignals: [.sigterm, .sigint],
+                + others.map { .init(service: $0, successTerminationBehavior: .ignore) },
+            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(drainSeconds)
         do {
@@ -186,8 +201,31 @@ struct ServeCommand: AsyncParsableCommand {
             logger.notice(
                 "first start: tokens made",
                 metadata: [
-                    "enrollment.token.file": "\(files.enrollmentTokenPath)", "administrator.token.file": "\(files.administratorTokenPath)",
+                    "enrollment.token.file": "\(files.enrollmentTokenPath)",
+                    "administrator.token.file": "\(files.administratorTokenPath)",
                 ])
+        }
+    }
+}
+
+/// Housekeeping beside the server, until the process is told to stop.
+struct HousekeepingService: Service {
+    private let housekeeping: Housekeeping
+    private let courier: NoticeCourier?
+
+    /// - Parameter courier: hands notices on; `nil`: nobody wants them.
+    init(_ housekeeping: Housekeeping, courier: NoticeCourier? = nil) {
+        self.housekeeping = housekeeping
+        self.courier = courier
+    }
+
+    func run() async {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup { group in
+                group.addTask { await housekeeping.run(on: .continuous) }
+                // A receiver that is slow must not keep the house from being kept.
+                if let courier { group.addTask { await courier.run(on: .continuous) } }
+            }
         }
     }
 }

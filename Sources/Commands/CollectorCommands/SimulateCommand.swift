@@ -7,7 +7,8 @@ import WireModel
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
+        abstract:
+            "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
         discussion: """
             The devices enroll, keep a schedule of samples, events and beacons, and send as devices do; their clocks are wrong, their requests
             get lost, cut, repeated, reordered and damaged, their disks go back to old images, and in the middle of the time nobody can reach
@@ -33,7 +34,8 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("File with an enrollment token.", valueName: "file"))
     var enrollmentTokenFile: String
 
-    @Option(help: ArgumentHelp("File with a viewer's token or a higher one's, to ask with afterwards.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("File with a viewer's token or a higher one's, to ask with afterwards.", valueName: "file"))
     var tokenFile: String
 
     @Option(help: ArgumentHelp("How many, 1 to 100000.", valueName: "n"))
@@ -48,7 +50,9 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("`all`, `none`, or some with commas between.", valueName: "faults"))
     var faults = "all"
 
-    @Option(help: ArgumentHelp("How many of the fleet's seconds go by in one; 0: as fast as the collector answers.", valueName: "factor"))
+    @Option(
+        help: ArgumentHelp(
+            "How many of the fleet's seconds go by in one; 0: as fast as the collector answers.", valueName: "factor"))
     var speed = 1.0
 
     @Option(help: ArgumentHelp("Seconds between a device's samples.", valueName: "s"))
@@ -63,7 +67,9 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Requests under way at a time.", valueName: "n"))
     var concurrency = 256
 
-    @Flag(help: "Speak plain http:// to a collector on another machine too. Everybody on the way can then read the tokens.")
+    @Flag(
+        help:
+            "Speak plain http:// to a collector on another machine too. Everybody on the way can then read the tokens.")
     var allowPlaintext = false
 
     @Flag(help: "The collector can be reached all the time.")
@@ -78,7 +84,8 @@ struct SimulateCommand: AsyncParsableCommand {
             let outcome: Result<FleetReport, any Error>
             do {
                 var fleet = FleetRun(
-                    try plan(), transport: transport, enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
+                    try plan(), transport: transport,
+                    enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
                     personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
                 try await fleet.check()
                 outcome = .success(try await fleet.run())
@@ -97,10 +104,14 @@ struct SimulateCommand: AsyncParsableCommand {
     private func refusal(_ error: FleetUnready) -> CommandError {
         switch error {
         case .unreachable:
-            CommandError(.tryAgainLater, "\(collector) gives no answer: no collector listens there, or it cannot be reached from here.")
+            CommandError(
+                .tryAgainLater,
+                "\(collector) gives no answer: no collector listens there, or it cannot be reached from here.")
         case .refused(.person, let status):
             CommandError(
-                .failed, "\(collector) does not take the token in \(tokenFile) (HTTP \(status)). Give a viewer's or a higher one's.")
+                .failed,
+                "\(collector) does not take the token in \(tokenFile) (HTTP \(status)). Give a viewer's or a higher one's."
+            )
         case .refused(.enrollment, let status):
             CommandError(
                 .failed,
@@ -110,7 +121,8 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func url() throws -> String {
-        guard let url = URL(string: collector), url.scheme == "http" || url.scheme == "https", let host = url.host(), url.query() == nil
+        guard let url = URL(string: collector), url.scheme == "http" || url.scheme == "https", let host = url.host(),
+            url.query() == nil
         else {
             throw CommandError(.usage, "--collector is \(collector); expected a URL such as http://127.0.0.1:8420.")
         }
@@ -135,7 +147,9 @@ struct SimulateCommand: AsyncParsableCommand {
         try check("--transmit-interval", transmitInterval, 1...86_400)
         try check("--beacon-interval", beaconInterval, 1...86_400)
         try check("--concurrency", concurrency, 1...10_000)
-        guard speed >= 0, speed <= 10_000 else { throw CommandError(.usage, "--speed is \(speed); expected 0 to 10000.") }
+        guard speed >= 0, speed <= 10_000 else {
+            throw CommandError(.usage, "--speed is \(speed); expected 0 to 10000.")
+        }
         var plan = FleetPlan(devices: devices, seconds: seconds)
         plan.seed = seed
         plan.run = .random(in: 1 ... .max)
@@ -162,14 +176,17 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private static func token(_ file: String, _ option: String) throws -> String {
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines), !text.isEmpty
+        guard
+            let text = try? String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(
+                in: .whitespacesAndNewlines), !text.isEmpty
         else { throw CommandError(.usage, "\(option) \(file) cannot be read, or is empty.") }
         return text
     }
 
     private func show(_ report: FleetReport) throws(CommandError) {
         func list(_ counts: [String: Int]) -> String {
-            counts.isEmpty ? "none" : counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+            counts.isEmpty
+                ? "none" : counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         }
         func milliseconds(_ value: Double?) -> String { value.map { String(format: "%.1f ms", $0) } ?? "-" }
         try Output.line(

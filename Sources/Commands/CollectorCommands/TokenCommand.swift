@@ -20,7 +20,9 @@ struct TokenCommand: AsyncParsableCommand {
 
     /// Opens the registry for one command and closes it after.
     /// - Parameter exclusive: whether no collector may run beside it.
-    static func withRegistry<Value>(_ data: DataOptions, exclusive: Bool = false, _ work: (CollectorRegistry) async throws -> Value)
+    static func withRegistry<Value>(
+        _ data: DataOptions, exclusive: Bool = false, _ work: (CollectorRegistry) async throws -> Value
+    )
         async throws -> Value
     {
         let directory = try data.directory()
@@ -51,10 +53,14 @@ struct TokenCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Whose token it is, for the list.", valueName: "name"))
         var name = ""
 
-        @Option(help: ArgumentHelp("The organization (default: `default` for enrollment; all of them for people).", valueName: "name"))
+        @Option(
+            help: ArgumentHelp(
+                "The organization (default: `default` for enrollment; all of them for people).", valueName: "name"))
         var organization: String?
 
-        @Option(help: ArgumentHelp("Days it is good for (default: 30 for enrollment, for ever for people).", valueName: "days"))
+        @Option(
+            help: ArgumentHelp(
+                "Days it is good for (default: 30 for enrollment, for ever for people).", valueName: "days"))
         var expiresDays: Int?
 
         @Option(
@@ -87,7 +93,8 @@ struct TokenCommand: AsyncParsableCommand {
                 let made = try await TokenCommand.withRegistry(data) { registry in
                     if enrollment {
                         guard role == nil else {
-                            throw CommandError(.usage, "--role is of a person's token; --enrollment makes one for devices.")
+                            throw CommandError(
+                                .usage, "--role is of a person's token; --enrollment makes one for devices.")
                         }
                         guard uses == nil || !unlimited else {
                             throw CommandError(
@@ -105,14 +112,20 @@ struct TokenCommand: AsyncParsableCommand {
                     }
                     guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                         throw CommandError(
-                            .usage, "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
+                            .usage,
+                            "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment)."
+                        )
                     }
                     guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
                     return try await registry.createPersonToken(
                         name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
                 }
                 do {
-                    if json { try Output.json(["id": made.id, "token": made.token]) } else { try Output.line(made.token) }
+                    if json {
+                        try Output.json(["id": made.id, "token": made.token])
+                    } else {
+                        try Output.line(made.token)
+                    }
                 } catch let error as CommandError {
                     // Said only here, and now never: a token that nobody has must not stay good.
                     try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
@@ -134,7 +147,9 @@ struct TokenCommand: AsyncParsableCommand {
             try await perform {
                 let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
                 if json { return try Output.json(rows) }
-                let table = [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]] + rows.map(\.columns)
+                let table =
+                    [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]]
+                    + rows.map(\.columns)
                 try Output.table(table)
             }
         }

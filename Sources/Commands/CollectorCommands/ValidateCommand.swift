@@ -29,10 +29,15 @@ struct ValidateCommand: AsyncParsableCommand {
             let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
             for setting in Setting.allCases {
                 try Output.line(
-                    setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(setting) ?? "-"))
+                    setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0)
+                        + (settings.shown(setting) ?? "-"))
             }
-            if let authority { try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).") }
-            if let pin = tls?.pin { try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())") }
+            if let authority {
+                try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).")
+            }
+            if let pin = tls?.pin {
+                try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
+            }
             for exposure in DirectoryExposure.of(directory: settings.data) {
                 FileHandle.standardError.write(Data("ws1collector: warning: \(exposure.message(settings.data))\n".utf8))
             }

@@ -1,6 +1,8 @@
 import ArgumentParser
+import Collector
 import CollectorStore
 import Foundation
+import Logging
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -26,15 +28,50 @@ struct VerifyCommand: AsyncParsableCommand {
             if json {
                 try Output.json(report)
             } else {
-                for finding in report.findings { try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)") }
+                for finding in report.findings {
+                    try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)")
+                }
                 try Output.line(
                     "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
                         + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
-                if report.chunks > 0 { try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).") }
+                if report.chunks > 0 {
+                    try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).")
+                }
             }
             let count = report.findings.count + Int(report.furtherFindings)
             guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
             if !json { try Output.line("Every record stored is proved by its chain.") }
+        }
+    }
+}
+
+struct RebuildCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rebuild",
+        abstract: "Derive each device's latest state again from the records stored; no collector may run on the data.",
+        discussion: """
+            When a device was last seen, its beacon, identity, push token and schedule are kept in collector.sqlite beside the records they are of.
+            What only records that retention removed could tell stays as it is. Nothing else is touched.
+
+            Example:
+              ws1collector rebuild --data /var/lib/ws1collector
+            """)
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        try await perform {
+            let directory = try data.directory()
+            let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
+                try await ProjectionRebuild(directory: directory, registry: registry).run()
+            }
+            try Output.line("\(report.devices) devices, from \(report.records) records.")
+            if !report.unreadableFiles.isEmpty {
+                throw CommandError(
+                    .failed,
+                    "Left out, because damaged: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
+                )
+            }
         }
     }
 }

@@ -18,7 +18,8 @@ package struct LogCommand: AsyncParsableCommand {
             """,
         version: LogVersion.text,
         subcommands: [
-            FetchCommand.self, ShowCommand.self, TailCommand.self, ListCommand.self, StatsCommand.self, VerifyCommand.self,
+            FetchCommand.self, ShowCommand.self, TailCommand.self, ListCommand.self, StatsCommand.self,
+            VerifyCommand.self,
             DeleteCommand.self, SendCommand.self, RequestCommand.self,
         ])
 
@@ -46,4 +47,9 @@ package struct LogCommand: AsyncParsableCommand {
         if error.code != .readerGone { StandardError.warn(error.message) }
         Glibc.exit(error.exitCode)
     }
+}
+
+/// The version printed by `--version`.
+enum LogVersion {
+    static let text = "1.0.0"
 }

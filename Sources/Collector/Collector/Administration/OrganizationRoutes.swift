@@ -30,7 +30,8 @@ struct OrganizationRoutes: Sendable {
         let (limit, after) = (try query.limit(), query.text("cursor") ?? "")
         let rows = try await visible(exchange.person).filter { $0.name > after }
         let page = rows.prefix(limit)
-        return try Page(items: page.map(OrganizationView.init), next: rows.count > limit ? page.last?.name : nil).response()
+        return try Page(items: page.map(OrganizationView.init), next: rows.count > limit ? page.last?.name : nil)
+            .response()
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
@@ -50,7 +51,8 @@ struct OrganizationRoutes: Sendable {
         let person = try exchange.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Making organizations needs an administrator of all of them; the token is of \(person.organization ?? "").")
+                "Making organizations needs an administrator of all of them; the token is of \(person.organization ?? "")."
+            )
         }
         return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
@@ -58,7 +60,8 @@ struct OrganizationRoutes: Sendable {
             try fields.finish()
             guard let name else { throw Problem.invalidField("name", "is missing.") }
             do throws(StoreError) { try await administration.createOrganization(name, by: AuditActor(person)) } catch {
-                throw error.code == .invalid ? Problem.invalidField("name", "cannot be: " + error.message) : .ofStore(error)
+                throw error.code == .invalid
+                    ? Problem.invalidField("name", "cannot be: " + error.message) : .ofStore(error)
             }
             logger.notice("organization made", metadata: ["organization": "\(name)", "person": "\(person.name)"])
             var response = try await view(name, person).response(status: .created)

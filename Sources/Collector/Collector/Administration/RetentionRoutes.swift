@@ -4,8 +4,8 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What is kept of the records, and their end before their time. A day's file holds the records of all organizations, so it is for
-/// administrators of all of them; an organization's own logs are deleted with `DELETE /api/v1/logs`.
+/// What is kept of the records, and their end before their time. A day's file holds the records of all organizations,
+/// so it is for administrators of all of them; an organization's own logs are deleted with `DELETE /api/v1/logs`.
 struct RetentionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
     static let days = 1...36_500
@@ -26,7 +26,8 @@ struct RetentionRoutes: Sendable {
         let person = try exchange.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Records of all organizations are kept, and go, by whole days together; the token is of \(person.organization ?? "").")
+                "Records of all organizations are kept, and go, by whole days together; the token is of \(person.organization ?? "")."
+            )
         }
         return person
     }
@@ -60,12 +61,16 @@ struct RetentionRoutes: Sendable {
             }
             let confirmation = try fields.text("confirm")
             try fields.finish()
-            guard let days else { throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.") }
+            guard let days else {
+                throw Problem.invalidField("olderThanDays", "is missing: say how old records are to be.")
+            }
             let plan = try await administration.purgePlan(
                 olderThanDays: days, streams: streams.isEmpty ? Set(StreamName.allCases) : streams)
             guard let confirmation else { return try PurgeView(plan).response() }
             guard confirmation == plan.confirmation else { throw Problem.confirmationOutdated }
-            guard let purge = try await administration.purge(plan, by: AuditActor(person)) else { throw Problem.purgeWaiting }
+            guard let purge = try await administration.purge(plan, by: AuditActor(person)) else {
+                throw Problem.purgeWaiting
+            }
             logger.notice(
                 "purge of records asked for",
                 metadata: ["purge.id": "\(purge)", "purge.files": "\(plan.files.count)", "person": "\(person.name)"])
@@ -83,6 +88,83 @@ private struct ReleaseView: Encodable {
 extension Problem {
     fileprivate static let purgeWaiting = Problem(
         status: 409, code: "purge-waiting", title: "Another purge waits",
-        detail: "Records are about to be purged already; that is done within ten seconds. Look at `GET /api/v1/retention`, then ask again.",
+        detail:
+            "Records are about to be purged already; that is done within ten seconds. Look at `GET /api/v1/retention`, then ask again.",
         retryable: true, retryAfterMs: 10_000)
+}
+
+/// What is kept of the records, as administrators see it: over HTTP, and at the collector's machine.
+package struct RetentionView: Encodable {
+    struct Stream: Encodable {
+        var stream: String
+        var files: Int
+        var bytes: Int64
+        /// Days; absent where there is no file.
+        var oldest: String?
+        var newest: String?
+        var removedFiles: Int
+    }
+
+    struct Purge: Encodable {
+        var id: String
+        var state: String
+        var removedFiles: Int
+        var failure: String?
+    }
+
+    var streams: [Stream]
+    /// Why nothing is removed; absent while old records go.
+    var waiting: String?
+    var waitingSince: String?
+    /// The last one; absent where there was none.
+    var purge: Purge?
+
+    package init(_ status: RetentionService.Status) {
+        streams = status.streams.map { stream in
+            Stream(
+                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes,
+                oldest: stream.oldest?.description,
+                newest: stream.newest?.description, removedFiles: stream.removedFiles)
+        }
+        waiting = status.waiting
+        waitingSince = status.waitingSince.map(Timestamp.text)
+        purge = status.purge.map {
+            Purge(id: $0.id, state: $0.state.rawValue, removedFiles: $0.removedFiles, failure: $0.failure)
+        }
+    }
+}
+
+/// What a purge of records would take, or was asked to take.
+struct PurgeView: Encodable {
+    struct Stream: Encodable {
+        var stream: String
+        var files: Int
+        var bytes: Int64
+        var oldest: String
+        var newest: String
+    }
+
+    /// Whether it was asked for: the files go within seconds.
+    var asked: Bool
+    /// Those of which something goes.
+    var streams: [Stream]
+    var files: Int
+    var bytes: Int64
+    /// To be sent as `confirm`; only where nothing is asked yet.
+    var confirm: String?
+    /// The id by which `GET /api/v1/retention` and the audit trail tell of it.
+    var purge: String?
+
+    init(_ plan: PurgePlan, purge: String? = nil) {
+        asked = purge != nil
+        streams = plan.streams.map { stream in
+            Stream(
+                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes, oldest: stream.oldest.description,
+                newest: stream.newest.description)
+        }
+        files = plan.files.count
+        bytes = plan.files.reduce(0) { $0 + $1.bytes }
+        confirm = asked ? nil : plan.confirmation
+        self.purge = purge
+    }
 }

@@ -27,7 +27,9 @@ struct TokenRoutes: Sendable {
         var position: TokenPosition?
         if let text = query.text("cursor") {
             position = TokenPosition(cursor: text)
-            guard position != nil else { throw Problem.invalidParameter("cursor", "is not one that this collector gave.") }
+            guard position != nil else {
+                throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
+            }
         }
         let page = try await administration.tokens(
             organization: exchange.person.organization, kind: kind, after: position, limit: try query.limit())
@@ -40,13 +42,17 @@ struct TokenRoutes: Sendable {
         return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
             let new = try TokenDocument(body, person: person, now: exchange.now).token
             let made: (row: TokenRow, secret: String)
-            do throws(AdministrationError) { made = try await administration.createToken(new, by: AuditActor(person)) } catch {
+            do throws(AdministrationError) {
+                made = try await administration.createToken(new, by: AuditActor(person))
+            } catch {
                 if case .notFound = error { throw Problem.invalidField("organization", "is none that there is.") }
                 throw Problem.ofAdministration(error)
             }
             logger.notice(
                 "token made",
-                metadata: ["token.id": "\(made.row.id)", "token.kind": "\(made.row.kind.name)", "person": "\(person.name)"])
+                metadata: [
+                    "token.id": "\(made.row.id)", "token.kind": "\(made.row.kind.name)", "person": "\(person.name)",
+                ])
             var view = TokenView(made.row, now: exchange.now)
             view.token = made.secret
             var response = try view.response(status: .created)
@@ -70,17 +76,108 @@ struct TokenRoutes: Sendable {
 }
 
 extension TokenPosition {
-    fileprivate var cursor: String {
-        Data("\(created)|\(id)".utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
+    fileprivate var cursor: String { CursorText.of("\(created)|\(id)") }
 
     fileprivate init?(cursor: String) {
-        guard cursor.utf8.count <= 128 else { return nil }
-        var base64 = cursor.replacing("-", with: "+").replacing("_", with: "/")
-        while base64.utf8.count % 4 != 0 { base64 += "=" }
-        guard let data = Data(base64Encoded: base64) else { return nil }
+        guard let data = CursorText.data(cursor, maximumBytes: 128) else { return nil }
         let parts = String(decoding: data, as: UTF8.self).split(separator: "|", maxSplits: 1)
         guard parts.count == 2, let created = Int64(parts[0]) else { return nil }
         self.init(created: created, id: String(parts[1]))
+    }
+}
+
+/// A token as people ask for it: `{kind, name, role, organization, expiresAt | expiresInSeconds, maximumUses |
+/// unlimited}`.
+struct TokenDocument {
+    var token: NewToken
+
+    static let uses: ClosedRange<Int> = 1...1_000_000_000
+
+    /// - Parameter person: who asks: what is not said is their organization.
+    init(_ body: Data, person: Person, now: Int64) throws(Problem) {
+        var fields = try FieldReader(body: body)
+        let kind = try fields.text("kind")
+        let name = try fields.text("name") ?? ""
+        let role = try fields.text("role")
+        let organization = try fields.text("organization") ?? person.organization
+        let seconds = try Self.seconds(&fields, now: now)
+        let uses = try fields.integer("maximumUses", Self.uses)
+        let isUnlimited = try fields.flag("unlimited") ?? false
+        try fields.finish()
+        guard name.utf8.count <= CollectorRegistry.tokenNameBytes else {
+            throw .invalidField("name", "has more than \(CollectorRegistry.tokenNameBytes) bytes.")
+        }
+        guard !name.hasControlCharacters else { throw .invalidField("name", "has control characters.") }
+        switch kind {
+        case "person":
+            guard !name.isEmpty else { throw .invalidField("name", "is missing: say whose token it is.") }
+            guard let role else { throw .invalidField("role", "is missing. Known: \(Self.roles).") }
+            guard let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
+                throw .invalidField("role", "is none of \(Self.roles).")
+            }
+            guard uses == nil else { throw .invalidField("maximumUses", "is of an enrollment token.") }
+            guard !isUnlimited else { throw .invalidField("unlimited", "is of an enrollment token.") }
+            token = NewToken(.person(known), name: name, organization: organization, expiresInSeconds: seconds)
+        case "enrollment":
+            guard role == nil else { throw .invalidField("role", "is of a person's token.") }
+            guard let organization else { throw .invalidField("organization", "is missing: devices enroll into one.") }
+            guard uses == nil || !isUnlimited else {
+                throw .invalidField("unlimited", "does not go with `maximumUses`.")
+            }
+            token = NewToken(
+                .device, name: name, organization: organization,
+                expiresInSeconds: seconds ?? FirstStart.enrollmentTokenSeconds,
+                maximumUses: isUnlimited ? nil : uses ?? FirstStart.enrollmentTokenUses)
+        case nil: throw .invalidField("kind", "is missing. Known: person, enrollment.")
+        default: throw .invalidField("kind", "is none of person, enrollment.")
+        }
+    }
+
+    private static let roles = PersonRole.allCases.map { "\($0)" }.joined(separator: ", ")
+
+    private static func seconds(_ fields: inout FieldReader, now: Int64) throws(Problem) -> Int64? {
+        let expiresAt = try fields.time("expiresAt")
+        let lasting = try fields.integer("expiresInSeconds", 1...CollectorRegistry.maximumTokenSeconds)
+        guard let expiresAt else { return lasting }
+        guard lasting == nil else { throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.") }
+        let seconds = (expiresAt - now) / 1_000_000
+        guard (1...CollectorRegistry.maximumTokenSeconds).contains(seconds) else {
+            throw .invalidField("expiresAt", "is not within the next 100 years.")
+        }
+        return seconds
+    }
+}
+
+/// A token as administrators see it.
+struct TokenView: Encodable {
+    var id: String
+    var kind: String
+    var name: String
+    var role: String?
+    /// Absent: all.
+    var organization: String?
+    var createdAt: String
+    var expiresAt: String?
+    var revokedAt: String?
+    /// Devices that have enrolled with it; of an enrollment token.
+    var uses: Int?
+    var maximumUses: Int?
+    /// `good`, `expired`, `used-up` or `revoked`.
+    var state: String
+    /// The secret; only in the answer that made it.
+    var token: String?
+
+    init(_ row: TokenRow, now: Int64) {
+        id = row.id
+        kind = row.kind.name
+        name = row.name
+        role = row.role.map { "\($0)" }
+        organization = row.organization
+        createdAt = Timestamp.text(row.created)
+        expiresAt = row.expires.map(Timestamp.text)
+        revokedAt = row.revoked.map(Timestamp.text)
+        uses = row.kind == .enrollment ? row.uses : nil
+        maximumUses = row.maximumUses
+        state = row.state(at: now).rawValue
     }
 }

@@ -1,5 +1,6 @@
 import CollectorStore
 import Crypto
+import CryptoExtras
 import Foundation
 import SwiftASN1
 import WireModel
@@ -7,9 +8,9 @@ import X509
 
 /// The authority that issues devices' client certificates, from the files an administrator names.
 ///
-/// The certificate file holds the issuing authority first, and above it, where that is no root itself, those up to a root. What else is in it
-/// is trusted too and issues nothing: a former authority whose certificates are still about. Files are read at the start; others need a
-/// restart. Safe from any thread.
+/// The certificate file holds the issuing authority first, and above it, where that is no root itself, those up to a
+/// root. What else is in it is trusted too and issues nothing: a former authority whose certificates are still about.
+/// Files are read at the start; others need a restart. Safe from any thread.
 package struct DeviceAuthority: Sendable {
     /// Days that a device's certificate is good for.
     package static let validDays = 1...1095
@@ -29,20 +30,23 @@ package struct DeviceAuthority: Sendable {
     ///   - certificate: PEM file.
     ///   - key: PEM file of the first certificate's private key.
     ///   - days: for which a device's certificate is good, but never beyond the authority's own end.
-    /// - Throws: `invalidConfiguration` where a file cannot be read, key and certificate do not belong together, or the certificate is no
-    ///   authority's. One that has expired is taken: it issues nothing, and what depends on it is refused, but people are let in.
+    /// - Throws: `invalidConfiguration` where a file cannot be read, key and certificate do not belong together, or the
+    ///   certificate is no authority's. One that has expired is taken: it issues nothing, and what depends on it is
+    ///   refused, but people are let in.
     package init(certificate: String, key: String, days: Int = defaultValidDays) throws(CollectorError) {
         let found = try Self.load("--device-ca-certificate", certificate) { text in
             try PEMDocument.parseMultiple(pemString: text).map { try Certificate(pemDocument: $0) }
         }
         guard let first = found.first else {
-            throw CollectorError(.invalidConfiguration, "--device-ca-certificate \(certificate) holds no certificate. Give a PEM file.")
+            throw CollectorError(
+                .invalidConfiguration, "--device-ca-certificate \(certificate) holds no certificate. Give a PEM file.")
         }
         self.key = try Self.load("--device-ca-key", key) { try Certificate.PrivateKey(pemEncoded: $0) }
         guard self.key.publicKey == first.publicKey else {
             throw CollectorError(
                 .invalidConfiguration,
-                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give the two that belong together.")
+                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give the two that belong together."
+            )
         }
         guard Self.mayIssue(first) else {
             throw CollectorError(
@@ -56,10 +60,14 @@ package struct DeviceAuthority: Sendable {
         file = certificate
     }
 
-    private static func load<Value>(_ flag: String, _ path: String, _ read: (String) throws -> Value) throws(CollectorError) -> Value {
+    private static func load<Value>(_ flag: String, _ path: String, _ read: (String) throws -> Value)
+        throws(CollectorError) -> Value
+    {
         do { return try read(try String(contentsOfFile: path, encoding: .utf8)) } catch {
             let words = FileFault(path).words(otherwise: "it holds no PEM of what it should be")
-            throw CollectorError(.invalidConfiguration, "\(flag) \(path) cannot be used: \(words). Give a readable PEM file.", cause: error)
+            throw CollectorError(
+                .invalidConfiguration, "\(flag) \(path) cannot be used: \(words). Give a readable PEM file.",
+                cause: error)
         }
     }
 
@@ -69,15 +77,19 @@ package struct DeviceAuthority: Sendable {
         return usage.keyCertSign
     }
 
-    private static func path(from issuer: Certificate, in found: [Certificate], file: String) throws(CollectorError) -> [Certificate] {
+    private static func path(from issuer: Certificate, in found: [Certificate], file: String) throws(CollectorError)
+        -> [Certificate]
+    {
         var path = [issuer]
         var top = issuer
         while top.issuer != top.subject {
-            guard path.count < found.count, let next = found.first(where: { $0.subject == top.issuer && $0.publicKey != top.publicKey })
+            guard path.count < found.count,
+                let next = found.first(where: { $0.subject == top.issuer && $0.publicKey != top.publicKey })
             else {
                 throw CollectorError(
                     .invalidConfiguration,
-                    "\(file) holds no root above \(top.subject): clients cannot be checked against it. Append the authorities above it.")
+                    "\(file) holds no root above \(top.subject): clients cannot be checked against it. Append the authorities above it."
+                )
             }
             path.append(next)
             top = next
@@ -100,14 +112,17 @@ package struct DeviceAuthority: Sendable {
     /// A client certificate for the device; only the key is the request's.
     /// - Parameter now: microseconds since 1970.
     /// - Returns: `nil` where the authority itself has expired.
-    func issue(_ request: SigningRequest, to device: DeviceID, of organization: String, at now: Int64) throws -> IssuedCertificate? {
+    func issue(_ request: SigningRequest, to device: DeviceID, of organization: String, at now: Int64) throws
+        -> IssuedCertificate?
+    {
         guard now < expires else { return nil }
         let serial = Self.randomSerial()
         let start = Date(timeIntervalSince1970: TimeInterval(now / 1_000_000) - Self.slackSeconds)
         // Whole seconds: a certificate has no finer.
         let end = min(now / 1_000_000 + Int64(days) * 86_400, expires / 1_000_000)
         let certificate = try Certificate(
-            version: .v3, serialNumber: Certificate.SerialNumber(bytes: serial), publicKey: request.key, notValidBefore: start,
+            version: .v3, serialNumber: Certificate.SerialNumber(bytes: serial), publicKey: request.key,
+            notValidBefore: start,
             notValidAfter: Date(timeIntervalSince1970: TimeInterval(end)), issuer: issuer.subject,
             subject: DistinguishedName {
                 OrganizationName(organization)
@@ -126,7 +141,9 @@ package struct DeviceAuthority: Sendable {
             issuerPrivateKey: key)
         var serializer = DER.Serializer()
         try serializer.serialize(certificate)
-        let chain = try ([certificate] + path.dropLast()).map { try $0.serializeAsPEM().pemString }.joined(separator: "\n") + "\n"
+        let chain =
+            try ([certificate] + path.dropLast()).map { try $0.serializeAsPEM().pemString }.joined(separator: "\n")
+            + "\n"
         return IssuedCertificate(
             chain: Data(chain.utf8),
             record: DeviceCertificate(
@@ -143,4 +160,100 @@ package struct DeviceAuthority: Sendable {
     }
 
     private static func microseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970) * 1_000_000 }
+}
+
+extension DeviceAuthority {
+    /// A new authority: a root with a P-256 key that signs devices' certificates and no other authority's.
+    /// - Parameters:
+    ///   - name: its common name.
+    ///   - days: for which it is good.
+    /// - Returns: certificate and key in PEM.
+    package static func create(name: String, days: Int, now: Date = .now) throws -> (certificate: String, key: String) {
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let subject = try DistinguishedName { CommonName(name) }
+        let certificate = try Certificate(
+            version: .v3, serialNumber: Certificate.SerialNumber(bytes: randomSerial()), publicKey: key.publicKey,
+            notValidBefore: now.addingTimeInterval(-300),
+            notValidAfter: now.addingTimeInterval(TimeInterval(days) * 86_400),
+            issuer: subject, subject: subject,
+            extensions: Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                Critical(KeyUsage(keyCertSign: true, cRLSign: true))
+                SubjectKeyIdentifier(hash: key.publicKey)
+            },
+            issuerPrivateKey: key)
+        return (try certificate.serializeAsPEM().pemString + "\n", try key.serializeAsPEM().pemString + "\n")
+    }
+}
+
+/// A device's request for a certificate (PKCS #10), checked: whoever made it holds the key, and the key is good enough.
+///
+/// Only the key is taken from it. The subject, names and extensions it asks for are the collector's to say and are not
+/// looked at.
+struct SigningRequest: Sendable {
+    /// In DER; one with the largest key that is taken has about 2,500.
+    static let maximumBytes = 16 * 1024
+    static let rsaBits = 2048...8192
+
+    let key: Certificate.PublicKey
+
+    /// - Parameter der: as it came.
+    /// - Throws: `Problem` 400, whose code says what is wrong with it.
+    init(der: Data) throws(Problem) {
+        guard der.count <= Self.maximumBytes else {
+            throw .signingRequest("csr-too-large", "It has \(der.count) bytes; at most \(Self.maximumBytes) are taken.")
+        }
+        let request: CertificateSigningRequest
+        do { request = try CertificateSigningRequest(derEncoded: Array(der)) } catch let error as ASN1Error {
+            throw .signingRequest("csr-malformed", "It is not a PKCS #10 request in DER: \(error).")
+        } catch {
+            // Its form is right; a key is in it that the library does not take.
+            throw Self.otherKey
+        }
+        guard Self.isTaken(request.publicKey) else { throw Self.otherKey }
+        guard request.signatureAlgorithm != .sha1WithRSAEncryption,
+            request.publicKey.isValidSignature(request.signature, for: request)
+        else {
+            throw .signingRequest(
+                "csr-signature",
+                "Its signature is not one of its own key, or one with SHA-1. Make it again with that key.")
+        }
+        key = request.publicKey
+    }
+
+    private static let otherKey = Problem.signingRequest(
+        "csr-key",
+        "Its key is none that is taken: P-256, P-384, or RSA with \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits.")
+
+    private static func isTaken(_ key: Certificate.PublicKey) -> Bool {
+        if let rsa = _RSA.Signing.PublicKey(key) { return rsaBits.contains(rsa.keySizeInBits) }
+        // A certificate with an Ed25519 key can be issued, but not be shown: neither side's TLS signs with one.
+        return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil
+    }
+}
+
+/// A certificate as it goes to the device, and what is remembered of it.
+struct IssuedCertificate: Sendable {
+    /// PEM: the device's first, then the authorities between it and a root.
+    let chain: Data
+    let record: DeviceCertificate
+}
+
+/// How a certificate names its device: a URI among its alternative names.
+struct DeviceName: Sendable {
+    private static let prefix = "urn:ws1:device:"
+
+    let device: DeviceID
+
+    init(_ device: DeviceID) { self.device = device }
+
+    /// `nil` for another kind of name.
+    init?(_ text: String) {
+        guard text.hasPrefix(Self.prefix), let device = DeviceID(String(text.dropFirst(Self.prefix.count))) else {
+            return nil
+        }
+        self.device = device
+    }
+
+    var text: String { "\(Self.prefix)\(device)" }
 }

@@ -19,12 +19,16 @@ struct CommandDocument {
 
     init(_ body: Data, now: Int64) throws(Problem) {
         var fields = try FieldReader(body: body)
-        guard let kind = try fields.text("kind") else { throw .invalidField("kind", "is missing. Known: \(Self.kinds).") }
+        guard let kind = try fields.text("kind") else {
+            throw .invalidField("kind", "is missing. Known: \(Self.kinds).")
+        }
         let given = try fields.object("arguments")
         let expiresAt = try fields.time("expiresAt")
         let lasting = try fields.integer("expiresInSeconds", Self.seconds)
         try fields.finish()
-        guard expiresAt == nil || lasting == nil else { throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.") }
+        guard expiresAt == nil || lasting == nil else {
+            throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.")
+        }
         expires = expiresAt ?? now + (lasting ?? Self.defaultSeconds) * 1_000_000
         guard expires > now, expires - now <= Self.seconds.upperBound * 1_000_000 else {
             throw .invalidField("expiresAt", "is not within the next 30 days.")
@@ -60,7 +64,9 @@ struct CommandDocument {
         if let mode = try fields?.text("mode") { request.mode = try EnumName.requestMode.value(mode, "arguments.mode") }
         if let type = try fields?.text("type") { request.type = try EnumName.logType.value(type, "arguments.type") }
         request.level = .verbose
-        if let level = try fields?.text("level") { request.level = try EnumName.logLevel.value(level, "arguments.level") }
+        if let level = try fields?.text("level") {
+            request.level = try EnumName.logLevel.value(level, "arguments.level")
+        }
         if let since = try fields?.time("since") { request.since = since }
         if let until = try fields?.time("until") { request.until = until }
         guard !request.hasSince || !request.hasUntil || request.since < request.until else {
@@ -78,7 +84,8 @@ struct CommandDocument {
         else {
             throw .invalidField(
                 "arguments.categories",
-                "has more than \(maximumCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes.")
+                "has more than \(maximumCategories) names, or one that is empty or over \(LogLimits.categoryBytes) bytes."
+            )
         }
         request.text = try bounded(&fields, "text") ?? ""
         request.includeVerboseRing = try fields?.flag("includeVerboseRing") ?? false
@@ -97,7 +104,9 @@ struct CommandDocument {
     private static func changeLogLevel(_ fields: inout FieldReader?) throws(Problem) -> WireChangeLogLevel {
         guard let level = try fields?.text("level") else { throw .invalidField("arguments.level", "is missing.") }
         guard let seconds = try fields?.integer("durationSeconds", lastingSeconds) else {
-            throw .invalidField("arguments.durationSeconds", "is missing; \(lastingSeconds.lowerBound) to \(lastingSeconds.upperBound).")
+            throw .invalidField(
+                "arguments.durationSeconds", "is missing; \(lastingSeconds.lowerBound) to \(lastingSeconds.upperBound)."
+            )
         }
         var change = WireChangeLogLevel()
         change.level = try EnumName.logLevel.value(level, "arguments.level")
@@ -107,7 +116,9 @@ struct CommandDocument {
 
     private static func bounded(_ fields: inout FieldReader?, _ name: String) throws(Problem) -> String? {
         guard let text = try fields?.text(name) else { return nil }
-        guard text.utf8.count <= textBytes else { throw .invalidField("arguments.\(name)", "has more than \(textBytes) bytes.") }
+        guard text.utf8.count <= textBytes else {
+            throw .invalidField("arguments.\(name)", "has more than \(textBytes) bytes.")
+        }
         return text
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import SwiftProtobuf
 import WireModel
 
 /// What people ask of devices: viewers see it, operators ask for anything but a wipe, administrators for that too.
@@ -33,7 +34,9 @@ struct CommandRoutes: Sendable {
         var position: CommandPosition?
         if let cursor {
             position = cursor.before.flatMap(CommandPosition.init(text:))
-            guard cursor.device == device.id, position != nil else { throw Problem.invalidParameter("cursor", "is of another list.") }
+            guard cursor.device == device.id, position != nil else {
+                throw Problem.invalidParameter("cursor", "is of another list.")
+            }
         }
         let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
         var items: [CommandView] = []
@@ -47,7 +50,9 @@ struct CommandRoutes: Sendable {
     private func get(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
         let device = try await known(exchange)
-        guard let id = CommandID(exchange.parameters["command"] ?? ""), let row = try await commands.command(id, of: device.id) else {
+        guard let id = CommandID(exchange.parameters["command"] ?? ""),
+            let row = try await commands.command(id, of: device.id)
+        else {
             throw Problem.notFound("The device has no such command.")
         }
         return try await view(row, now: exchange.now).response()
@@ -57,7 +62,8 @@ struct CommandRoutes: Sendable {
     private func view(_ row: CommandRow, now: Int64) async throws -> CommandView {
         var view = try CommandView(row, now: now)
         if case .requestLogs = row.command.action {
-            view.uploads = try await archive.uploads(of: row.device, command: row.id, limit: Self.maximumUploads).map(UploadView.init)
+            view.uploads = try await archive.uploads(of: row.device, command: row.id, limit: Self.maximumUploads).map(
+                UploadView.init)
         }
         return view
     }
@@ -68,15 +74,18 @@ struct CommandRoutes: Sendable {
         let person = try exchange.person
         let key = exchange.request.headers[.idempotencyKey]
         if let key, !Self.keyBytes.contains(key.utf8.count) {
-            throw Problem.malformed("Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(Self.keyBytes.upperBound).")
+            throw Problem.malformed(
+                "Idempotency-Key has \(key.utf8.count) bytes; expected 1 to \(Self.keyBytes.upperBound).")
         }
         return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
             let document = try CommandDocument(body, now: exchange.now)
             guard person.role >= document.role else {
-                throw Problem.forbidden("A wipe needs the role \(document.role); the token has the role \(person.role).")
+                throw Problem.forbidden(
+                    "A wipe needs the role \(document.role); the token has the role \(person.role).")
             }
             let new = NewCommand(
-                device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person), idempotencyKey: key,
+                device: device.id, action: document.action, expires: document.expires, issuer: AuditActor(person),
+                idempotencyKey: key,
                 request: body)
             let issued: (row: CommandRow, isNew: Bool)
             do throws(IssueError) { issued = try await commands.issue(new, organization: person.organization) } catch {
@@ -87,7 +96,8 @@ struct CommandRoutes: Sendable {
                 logger.notice(
                     "command issued",
                     metadata: [
-                        "device.id": "\(device.id)", "command.id": "\(view.id)", "command.kind": "\(view.kind)", "person": "\(person.name)",
+                        "device.id": "\(device.id)", "command.id": "\(view.id)", "command.kind": "\(view.kind)",
+                        "person": "\(person.name)",
                     ])
             }
             var response = try view.response(status: issued.isNew ? .created : .ok)
@@ -123,19 +133,102 @@ extension Problem {
         case .deviceLeft:
             Problem(
                 status: 409, code: "device-left", title: "Device has left",
-                detail: "The device has unenrolled or was revoked: nothing reaches it until it enrolls again.", scope: .device)
+                detail: "The device has unenrolled or was revoked: nothing reaches it until it enrolls again.",
+                scope: .device)
         case .unknownCommand: invalidField("arguments.command", "is no command of this device.")
         case .tooMany(let limit):
             Problem(
                 status: 409, code: "too-many-commands", title: "Too many commands",
-                detail: "As many commands wait for the device as it may have (\(limit)), or for all devices. Wait for their end or expiry.",
+                detail:
+                    "As many commands wait for the device as it may have (\(limit)), or for all devices. Wait for their end or expiry.",
                 retryable: true, scope: .device, limit: limit)
         case .keyUsed:
             Problem(
                 status: 422, code: "idempotency-key-used", title: "Idempotency key used",
-                detail: "Another command was asked for with this Idempotency-Key. Choose a key of its own for each command.", scope: .record
+                detail:
+                    "Another command was asked for with this Idempotency-Key. Choose a key of its own for each command.",
+                scope: .record
             )
         case .store(let error): ofStore(error)
         }
     }
 }
+
+/// A command as people see it.
+struct CommandView: Encodable {
+    var id: String
+    var device: String
+    var kind: String
+    var arguments: JSONValue
+    var issuedAt: String
+    var issuedBy: String
+    var expiresAt: String
+    /// `queued` until the device says something of it.
+    var state: String
+    /// 0 to 1.
+    var progress: Double
+    var detail: String?
+    var updatedAt: String?
+    var deviceInformation: JSONValue?
+    /// Of a request for logs: what has come.
+    var uploads: [UploadView]?
+
+    init(_ row: CommandRow, now: Int64) throws {
+        id = row.id?.description ?? ""
+        device = row.device.description
+        issuedAt = Timestamp.text(row.created)
+        issuedBy = row.issuer
+        expiresAt = Timestamp.text(row.expires)
+        state = EnumName.commandState.name(row.state(at: now))
+        progress = Double(row.status.progress) / 10_000
+        detail = row.status.detail.isEmpty ? nil : row.status.detail
+        updatedAt = row.updated.map(Timestamp.text)
+        deviceInformation = try row.status.information.map(MessageView.json)
+        kind = row.command.action?.kind ?? "unknown"
+        arguments = .object(Self.arguments(of: row.command.action))
+    }
+
+    private static func arguments(of action: WireCommand.OneOf_Action?) -> [String: JSONValue] {
+        switch action {
+        case .requestLogs(let request):
+            var fields: [String: JSONValue] = [
+                "mode": .text(EnumName.requestMode.name(request.mode)),
+                "type": .text(EnumName.logType.name(request.type)),
+                "level": .text(EnumName.logLevel.name(request.level)),
+                "includeVerboseRing": .boolean(request.includeVerboseRing),
+            ]
+            if request.hasSince { fields["since"] = .text(Timestamp.text(request.since)) }
+            if request.hasUntil { fields["until"] = .text(Timestamp.text(request.until)) }
+            if request.captureSeconds > 0 { fields["captureSeconds"] = .integer(Int64(request.captureSeconds)) }
+            if request.maximumBytes > 0 { fields["maximumBytes"] = .unsigned(request.maximumBytes) }
+            if !request.categories.isEmpty { fields["categories"] = .array(request.categories.map { .text($0) }) }
+            if !request.text.isEmpty { fields["text"] = .text(request.text) }
+            return fields
+        case .cancel(let cancel): return ["command": .text(CommandID(cancel.commandID)?.description ?? "")]
+        case .sendBeacon, .queryDeviceInformation, .reloadProfile, nil: return [:]
+        case .changeLogLevel(let change):
+            return [
+                "level": .text(EnumName.logLevel.name(change.level)),
+                "durationSeconds": .integer(Int64(change.durationSeconds)),
+            ]
+        case .wipe(let wipe): return wipe.reason.isEmpty ? [:] : ["reason": .text(wipe.reason)]
+        }
+    }
+}
+
+/// Commands for devices and how they went: the port the routes use; the store's `CollectorRegistry` is behind it.
+package protocol CommandRegistry: Sendable {
+    /// Issues a command to a device's present enrollment. - Returns: with it, whether it is new.
+    func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool)
+    /// Newest first.
+    func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError)
+        -> CommandPage
+    func command(_ id: CommandID, of device: DeviceID) async throws(StoreError) -> CommandRow?
+
+    /// What a device is to be given now, from memory.
+    func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand]
+    /// Takes over what a device has said of its commands, in the order it said so. Returns at once.
+    func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64)
+}
+
+extension CollectorRegistry: CommandRegistry {}

@@ -27,16 +27,20 @@ struct DeviceRoutes: Sendable {
     }
 
     private func list(_ exchange: Exchange) async throws -> Response {
-        let parameters = try QueryParameters(exchange.request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
+        let parameters = try QueryParameters(
+            exchange.request, known: DeviceQuery.parameters.union(["limit", "cursor", "organization"]))
         // Another organization has no devices that the person could see.
         var query = try DeviceQuery(parameters, organization: exchange.person.organization)
         if let named = parameters.text("organization") {
-            guard query.organization ?? named == named else { return try Page<DeviceView>(items: [], next: nil, total: 0).response() }
+            guard query.organization ?? named == named else {
+                return try Page<DeviceView>(items: [], next: nil, total: 0).response()
+            }
             query.organization = named
         }
         var position: DevicePosition?
         if let text = parameters.text("cursor") {
-            guard let cursor = DeviceCursor(text), cursor.sort == query.sort, cursor.isDescending == query.isDescending else {
+            guard let cursor = DeviceCursor(text), cursor.sort == query.sort, cursor.isDescending == query.isDescending
+            else {
                 throw Problem.invalidParameter("cursor", "is not one that this collector gave for this order.")
             }
             position = cursor.position
@@ -55,7 +59,9 @@ struct DeviceRoutes: Sendable {
     }
 
     private func answer(_ device: DeviceRow, _ exchange: Exchange) async throws -> Response {
-        try DeviceView(device, for: try exchange.person.role, lineage: try await registry.lineage(of: device), now: exchange.now).response()
+        try DeviceView(
+            device, for: try exchange.person.role, lineage: try await registry.lineage(of: device), now: exchange.now
+        ).response()
     }
 
     private func revoke(_ exchange: Exchange) async throws -> Response {
@@ -91,7 +97,8 @@ struct DeviceRoutes: Sendable {
                 "token.closed": "\(closingToken)",
             ])
         var view = try DeviceView(
-            revocation.device, for: person.role, lineage: try await registry.lineage(of: revocation.device), now: exchange.now)
+            revocation.device, for: person.role, lineage: try await registry.lineage(of: revocation.device),
+            now: exchange.now)
         view.token = revocation.token.map { TokenView($0, now: exchange.now) }
         return try view.response()
     }
@@ -101,7 +108,8 @@ struct DeviceRoutes: Sendable {
         let (id, person) = (try await registry.known(exchange).id, try exchange.person)
         let device: DeviceRow
         do throws(AdministrationError) {
-            device = try await administration.reinstateDevice(id, organization: person.organization, by: AuditActor(person))
+            device = try await administration.reinstateDevice(
+                id, organization: person.organization, by: AuditActor(person))
         } catch { throw Problem.ofAdministration(error) }
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
         return try await answer(device, exchange)
@@ -110,7 +118,8 @@ struct DeviceRoutes: Sendable {
     private func delete(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: ["confirm"])
         let (device, person) = (try await registry.known(exchange), try exchange.person)
-        let logs = try await archive.deletion(LogQuery(organization: person.organization, device: device.id, withTest: true))
+        let logs = try await archive.deletion(
+            LogQuery(organization: person.organization, device: device.id, withTest: true))
         guard let confirmation = query.text("confirm") else {
             return try DeviceDeletionView(device, logs: logs, isDone: false).response()
         }
@@ -130,25 +139,33 @@ struct DeviceRoutes: Sendable {
         let (id, person) = (try await registry.known(exchange).id, try exchange.person)
         return try await reader.read(exchange, limit: .json(Self.bodyBytes)) { body in
             var fields = try FieldReader(body: body)
-            guard fields.names.contains("device") else { throw Problem.invalidField("device", "is missing; null for none.") }
+            guard fields.names.contains("device") else {
+                throw Problem.invalidField("device", "is missing; null for none.")
+            }
             let text = try fields.text("device")
             try fields.finish()
             let predecessor = text.flatMap { DeviceID($0) }
-            guard (text == nil) == (predecessor == nil) else { throw Problem.invalidField("device", "is not a device id (a UUID).") }
+            guard (text == nil) == (predecessor == nil) else {
+                throw Problem.invalidField("device", "is not a device id (a UUID).")
+            }
             let device: DeviceRow
             do throws(AdministrationError) {
                 device = try await administration.setPredecessor(
                     predecessor, of: id, organization: person.organization, by: AuditActor(person))
             } catch {
                 switch error {
-                case .notFound(let detail) where error != .noDevice: throw Problem.invalidField("device", "is none of yours: " + detail)
+                case .notFound(let detail) where error != .noDevice:
+                    throw Problem.invalidField("device", "is none of yours: " + detail)
                 case .forbidden(let detail): throw Problem.invalidField("device", "cannot be: " + detail)
                 default: throw Problem.ofAdministration(error)
                 }
             }
             logger.notice(
                 "device's predecessor set",
-                metadata: ["device.id": "\(id)", "predecessor": "\(predecessor?.description ?? "")", "person": "\(person.name)"])
+                metadata: [
+                    "device.id": "\(id)", "predecessor": "\(predecessor?.description ?? "")",
+                    "person": "\(person.name)",
+                ])
             return try await answer(device, exchange)
         }
     }
@@ -174,5 +191,110 @@ struct DeviceDeletionView: Encodable {
         logChunks = logs.chunks
         logRawBytes = logs.rawBytes
         confirm = isDone ? nil : row.deletionConfirmation
+    }
+}
+
+extension DeviceRegistry {
+    /// The device in the path; another organization's is not there.
+    func known(_ exchange: Exchange) async throws -> DeviceRow {
+        guard let id = DeviceID(exchange.parameters["device"] ?? ""),
+            let device = try await device(id, organization: exchange.person.organization)
+        else { throw Problem.noDevice }
+        return device
+    }
+}
+
+extension DeviceQuery {
+    static let parameters: Set<String> = [
+        "state", "os", "agentVersion", "app", "compliance", "compromised", "q", "sort", "test",
+    ]
+    static let textBytes = 256
+
+    /// - Parameter organization: the asker's; `nil` for all.
+    init(_ query: QueryParameters, organization: String?) throws {
+        self.init(organization: organization)
+        for word in (query.text("state") ?? "").split(separator: ",") {
+            guard let state = ReportingState(rawValue: String(word)) else {
+                throw Problem.invalidParameter(
+                    "state", "holds \(word); known: \(ReportingState.allCases.map(\.rawValue).joined(separator: ", "))."
+                )
+            }
+            states.insert(state)
+        }
+        operatingSystem = query.text("os")
+        agentVersion = query.text("agentVersion")
+        application = query.text("app")
+        compliance = try query.choice(
+            "compliance", [("unknown", .unknown), ("compliant", .compliant), ("non-compliant", .nonCompliant)])
+        compromised = try query.choice("compromised", [("unknown", .unknown), ("no", .no), ("yes", .yes)])
+        withTest = try query.flag("test")
+        text = query.text("q") ?? ""
+        guard text.utf8.count <= Self.textBytes else {
+            throw Problem.invalidParameter("q", "has more than \(Self.textBytes) bytes.")
+        }
+        if let order = query.text("sort") {
+            isDescending = order.hasPrefix("-")
+            guard let known = Sort(rawValue: String(order.drop { $0 == "-" })) else {
+                throw Problem.invalidParameter(
+                    "sort",
+                    "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), with - before it from the end."
+                )
+            }
+            sort = known
+        }
+    }
+}
+
+extension QueryParameters {
+    /// One of a few words; `nil` where it is absent.
+    func choice<Value>(_ name: String, _ values: [(word: String, value: Value)]) throws -> Value? {
+        guard let text = text(name) else { return nil }
+        guard let found = values.first(where: { $0.word == text }) else {
+            throw Problem.invalidParameter(name, "is none of \(values.map(\.word).joined(separator: ", ")).")
+        }
+        return found.value
+    }
+}
+
+/// Where the next page of a list of devices begins, and of which order it is. Opaque to clients; it holds no secret and
+/// grants nothing.
+struct DeviceCursor: Equatable {
+    var sort: DeviceQuery.Sort
+    var isDescending: Bool
+    var position: DevicePosition
+
+    init(_ position: DevicePosition, of query: DeviceQuery) {
+        (sort, isDescending, self.position) = (query.sort, query.isDescending, position)
+    }
+
+    /// `nil` where it is none.
+    init?(_ text: String) {
+        guard let data = CursorText.data(text, maximumBytes: 1024), let plain = String(data: data, encoding: .utf8)
+        else {
+            return nil
+        }
+        // The key is the last: a name may hold anything.
+        let parts = plain.split(separator: "|", maxSplits: 3, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 4, let sort = DeviceQuery.Sort(rawValue: parts[0]), let id = DeviceID(parts[2]),
+            parts[1] == "a" || parts[1] == "d"
+        else { return nil }
+        (self.sort, isDescending) = (sort, parts[1] == "d")
+        switch sort {
+        case .id: position = DevicePosition(key: .none, id: id)
+        case .name: position = DevicePosition(key: .text(parts[3]), id: id)
+        case .lastSeen, .enrolled, .state:
+            guard let number = Int64(parts[3]) else { return nil }
+            position = DevicePosition(key: .number(number), id: id)
+        }
+    }
+
+    var text: String {
+        let key =
+            switch position.key {
+            case .none: ""
+            case .text(let text): text
+            case .number(let number): "\(number)"
+            }
+        return CursorText.of("\(sort.rawValue)|\(isDescending ? "d" : "a")|\(position.id)|\(key)")
     }
 }

@@ -6,9 +6,11 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// What is done to every JSON answer on its way out: an entity tag and 304 where the reader has it already, gzip where the reader takes it.
+/// What is done to every JSON answer on its way out: an entity tag and 304 where the reader has it already, gzip where
+/// the reader takes it.
 ///
-/// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a window of 256 KiB.
+/// An answer whose size is known is in memory already; any other is compressed piece by piece as it is written, with a
+/// window of 256 KiB.
 struct AnswerFinish: Sendable {
     /// A shorter answer is sent as it is.
     static let gzipBytes = 1024
@@ -30,7 +32,9 @@ struct AnswerFinish: Sendable {
             }
             response.body = ResponseBody(byteBuffer: bytes)
         }
-        guard response.headers[.contentEncoding] == nil, response.body.contentLength ?? .max >= Self.gzipBytes else { return response }
+        guard response.headers[.contentEncoding] == nil, response.body.contentLength ?? .max >= Self.gzipBytes else {
+            return response
+        }
         response.headers[.vary] = "Accept-Encoding"
         guard request.acceptsGzip else { return response }
         response.headers[.contentEncoding] = "gzip"
@@ -50,8 +54,7 @@ struct AnswerFinish: Sendable {
 
     private static func tag(of bytes: ByteBuffer) -> String {
         let digest = bytes.withUnsafeReadableBytes { SHA256.hash(data: $0) }
-        let digits = Array("0123456789abcdef".utf8)
-        return "W/\"" + String(decoding: digest.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self) + "\""
+        return "W/\"\(Data(digest.prefix(16)).hexadecimal)\""
     }
 
     /// Compared weakly, as RFC 9110 has it for `If-None-Match`.
@@ -127,5 +130,27 @@ private struct GzipBodyWriter: ResponseBodyWriter {
         try compressor.finish { waiting.writeBytes($0) }
         try await writer.write(waiting)
         try await writer.finish(trailingHeaders)
+    }
+}
+
+/// A revision as an entity tag, and its comparison with `If-Match` and `If-None-Match`.
+struct RevisionTag: Equatable {
+    let text: String
+
+    init(_ revision: UInt64) {
+        self.init(text: "\"\(revision)\"")
+    }
+
+    /// - Parameter text: with its quotes.
+    init(text: String) {
+        self.text = text
+    }
+
+    /// Whether the header field lists this tag or is `*`. A weak tag compares equal to the strong one.
+    func isAmong(_ field: String) -> Bool {
+        field.split(separator: ",").contains { part in
+            let plain = part.trimmingCharacters(in: .whitespaces)
+            return plain == "*" || plain == text || plain == "W/" + text
+        }
     }
 }

@@ -6,7 +6,8 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// Reads a request's body: checked before the first byte, capped and inflated while it streams, and counted against the budget all the time.
+/// Reads a request's body: checked before the first byte, capped and inflated while it streams, and counted against the
+/// budget all the time.
 struct BodyReader: Sendable {
     struct Limit: Sendable {
         /// As it travels, bytes.
@@ -19,7 +20,8 @@ struct BodyReader: Sendable {
 
     enum Encoding { case identity, gzip }
 
-    /// So much of a body is read before it takes a place. With as many connections as the collector accepts this is 8 MiB.
+    /// So much of a body is read before it takes a place. With as many connections as the collector accepts this is 8
+    /// MiB.
     private static let unplacedBytes = 4096
 
     let batchLimit: Limit
@@ -54,7 +56,9 @@ struct BodyReader: Sendable {
 
     /// Reads the body and runs `operation` with it. Its bytes count against the budget until `operation` ends.
     /// - Throws: `Problem` (413, 415, 400), `IngestBudget.Full`, and what `operation` throws.
-    func read<Result>(_ exchange: Exchange, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws -> Result {
+    func read<Result>(_ exchange: Exchange, limit kind: Kind, _ operation: (Data) async throws -> Result) async throws
+        -> Result
+    {
         let request = exchange.request
         let limit =
             switch kind {
@@ -93,9 +97,11 @@ struct BodyReader: Sendable {
     static func checkMediaType(_ request: Request, _ expected: String) throws(Problem) {
         // As our own devices say it.
         if request.headers[.contentType] == expected { return }
-        let given = (request.headers[.contentType] ?? "").split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
+        let given =
+            (request.headers[.contentType] ?? "").split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
         guard given.trimmingCharacters(in: .whitespaces).lowercased() == expected else {
-            throw .unsupportedMediaType(given.isEmpty ? "The request has no Content-Type; expected \(expected)." : "Expected \(expected).")
+            throw .unsupportedMediaType(
+                given.isEmpty ? "The request has no Content-Type; expected \(expected)." : "Expected \(expected).")
         }
     }
 
@@ -106,7 +112,8 @@ struct BodyReader: Sendable {
         case "", "identity": return .identity
         case "gzip", "x-gzip": return .gzip
         default:
-            throw .unsupportedMediaType("Only gzip is taken as Content-Encoding, once, or none.", code: "unsupported-content-encoding")
+            throw .unsupportedMediaType(
+                "Only gzip is taken as Content-Encoding, once, or none.", code: "unsupported-content-encoding")
         }
     }
 
@@ -117,7 +124,9 @@ struct BodyReader: Sendable {
         guard length <= limit else { throw .bodyTooLarge(limit: limit, "The body has \(length) bytes") }
     }
 
-    private static func collect(_ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place) async throws -> Data {
+    private static func collect(_ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place) async throws
+        -> Data
+    {
         var data = Data()
         while let buffer = try await body.next() {
             guard buffer.readableBytes <= limit.bytes - data.count else {
@@ -170,7 +179,8 @@ extension Problem {
         switch full {
         case .collector(let wait): .busy("The collector has as many requests in memory as it takes.", wait: wait)
         case .device(let wait):
-            .busy("This device has as many requests under way as the collector takes of one. End them first.", wait: wait)
+            .busy(
+                "This device has as many requests under way as the collector takes of one. End them first.", wait: wait)
         }
     }
 
@@ -179,11 +189,55 @@ extension Problem {
         case .limitExceeded: .bodyTooLarge(limit: limit.inflatedBytes, "The inflated body has more bytes than that")
         case .ratioExceeded:
             Problem(
-                status: 413, code: "inflate-ratio", title: "Body compressed too far", detail: error.message, scope: .stream,
+                status: 413, code: "inflate-ratio", title: "Body compressed too far", detail: error.message,
+                scope: .stream,
                 limit: WireLimits.inflateRatio)
         case .truncated, .corrupt, .trailingGarbage: .malformed(error.message, code: "malformed-gzip")
         case .outOfMemory: .busy(error.message)
         case .misuse: .internalFault
+        }
+    }
+}
+
+/// A request's body as a stream. Its beginning can be awaited before anything is read from it.
+///
+/// Not `Sendable`: one task reads it.
+struct BodySource {
+    private var iterator: RequestBody.AsyncIterator
+    private var beginning: [ByteBuffer] = []
+    private var hasEnded = false
+
+    init(_ body: RequestBody) { iterator = body.makeAsyncIterator() }
+
+    /// Waits until `bytes` bytes, or the whole body, have arrived.
+    /// - Throws: `Problem`, as `next` does.
+    mutating func begin(_ bytes: Int) async throws {
+        var come = 0
+        while come < bytes, let buffer = try await read() {
+            come += buffer.readableBytes
+            beginning.append(buffer)
+        }
+        // `next` takes from the end.
+        beginning.reverse()
+    }
+
+    /// - Throws: `Problem` for a body that breaks off, or whose chunks are not chunks: the sender's fault and not the
+    ///   collector's.
+    mutating func next() async throws -> ByteBuffer? {
+        if let buffer = beginning.popLast() { return buffer }
+        return try await read()
+    }
+
+    private mutating func read() async throws -> ByteBuffer? {
+        guard !hasEnded else { return nil }
+        do {
+            let buffer = try await iterator.next()
+            hasEnded = buffer == nil
+            return buffer
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw Problem.malformed("The body cannot be read to its end: \(error).", code: "malformed-http")
         }
     }
 }

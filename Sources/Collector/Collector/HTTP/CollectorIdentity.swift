@@ -14,7 +14,8 @@ package struct CollectorIdentity: Sendable, Equatable {
     private let incarnationText: String
 
     package init(
-        version: String = CollectorVersion.current, collector: CollectorID, incarnation: IncarnationID, strictTransport: Bool = false
+        version: String = CollectorVersion.current, collector: CollectorID, incarnation: IncarnationID,
+        strictTransport: Bool = false
     ) {
         self.strictTransport = strictTransport
         (collectorText, incarnationText) = (collector.description, incarnation.description)

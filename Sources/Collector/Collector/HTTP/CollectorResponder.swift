@@ -3,6 +3,9 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
 import WireModel
 
 /// Finds the route, checks who asks before anything of the body is read, and turns every error into a problem.
@@ -46,8 +49,8 @@ package struct CollectorResponder: HTTPResponder {
     }
 
     package func respond(to request: Request, context: Context) async throws -> Response {
-        // A task keeps the memory that its frames once took for as long as it lives, and a connection's lives as long as the connection:
-        // ten kilobytes and more for each idle device. So a request has a task of its own.
+        // A task keeps the memory that its frames once took for as long as it lives, and a connection's lives as long
+        // as the connection: ten kilobytes and more for each idle device. So a request has a task of its own.
         async let response = finished(request, context)
         return await response
     }
@@ -64,7 +67,9 @@ package struct CollectorResponder: HTTPResponder {
             refusal = problem
             response = problem.response
             if problem.status == 415, request.method == .patch { response.headers[.acceptPatch] = WireNames.mergePatch }
-            if problem.status == 405 { response.headers[.allow] = table.allowed(at: request.uri.path).joined(separator: ", ") }
+            if problem.status == 405 {
+                response.headers[.allow] = table.allowed(at: request.uri.path).joined(separator: ", ")
+            }
         } catch let error as StoreError {
             (refusal, response) = Self.refusal(.ofStore(error))
         } catch is CancellationError {
@@ -89,7 +94,8 @@ package struct CollectorResponder: HTTPResponder {
         let peer = context.peer
         guard let unlogged = peers.line(peer, at: Uptime.microseconds()) else { return }
         var metadata: Logger.Metadata = [
-            "http.method": "\(request.method)", "http.path": "\(String(request.uri.path.prefix(Self.loggedPathCharacters)))",
+            "http.method": "\(request.method)",
+            "http.path": "\(String(request.uri.path.prefix(Self.loggedPathCharacters)))",
             "http.status": "\(status)",
         ]
         if let problem { metadata["problem.code"] = "\(problem.code)" }
@@ -124,13 +130,16 @@ package struct CollectorResponder: HTTPResponder {
             }
             throw Problem.notFound("This collector has no such route.")
         }
-        if let coding = request.headers[.transferEncoding], coding.trimmingCharacters(in: .whitespaces).lowercased() != "chunked" {
+        if let coding = request.headers[.transferEncoding],
+            coding.trimmingCharacters(in: .whitespaces).lowercased() != "chunked"
+        {
             throw Problem.unsupportedTransferCoding
         }
         let route = routes[number]
         let now = clock()
         let sender: Exchange.Sender
-        do { sender = try await authenticate(request, context, for: route.access, at: now) } catch let problem as Problem
+        do { sender = try await authenticate(request, context, for: route.access, at: now) } catch let problem
+            as Problem
             where problem.status == 401 && request.headers[.authorization] != nil
         {
             guard let wait = peers.failed(context.peer, at: Uptime.microseconds()) else { throw problem }
@@ -143,7 +152,9 @@ package struct CollectorResponder: HTTPResponder {
             throw Problem.invalidParameter(name, "has control characters.")
         }
         let exchange = Exchange(request: request, parameters: parameters, sender: sender, now: now)
-        guard case .person = sender else { return try await finish.finish(try await route.handle(exchange), to: request) }
+        guard case .person = sender else {
+            return try await finish.finish(try await route.handle(exchange), to: request)
+        }
         let place = try exchange.takePlace(in: shares, for: "requests")
         defer { place.giveBack() }
         return try await withTaskExecutorPreference(people) {
@@ -158,7 +169,9 @@ package struct CollectorResponder: HTTPResponder {
         case .anyone: return .anyone
         case .enrollmentToken:
             let token = try Self.bearer(of: request)
-            do throws(EnrollError) { try await registry.checkEnrollmentToken(token) } catch { throw Problem.ofEnrollment(error) }
+            do throws(EnrollError) { try await registry.checkEnrollmentToken(token) } catch {
+                throw Problem.ofEnrollment(error)
+            }
             return .bearer(token)
         case .device:
             return .device(try await device(credential: Self.bearer(of: request), context, at: now))
@@ -192,7 +205,9 @@ package struct CollectorResponder: HTTPResponder {
         }
     }
 
-    private func certificateCheck(_ context: Context, at now: Int64) async throws -> @Sendable (DeviceRow) -> CertificateVerdict {
+    private func certificateCheck(_ context: Context, at now: Int64) async throws
+        -> @Sendable (DeviceRow) -> CertificateVerdict
+    {
         let isRequired: Bool
         switch certificates {
         case .off: return { _ in .admitted }
@@ -207,7 +222,9 @@ package struct CollectorResponder: HTTPResponder {
     private static func bearer(of request: Request) throws -> String {
         guard let field = request.headers[.authorization] else { throw Problem.credentialMissing }
         let words = field.split(separator: " ", omittingEmptySubsequences: true)
-        guard words.count == 2, words[0].lowercased() == "bearer", words[1].utf8.count <= 512 else { throw Problem.credentialMissing }
+        guard words.count == 2, words[0].lowercased() == "bearer", words[1].utf8.count <= 512 else {
+            throw Problem.credentialMissing
+        }
         return String(words[1])
     }
 }
@@ -219,6 +236,66 @@ extension Response {
         let length = headers[.contentLength]
         response.body = ResponseBody { writer in try await writer.finish(nil) }
         response.headers[.contentLength] = length
+        return response
+    }
+}
+
+/// A request's context with its connection, for what only that knows.
+package struct CollectorRequestContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    private let channel: any Channel
+
+    package init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
+    }
+
+    /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
+    var peer: String? { PeerLimits.name(of: channel.remoteAddress) }
+
+    /// The certificate that the client showed and the TLS library found good; `nil`: none, or a connection without TLS.
+    func shownCertificate() async throws -> ShownCertificate? {
+        let shown = try await channel.eventLoop.submit { [channel] in
+            try (try? channel.pipeline.syncOperations.nioSSL_peerCertificate())?.toDERBytes()
+        }.get()
+        return shown.map { ShownCertificate(der: $0) }
+    }
+}
+
+/// Threads of their own for what people and scripts ask: reading their JSON, computing over records, compressing
+/// answers.
+///
+/// Swift's own threads, one for each core, then stay free for devices and for `/livez`, however much people ask for at
+/// a time. The system shares the cores between both.
+package final class PeopleExecutor: TaskExecutor {
+    private let pool: NIOThreadPool
+
+    package static let shared = PeopleExecutor(threads: System.coreCount)
+
+    package init(threads: Int) {
+        pool = NIOThreadPool(numberOfThreads: max(1, threads))
+        pool.start()
+    }
+
+    deinit {
+        pool.shutdownGracefully { _ in }
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // Also where the pool has ended: a job that is not run is a task that never returns.
+        pool.submit { [self] _ in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// An answer whose body is made here too, piece by piece.
+    func finishing(_ response: Response) -> Response {
+        // A body whose length is known is in memory already.
+        guard response.body.contentLength == nil else { return response }
+        let body = response.body
+        var response = response
+        response.body = ResponseBody { [self] writer in
+            try await withTaskExecutorPreference(self) { try await body.write(writer) }
+        }
         return response
     }
 }

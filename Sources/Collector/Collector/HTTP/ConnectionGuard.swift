@@ -5,8 +5,8 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import WireModel
 
-/// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the framework
-/// makes by itself, such as the one to a request that is not HTTP.
+/// Performs what `ConnectionGuardStateMachine` decides, and gives every answer the collector's headers - also those the
+/// framework makes by itself, such as the one to a request that is not HTTP.
 ///
 /// Belongs to one channel and runs on its event loop only.
 final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
@@ -126,7 +126,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    private func perform(_ action: ConnectionGuardStateMachine.InboundAction, _ context: ChannelHandlerContext, forward: () -> Void) {
+    private func perform(
+        _ action: ConnectionGuardStateMachine.InboundAction, _ context: ChannelHandlerContext, forward: () -> Void
+    ) {
         switch action {
         case .forward:
             forward()

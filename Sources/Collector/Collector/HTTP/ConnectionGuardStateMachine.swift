@@ -1,10 +1,12 @@
 import NIOCore
 
-/// What is known of one HTTP/1.1 connection, and what follows from it. Pure: events and the time go in, actions come out.
+/// What is known of one HTTP/1.1 connection, and what follows from it. Pure: events and the time go in, actions come
+/// out.
 ///
-/// Hummingbird reads an unread body to its end after an early answer, without bound. So an answer that is written before its request
-/// has fully arrived is the connection's last: `Connection: close`, then a short, bounded linger in which what still comes is thrown away
-/// (closing at once would reset the connection and could destroy the answer on its way).
+/// Hummingbird reads an unread body to its end after an early answer, without bound. So an answer that is written
+/// before its request has fully arrived is the connection's last: `Connection: close`, then a short, bounded linger in
+/// which what still comes is thrown away (closing at once would reset the connection and could destroy the answer on
+/// its way).
 struct ConnectionGuardStateMachine {
     enum Phase: Equatable {
         /// Requests come and answers go.
@@ -131,7 +133,8 @@ struct ConnectionGuardStateMachine {
     /// Whether parts of the answer that has begun still go out.
     var writesAnswer: Bool { phase == .open && answersBegun > answersEnded }
 
-    /// A part of an answer goes out. A long one may take as long as its reader goes on reading: each part has the time that a short answer has.
+    /// A part of an answer goes out. A long one may take as long as its reader goes on reading: each part has the time
+    /// that a short answer has.
     /// - Returns: whether it still goes out.
     mutating func answerBodyWritten(now: NIODeadline) -> Bool {
         guard writesAnswer else { return false }
@@ -160,7 +163,8 @@ struct ConnectionGuardStateMachine {
     mutating func deadlineReached(now: NIODeadline) -> DeadlineAction {
         if phase == .closed { return .none }
         guard now >= deadline else { return .waitUntil(deadline) }
-        let bodyIsSlow = phase == .open && headsSeen > endsSeen && answersBegun == answersEnded && endsSeen == answersEnded
+        let bodyIsSlow =
+            phase == .open && headsSeen > endsSeen && answersBegun == answersEnded && endsSeen == answersEnded
         if bodyIsSlow {
             answersBegun += 1
             answersEnded += 1

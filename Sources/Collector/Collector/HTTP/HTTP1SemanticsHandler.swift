@@ -3,11 +3,12 @@ import NIOHTTP1
 
 /// What HTTP/1 means and the parts behind this place do not carry on (RFC 9110, 9112):
 ///
-/// - A request of HTTP/1.0 without `Connection: keep-alive` becomes one that says `Connection: close`, which is what it means: the server would
-///   wait for a next request that its sender never makes.
-/// - `Expect: 100-continue` is answered with 100 at once, so that the sender does not wait before its body. A body that is refused is refused
-///   while it comes, as any other.
-/// - The answer to HEAD has no body, not even the end of one in chunks, which the next answer on the connection would seem to begin with.
+/// - A request of HTTP/1.0 without `Connection: keep-alive` becomes one that says `Connection: close`, which is what it
+///   means: the server would wait for a next request that its sender never makes.
+/// - `Expect: 100-continue` is answered with 100 at once, so that the sender does not wait before its body. A body that
+///   is refused is refused while it comes, as any other.
+/// - The answer to HEAD has no body, not even the end of one in chunks, which the next answer on the connection would
+///   seem to begin with.
 ///
 /// Belongs to one channel and runs on its event loop only.
 final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -16,7 +17,8 @@ final class HTTP1SemanticsHandler: ChannelDuplexHandler, RemovableChannelHandler
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Whether each request that has no answer yet is HEAD, in their order. Pipelined requests wait in the kernel beyond a few.
+    /// Whether each request that has no answer yet is HEAD, in their order. Pipelined requests wait in the kernel
+    /// beyond a few.
     private var unanswered: [Bool] = []
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -3,8 +3,8 @@ import WireModel
 
 /// How many bodies and how many of their bytes are in memory at a time. Full means 429, before more is read.
 ///
-/// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds an enrollment token and
-/// makes devices with it, keeps no administrator out.
+/// Devices, enrollments and people each have places of their own: a fleet that sends all at once, or somebody who holds
+/// an enrollment token and makes devices with it, keeps no administrator out.
 package final class IngestBudget: Sendable {
     /// Who shares places.
     enum Share: Equatable {
@@ -35,7 +35,8 @@ package final class IngestBudget: Sendable {
     private let used = Mutex(Used())
 
     package init(
-        maximumBodies: Int = 256, maximumBodiesPerDevice: Int = 16, maximumOtherBodies: Int = 64, maximumBytes: Int = 256 * 1024 * 1024
+        maximumBodies: Int = 256, maximumBodiesPerDevice: Int = 16, maximumOtherBodies: Int = 64,
+        maximumBytes: Int = 256 * 1024 * 1024
     ) {
         self.maximumBodies = maximumBodies
         self.maximumBodiesPerDevice = maximumBodiesPerDevice
@@ -46,7 +47,8 @@ package final class IngestBudget: Sendable {
     /// An empty one with the same numbers of bodies.
     package func with(maximumBytes: Int) -> IngestBudget {
         IngestBudget(
-            maximumBodies: maximumBodies, maximumBodiesPerDevice: maximumBodiesPerDevice, maximumOtherBodies: maximumOtherBodies,
+            maximumBodies: maximumBodies, maximumBodiesPerDevice: maximumBodiesPerDevice,
+            maximumOtherBodies: maximumOtherBodies,
             maximumBytes: maximumBytes)
     }
 
@@ -66,7 +68,9 @@ package final class IngestBudget: Sendable {
     func withPlace<Result>(for share: Share, _ operation: (inout Place) async throws -> Result) async throws -> Result {
         let now = Uptime.microseconds()
         try used.withLock { used throws(Full) in
-            guard hasPlace(for: share, used) else { throw .collector(wait: used.slots.next(at: now, roll: .random(in: 0...1))) }
+            guard hasPlace(for: share, used) else {
+                throw .collector(wait: used.slots.next(at: now, roll: .random(in: 0...1)))
+            }
             switch share {
             case .device(let device):
                 guard used.bodiesOf[device, default: 0] < maximumBodiesPerDevice else {
@@ -104,7 +108,8 @@ package final class IngestBudget: Sendable {
         }
     }
 
-    /// When somebody who is refused for load shall come back, microseconds from now: nobody else is sent to the same moment.
+    /// When somebody who is refused for load shall come back, microseconds from now: nobody else is sent to the same
+    /// moment.
     func retrySlot() -> Int64 {
         let now = Uptime.microseconds()
         return used.withLock { $0.slots.next(at: now, roll: .random(in: 0...1)) }
@@ -139,5 +144,41 @@ package final class IngestBudget: Sendable {
             guard taken else { throw Full.collector(wait: budget.retrySlot()) }
             bytes += count
         }
+    }
+}
+
+/// When those who are refused for load shall come back: one after the other, at the pace at which requests have been
+/// served lately, so that a herd that was turned away does not return as one. Pure.
+struct RetrySlots {
+    /// The shortest wait, microseconds, like all times here.
+    static let least: Int64 = 500_000
+    /// The longest wait: beyond it the measured pace is no good guess.
+    static let most: Int64 = 300_000_000
+    /// Time between two served requests: the longest that is believed, and the first guess.
+    private static let slowest: Int64 = 1_000_000
+    private static let first: Int64 = 10_000
+
+    /// Between two requests that were served, on average.
+    private(set) var spacing = first
+    private var lastServed: Int64?
+    /// The latest slot that was given.
+    private var latest: Int64 = 0
+
+    /// Notes that an admitted request has ended.
+    mutating func served(at now: Int64) {
+        if let lastServed {
+            let interval = min(max(now - lastServed, 1), Self.slowest)
+            // The mean of about the last 32.
+            spacing += (interval - spacing) / 32
+        }
+        lastServed = now
+    }
+
+    /// - Parameter roll: a random number from 0 to 1.
+    /// - Returns: how long the refused sender is to wait.
+    mutating func next(at now: Int64, roll: Double) -> Int64 {
+        latest = min(max(latest, now + Self.least) + max(spacing, 1), now + Self.most)
+        // Within the slot, and among those whom the bound has put at the same time.
+        return latest - now + Int64(Double(max(spacing, Self.least / 4)) * roll)
     }
 }

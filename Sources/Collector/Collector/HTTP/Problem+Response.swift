@@ -29,7 +29,8 @@ extension Problem {
 
     static let credentialMissing = Problem(
         status: 401, code: Code.credentialUnknown, title: "No credential",
-        detail: "The request has no `Authorization: Bearer` header. Send the device's credential, or a person's token.", scope: .device)
+        detail: "The request has no `Authorization: Bearer` header. Send the device's credential, or a person's token.",
+        scope: .device)
 
     static let credentialUnknown = Problem(
         status: 401, code: Code.credentialUnknown, title: "Credential unknown",
@@ -37,18 +38,23 @@ extension Problem {
 
     static let tokenUnknown = Problem(
         status: 401, code: Code.credentialUnknown, title: "Token unknown",
-        detail: "This collector knows no such token, or it was revoked. Make one with `ws1collector token create`.", scope: .device)
+        detail: "This collector knows no such token, or it was revoked. Make one with `ws1collector token create`.",
+        scope: .device)
 
     static let enrollmentTokenUnknown = Problem(
         status: 401, code: Code.credentialUnknown, title: "Enrollment token unknown",
-        detail: "This collector knows no such enrollment token. Make one with `ws1collector token create --enrollment`.", scope: .device)
+        detail:
+            "This collector knows no such enrollment token. Make one with `ws1collector token create --enrollment`.",
+        scope: .device)
 
     static let credentialExpired = Problem(
         status: 401, code: Code.credentialExpired, title: "Credential expired",
-        detail: "The credential or enrollment token has expired. Enroll again with a current enrollment token.", scope: .device)
+        detail: "The credential or enrollment token has expired. Enroll again with a current enrollment token.",
+        scope: .device)
 
     static let revoked = Problem(
-        status: 403, code: Code.revoked, title: "Revoked", detail: "This device's enrollment was revoked by an administrator.",
+        status: 403, code: Code.revoked, title: "Revoked",
+        detail: "This device's enrollment was revoked by an administrator.",
         scope: .device)
 
     /// For a device the same as revoked: it stops until it is enrolled again.
@@ -60,7 +66,9 @@ extension Problem {
     static func tooManyFailures(wait: Int64) -> Problem {
         Problem(
             status: 429, code: "too-many-failed-attempts", title: "Too many failed attempts",
-            detail: "Too many wrong credentials came from this address, and this one is wrong too. Right ones are served.", retryable: true,
+            detail:
+                "Too many wrong credentials came from this address, and this one is wrong too. Right ones are served.",
+            retryable: true,
             scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
     }
 
@@ -104,7 +112,8 @@ extension Problem {
     static func slowBody(_ limits: ConnectionLimits) -> Problem {
         Problem(
             status: 408, code: "body-too-slow", title: "Body too slow",
-            detail: "The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at less than "
+            detail:
+                "The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at less than "
                 + "\(limits.bodyLeastBytesPerSecond) bytes a second. Send less at a time.",
             retryable: true, scope: .stream, retryAfterMs: 1000, limit: Int(limits.bodySeconds))
     }
@@ -118,7 +127,8 @@ extension Problem {
     /// - Parameter wait: microseconds.
     static func busy(_ detail: String, wait: Int64 = 1_000_000) -> Problem {
         Problem(
-            status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true, retryAfterMs: max(1, Int(wait / 1000)))
+            status: 429, code: "busy", title: "Too many requests", detail: detail, retryable: true,
+            retryAfterMs: max(1, Int(wait / 1000)))
     }
 
     /// - Parameter wait: microseconds.
@@ -129,7 +139,8 @@ extension Problem {
     }
 
     static let internalFault = Problem(
-        status: 500, code: "internal", title: "Internal error", detail: "The collector failed; its log says why.", retryable: true,
+        status: 500, code: "internal", title: "Internal error", detail: "The collector failed; its log says why.",
+        retryable: true,
         retryAfterMs: 5000)
 
     /// For an answer that the HTTP framework made by itself.
@@ -141,7 +152,8 @@ extension Problem {
                 detail: "The request is not HTTP/1.1, or its header is too long.")
         case 413: Problem(status: 413, code: Code.bodyTooLarge, title: "Body too large", scope: .stream)
         case 404: .notFound("There is nothing here.")
-        case 500...: Problem(status: status, code: "internal", title: "Internal error", retryable: true, retryAfterMs: 5000)
+        case 500...:
+            Problem(status: status, code: "internal", title: "Internal error", retryable: true, retryAfterMs: 5000)
         default: Problem(status: status, code: "refused", title: "Refused")
         }
     }

@@ -2,15 +2,16 @@ import CollectorStore
 import Synchronization
 import WireModel
 
-/// How many requests of one kind the collector works on at a time, with a share for each token and each organization: whoever fills
-/// their share keeps nobody else out.
+/// How many requests of one kind the collector works on at a time, with a share for each token and each organization:
+/// whoever fills their share keeps nobody else out.
 ///
 /// Safe from any thread.
 package final class RequestShares: Sendable {
     package let limit: Int
     /// Of one token, at most.
     package let perToken: Int
-    /// Of all tokens of one organization, at most. Tokens for all organizations share one as if they were an organization of their own.
+    /// Of all tokens of one organization, at most. Tokens for all organizations share one as if they were an
+    /// organization of their own.
     package let perOrganization: Int
     private let taken = Mutex(Taken())
 
@@ -53,7 +54,9 @@ package final class RequestShares: Sendable {
     func take(for person: Person) throws(Full) -> Place {
         try taken.withLock { taken throws(Full) in
             guard taken.ofToken[person.tokenID, default: 0] < perToken else { throw .token(perToken) }
-            guard taken.ofOrganization[person.organization, default: 0] < perOrganization else { throw .organization(perOrganization) }
+            guard taken.ofOrganization[person.organization, default: 0] < perOrganization else {
+                throw .organization(perOrganization)
+            }
             guard taken.all < limit else { throw .all(limit) }
             taken.count(person, 1)
         }
@@ -96,10 +99,14 @@ extension Problem {
     /// - Parameter what: of which there are enough: "logs being read".
     fileprivate static func ofFull(_ full: RequestShares.Full, _ what: String) -> Problem {
         switch full {
-        case .token(let limit): .busy("This token has \(limit) \(what) under way, which is its share. Wait for one to end.")
+        case .token(let limit):
+            .busy("This token has \(limit) \(what) under way, which is its share. Wait for one to end.")
         case .organization(let limit):
-            .busy("The tokens of this organization have \(limit) \(what) under way, which is their share. Wait for one to end.")
-        case .all(let limit): .busy("\(limit) \(what) are under way, as many as the collector takes at a time. Ask again.")
+            .busy(
+                "The tokens of this organization have \(limit) \(what) under way, which is their share. Wait for one to end."
+            )
+        case .all(let limit):
+            .busy("\(limit) \(what) are under way, as many as the collector takes at a time. Ask again.")
         }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import WireModel
 
-/// What a batch request holds, found on its bytes before it is decoded: how many things - two bytes on the wire can become hundreds in memory -
-/// and where its records lie, which are most of it and stay bytes.
+/// What a batch request holds, found on its bytes before it is decoded: how many things - two bytes on the wire can
+/// become hundreds in memory - and where its records lie, which are most of it and stay bytes.
 struct BatchStructure: Equatable {
     static let maximumParts = 64
     static let maximumGaps = 4096
@@ -13,7 +13,8 @@ struct BatchStructure: Equatable {
     private(set) var gaps = 0
     private(set) var records = 0
     private(set) var counts = 0
-    /// In the body: part by part, the bytes of each record, and runs of all the other fields. No more records than are taken.
+    /// In the body: part by part, the bytes of each record, and runs of all the other fields. No more records than are
+    /// taken.
     private var pieces: [Piece] = []
     /// Fields beside the parts; of unknown ones no more than can be.
     private var rest: [Range<Int>] = []
@@ -36,7 +37,9 @@ struct BatchStructure: Equatable {
                 }
                 guard case .bytes(let range) = field.value else { return false }
                 parts += 1
-                guard scan(part: UnsafeRawBufferPointer(rebasing: bytes[range]), at: range.lowerBound) else { return false }
+                guard scan(part: UnsafeRawBufferPointer(rebasing: bytes[range]), at: range.lowerBound) else {
+                    return false
+                }
             }
             return scanner.isAtEnd
         }
@@ -68,7 +71,8 @@ struct BatchStructure: Equatable {
         return scanner.isAtEnd
     }
 
-    /// The request of the body that was scanned. Its records are slices of the body: what is most of a request is not copied.
+    /// The request of the body that was scanned. Its records are slices of the body: what is most of a request is not
+    /// copied.
     /// - Throws: `WireError` where a field holds what its type does not allow.
     func decode(_ body: Data) throws(WireError) -> WireBatchRequest {
         var request = try WireBatchRequest.decode(envelope(of: body))
@@ -82,7 +86,9 @@ struct BatchStructure: Equatable {
     private func envelope(of body: Data) -> Data {
         body.withUnsafeBytes { bytes in
             var envelope = ProtobufWriter(reserving: 512)
-            for piece in pieces { envelope.present(field: 1, pieces: piece.rest.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) }) }
+            for piece in pieces {
+                envelope.present(field: 1, pieces: piece.rest.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
+            }
             for range in rest { envelope.raw(UnsafeRawBufferPointer(rebasing: bytes[range])) }
             return Data(envelope.written)
         }
@@ -99,7 +105,9 @@ struct BatchStructure: Equatable {
         if parts > Self.maximumParts { return .bodyTooLarge(limit: Self.maximumParts, "\(parts) parts") }
         if gaps > Self.maximumGaps { return .bodyTooLarge(limit: Self.maximumGaps, "\(gaps) gaps") }
         if records > Self.maximumRecords { return .bodyTooLarge(limit: Self.maximumRecords, "\(records) records") }
-        if counts > Self.maximumCounts { return .bodyTooLarge(limit: Self.maximumCounts, "\(counts) counts in the totals") }
+        if counts > Self.maximumCounts {
+            return .bodyTooLarge(limit: Self.maximumCounts, "\(counts) counts in the totals")
+        }
         return nil
     }
 }

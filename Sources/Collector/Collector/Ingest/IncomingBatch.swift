@@ -1,9 +1,11 @@
+import CollectorStore
 import WireModel
 
 /// The parts of one request, checked as far as that goes without a mark.
 ///
-/// A part that cannot be taken as it is still needs its stream's mark in the answer, read in a synced transaction. So such a part goes to the
-/// store with nothing in it that could be stored, and its answer then gets the true outcome and reason.
+/// A part that cannot be taken as it is still needs its stream's mark in the answer, read in a synced transaction. So
+/// such a part goes to the store with nothing in it that could be stored, and its answer then gets the true outcome and
+/// reason.
 struct IncomingBatch {
     private struct Verdict {
         var outcome: PartOutcome
@@ -14,8 +16,8 @@ struct IncomingBatch {
     private(set) var parts: [BatchPart] = []
     private var verdicts: [Int: Verdict] = [:]
 
-    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two parts of
-    ///   one stream of an epoch.
+    /// - Throws: `Problem` where the request as a whole is malformed: no parts, an unreadable epoch or stream, two
+    ///   parts of one stream of an epoch.
     init(_ request: WireBatchRequest) throws(Problem) {
         guard !request.parts.isEmpty else { throw .malformed("The request has no parts.") }
         struct Key: Hashable {
@@ -32,24 +34,31 @@ struct IncomingBatch {
             } catch { throw .malformed(error.message) }
             guard seen.insert(key).inserted else {
                 throw .malformed(
-                    "parts[\(position)] is a second part of stream \(key.stream) of epoch \(key.epoch).", code: "duplicate-part")
+                    "parts[\(position)] is a second part of stream \(key.stream) of epoch \(key.epoch).",
+                    code: "duplicate-part")
             }
             let bytes = wire.records.reduce(0) { $0 + $1.count }
             if wire.records.count > 1, bytes > WireLimits.partBytes {
-                refuse(key.epoch, key.stream, .tooLarge, "\(bytes) bytes of records; at most \(WireLimits.partBytes) are taken in one part")
+                refuse(
+                    key.epoch, key.stream, .tooLarge,
+                    "\(bytes) bytes of records; at most \(WireLimits.partBytes) are taken in one part")
                 continue
             }
-            do throws(WireError) { parts.append(try BatchPart(wire)) } catch { refuse(key.epoch, key.stream, .damaged, error.message) }
+            do throws(WireError) { parts.append(try BatchPart(wire)) } catch {
+                refuse(key.epoch, key.stream, .damaged, error.message)
+            }
         }
     }
 
     private mutating func refuse(_ epoch: EpochID, _ stream: StreamName, _ outcome: PartOutcome, _ detail: String) {
         verdicts[parts.count] = Verdict(outcome: outcome, detail: detail)
         // An empty range: no store can store it.
-        parts.append(BatchPart(epoch: epoch, stream: stream, first: 1, last: 0, priorLink: .zero, lastLink: .zero, records: []))
+        parts.append(
+            BatchPart(epoch: epoch, stream: stream, first: 1, last: 0, priorLink: .zero, lastLink: .zero, records: []))
     }
 
-    /// The store's answers with the outcomes decided here. A stream that could not be looked at, or that is closed, stays so.
+    /// The store's answers with the outcomes decided here. A stream that could not be looked at, or that is closed,
+    /// stays so.
     func merge(_ answers: [PartAnswer]) -> [PartAnswer] {
         answers.enumerated().map { position, answer in
             guard let verdict = verdicts[position], answer.outcome == .damaged else { return answer }
@@ -58,5 +67,56 @@ struct IncomingBatch {
             answer.detail = verdict.detail
             return answer
         }
+    }
+}
+
+/// Closing an epoch, to and from the generated messages.
+extension EpochClose {
+    /// - Throws: `Problem` unless each of the three streams is there once, with at most `maximumPoints` points.
+    init(_ wire: WireCloseRequest, maximumPoints: Int) throws(Problem) {
+        do throws(WireError) {
+            var streams: [Stream] = []
+            for wire in wire.streams {
+                var points: [Point] = []
+                for point in wire.points.prefix(maximumPoints + 1) {
+                    points.append(Point(number: point.number, link: try ChainLink.required(point.link, "point.link")))
+                }
+                streams.append(
+                    Stream(
+                        stream: try StreamName(wire.stream, in: "streams"), last: wire.last,
+                        reason: DropReason(rawValue: wire.reason.rawValue), points: points,
+                        totals: wire.hasTotals ? StreamTotals(wire.totals) : nil))
+            }
+            self.init(epoch: try .required(wire.epoch, "epoch"), streams: streams)
+        } catch { throw .malformed(error.message) }
+        guard streams.count == StreamName.allCases.count, Set(streams.map(\.stream)).count == streams.count else {
+            throw .malformed(
+                "A close names each of the streams status, event and sample once; \(streams.count) streams are given.")
+        }
+        guard streams.allSatisfy({ $0.points.count <= maximumPoints }) else {
+            throw .bodyTooLarge(limit: maximumPoints, "More points in a stream")
+        }
+        guard streams.allSatisfy({ $0.last == 0 || DropReason.valid.contains($0.reason.rawValue) }) else {
+            throw .malformed("A stream that has produced records gives no reason for what lies between mark and last.")
+        }
+        guard streams.allSatisfy({ $0.last <= BatchPart.greatestNumber }) else {
+            throw .malformed("A stream's last number is out of range.")
+        }
+    }
+}
+
+extension ClosedStream {
+    var wire: WireClosedStream {
+        var wire = WireClosedStream()
+        wire.stream = stream.wire
+        wire.mark = mark.wire
+        switch match {
+        case .point(let point):
+            wire.matched.number = point.number
+            wire.matched.link = point.link.data
+        case .none: break
+        case .unknown: wire.unknown = true
+        }
+        return wire
     }
 }

@@ -37,7 +37,9 @@ struct IngestRoutes: Sendable {
             }
             if let problem = structure.problem { throw problem }
             let request: WireBatchRequest
-            do throws(WireError) { request = try structure.decode(body) } catch { throw Problem.malformed(error.message) }
+            do throws(WireError) { request = try structure.decode(body) } catch {
+                throw Problem.malformed(error.message)
+            }
             let batch = try IncomingBatch(request)
             do throws(Problem) {
                 try ProductionBound(created: device.created, now: exchange.now).check(batch.parts)
@@ -72,15 +74,18 @@ struct IngestRoutes: Sendable {
         }
     }
 
-    /// The schedule the device keeps. That it keeps none any more is a beacon's to say; a batch without a word of it says nothing.
+    /// The schedule the device keeps. That it keeps none any more is a beacon's to say; a batch without a word of it
+    /// says nothing.
     private static func schedule(_ request: WireBatchRequest, _ beacon: WireBeacon?) -> UInt32? {
         request.expectedBeaconSeconds > 0 ? request.expectedBeaconSeconds : beacon?.schedule
     }
 
-    /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what is not newer.
+    /// 0 where it cannot be read: the records are stored, so the answer must not fail for it, and a device ignores what
+    /// is not newer.
     private func newestProfileRevision(of device: DeviceRow) async -> UInt64 {
         do { return try await profiles.profileRevision(of: device.profileScope) } catch {
-            logger.warning("profile not read", metadata: ["organization": "\(device.organization)", "error": "\(error)"])
+            logger.warning(
+                "profile not read", metadata: ["organization": "\(device.organization)", "error": "\(error)"])
             return 0
         }
     }

@@ -1,3 +1,4 @@
+import CollectorStore
 import Foundation
 import WireModel
 
@@ -7,7 +8,8 @@ struct NewestState {
     private(set) var identity: WireSystemIdentity?
     /// In the order of their numbers; of more than a device can have commands for, the newest.
     private(set) var commandResults: [WireCommandResult] = []
-    /// When the newest beacon or sample was made, by the device's clock, of streams of which the device has sent all it has.
+    /// When the newest beacon or sample was made, by the device's clock, of streams of which the device has sent all it
+    /// has.
     private(set) var newestRecordTime: Int64?
 
     static let maximumResults = 256
@@ -20,10 +22,13 @@ struct NewestState {
             noteTime(of: part)
             switch part.stream {
             case .status:
-                beacon = Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decode($0) } ?? beacon
+                beacon =
+                    Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decode($0) } ?? beacon
                 takeResults(of: part)
             case .sample:
-                identity = Self.newest(of: part, kind: .sampleSystem, where: Self.mayHoldIdentity, Self.identity(ofSample:)) ?? identity
+                identity =
+                    Self.newest(of: part, kind: .sampleSystem, where: Self.mayHoldIdentity, Self.identity(ofSample:))
+                    ?? identity
             case .event: continue
             }
         }
@@ -38,7 +43,8 @@ struct NewestState {
     }
 
     static func identity(ofSample body: Data) -> WireSystemIdentity? {
-        guard body.withUnsafeBytes(mayHoldIdentity), let sample = try? WireSystemSample.decode(body), sample.hasIdentity else { return nil }
+        guard body.withUnsafeBytes(mayHoldIdentity), let sample = try? WireSystemSample.decode(body), sample.hasIdentity
+        else { return nil }
         return sample.identity
     }
 
@@ -58,7 +64,8 @@ struct NewestState {
 
     /// - Parameter mayBe: looks at a body before it is worth decoding.
     private static func newest<Value>(
-        of part: BatchPart, kind: WireRecordKind, where mayBe: (UnsafeRawBufferPointer) -> Bool, _ decode: (Data) -> Value?
+        of part: BatchPart, kind: WireRecordKind, where mayBe: (UnsafeRawBufferPointer) -> Bool,
+        _ decode: (Data) -> Value?
     ) -> Value? {
         for record in part.records.reversed() {
             let body = record.withUnsafeBytes { bytes -> Range<Int>? in
@@ -70,5 +77,31 @@ struct NewestState {
             if let body, let value = decode(record.slice(body)) { return value }
         }
         return nil
+    }
+}
+
+extension DeviceObservation {
+    /// Reads from one stored record when its device was seen, and its beacon or identity.
+    init(_ record: StoredRecord) {
+        let header = record.header
+        switch WireRecordKind(rawValue: header.kind) {
+        case .beacon:
+            let beacon = try? WireBeacon.decode(header.body(of: record.bytes))
+            self.init(at: record.receivedAt, beacon: beacon, expectedBeaconSeconds: beacon?.schedule)
+        case .sampleSystem:
+            self.init(at: record.receivedAt, identity: NewestState.identity(ofSample: header.body(of: record.bytes)))
+        default: self.init(at: record.receivedAt)
+        }
+    }
+}
+
+extension WireBeacon {
+    /// The schedule the device keeps, as far as the beacon tells: 0: it keeps none any more; `nil`: it does not say.
+    ///
+    /// The last beacon of a program that ends, or one made by hand while none runs, is followed by no other until the
+    /// program is started again. That is no word of the schedule: a device that was stopped is missed like any other.
+    var schedule: UInt32? {
+        if nextBeaconSeconds > 0 { return nextBeaconSeconds }
+        return trigger == .stop || trigger == .demand ? nil : 0
     }
 }

@@ -17,8 +17,8 @@ import WireModel
 /// too. How long a device was offline does not matter: its time counts from the enrollment.
 ///
 /// What is refused is refused for a while (429, an hour), as too much for the time that has passed. Nothing of it is
-/// dropped or quarantined: should an honest device ever get there, its bound grows by 36 million an hour, and it goes on.
-/// The collector's clock may be wrong by days without harm, since 2^32 records stand for five days at the rate.
+/// dropped or quarantined: should an honest device ever get there, its bound grows by 36 million an hour, and it goes
+/// on. The collector's clock may be wrong by days without harm, since 2^32 records stand for five days at the rate.
 struct ProductionBound: Equatable {
     static let slack: UInt64 = 1 << 32
     static let perSecond: UInt64 = 10_000

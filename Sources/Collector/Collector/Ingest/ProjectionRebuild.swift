@@ -1,11 +1,11 @@
 import CollectorStore
 import WireModel
 
-/// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen, its beacon, identity,
-/// push token and schedule.
+/// Derives again from stored records what `collector.sqlite` says of each device's latest state: when it was last seen,
+/// its beacon, identity, push token and schedule.
 ///
-/// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile revision, which a device tells with
-/// every batch and no record. Bounded in memory by the number of devices.
+/// What only records that retention removed could tell stays as it is: there it is the baseline. So does the profile
+/// revision, which a device tells with every batch and no record. Bounded in memory by the number of devices.
 package struct ProjectionRebuild {
     package struct Report: Equatable, Sendable {
         package var devices = 0
@@ -22,7 +22,8 @@ package struct ProjectionRebuild {
     /// A request may take so long from when it came until its device counts as seen.
     private static let marginMicroseconds: Int64 = 60_000_000
 
-    /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what is older.
+    /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
+    ///   is older.
     package init(directory: String, registry: CollectorRegistry) {
         self.directory = directory
         self.registry = registry
@@ -37,7 +38,9 @@ package struct ProjectionRebuild {
     package func catchUp() async throws -> Report {
         guard let time = try await registry.newestSight() else { return Report() }
         return try await derive(
-            try RecordScan(directory: directory, filter: RecordScan.Filter(receivedSince: time - Self.marginMicroseconds)), resets: false)
+            try RecordScan(
+                directory: directory, filter: RecordScan.Filter(receivedSince: time - Self.marginMicroseconds)),
+            resets: false)
     }
 
     private func derive(_ scan: RecordScan, resets: Bool) async throws -> Report {
@@ -58,7 +61,9 @@ package struct ProjectionRebuild {
         return report
     }
 
-    private func write(_ sights: inout [DeviceID: DeviceObservation], _ known: inout Set<DeviceID>, resets: Bool) async throws {
+    private func write(_ sights: inout [DeviceID: DeviceObservation], _ known: inout Set<DeviceID>, resets: Bool)
+        async throws
+    {
         let new = Set(sights.keys).subtracting(known)
         try await registry.derive(sights, resetting: resets ? new : [])
         known.formUnion(new)

@@ -1,7 +1,7 @@
 import WireModel
 
-/// Names of an enum's values as people write them: kebab-case without the prefix they have in telemetry.proto, or whole as protobuf's
-/// JSON has them (`wifi`, `NETWORK_CLASS_WIFI`).
+/// Names of an enum's values as people write them: kebab-case without the prefix they have in telemetry.proto, or whole
+/// as protobuf's JSON has them (`wifi`, `NETWORK_CLASS_WIFI`).
 struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where Value.RawValue == Int {
     private let values: [(name: String, value: Value)]
     private let prefix: String
@@ -53,7 +53,8 @@ extension EnumName<WireNetworkClass> {
         Self(
             prefix: "NETWORK_CLASS_",
             [
-                ("unknown", .unknown), ("offline", .offline), ("ethernet", .ethernet), ("wifi", .wifi), ("cellular", .cellular),
+                ("unknown", .unknown), ("offline", .offline), ("ethernet", .ethernet), ("wifi", .wifi),
+                ("cellular", .cellular),
                 ("loopback", .loopback), ("tunnel", .tunnel), ("other", .other),
             ])
     }
@@ -70,8 +71,40 @@ extension EnumName<WireCommandState> {
         Self(
             prefix: "COMMAND_STATE_",
             [
-                ("queued", .unspecified), ("received", .received), ("running", .running), ("done", .done), ("failed", .failed),
+                ("queued", .unspecified), ("received", .received), ("running", .running), ("done", .done),
+                ("failed", .failed),
                 ("not-now", .notNow), ("expired", .expired), ("unsupported", .unsupported),
             ])
     }
+}
+
+/// Names of the kinds of records as people write them: those of telemetry.proto in kebab-case, without their prefix.
+package enum RecordKindName {
+    private static let names = EnumName<WireRecordKind>(
+        prefix: "RECORD_KIND_",
+        [
+            ("beacon", .beacon), ("command-result", .commandResult), ("event", .event),
+            ("sample-system", .sampleSystem),
+            ("sample-analytics", .sampleAnalytics), ("sample-network-data", .sampleNetworkData),
+            ("sample-network-adapter", .sampleNetworkAdapter), ("sample-wlan", .sampleWlan), ("sample-gps", .sampleGps),
+            ("sample-custom", .sampleCustom),
+        ])
+
+    /// The kind's name; its number if this version does not know it.
+    package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
+
+    /// The stream that holds records of a kind; `nil` for a kind that this version does not know.
+    package static func stream(of kind: Int) -> StreamName? {
+        switch WireRecordKind(rawValue: kind) {
+        case .beacon, .commandResult: .status
+        case .event: .event
+        case .sampleSystem, .sampleAnalytics, .sampleNetworkData, .sampleNetworkAdapter, .sampleWlan, .sampleGps,
+            .sampleCustom:
+            .sample
+        case .unspecified, .UNRECOGNIZED, nil: nil
+        }
+    }
+
+    /// - Returns: the kind's raw value; `nil` if no kind has this name.
+    package static func kind(_ text: String) -> Int? { (try? names.value(text, "kind"))?.rawValue }
 }

@@ -1,9 +1,11 @@
 import Foundation
 import WireModel
 
-/// Reads the fields of a JSON object by name and type, and says of everything that is wrong where it is: `sampling.modules[2]`.
+/// Reads the fields of a JSON object by name and type, and says of everything that is wrong where it is:
+/// `sampling.modules[2]`.
 ///
-/// What is read is remembered; `finish` refuses what nobody asked for, so that a misspelt field is never silently nothing.
+/// What is read is remembered; `finish` refuses what nobody asked for, so that a misspelt field is never silently
+/// nothing.
 struct FieldReader {
     let path: String
     private let fields: [String: JSONValue]
@@ -16,7 +18,9 @@ struct FieldReader {
 
     /// - Throws: `Problem` `malformed` where the body is not JSON, or over a limit of the parser.
     static func parse(_ body: Data) throws(Problem) -> JSONValue {
-        do throws(JSONParser.Fault) { return try JSONValue(parsing: body, limits: .request) } catch { throw .malformed(error, in: body) }
+        do throws(JSONParser.Fault) { return try JSONValue(parsing: body, limits: .request) } catch {
+            throw .malformed(error, in: body)
+        }
     }
 
     /// - Throws: `Problem` `malformed` where the value is not an object.
@@ -66,7 +70,9 @@ struct FieldReader {
     }
 
     /// A whole number in a range; also as a string, as protobuf's JSON writes 64 bits.
-    mutating func integer<Number: FixedWidthInteger & Sendable>(_ name: String, _ range: ClosedRange<Number>) throws(Problem) -> Number? {
+    mutating func integer<Number: FixedWidthInteger & Sendable>(_ name: String, _ range: ClosedRange<Number>)
+        throws(Problem) -> Number?
+    {
         try value(name).map { value throws(Problem) -> Number in
             let number: Number? =
                 switch value {
@@ -77,7 +83,8 @@ struct FieldReader {
                 default: nil
                 }
             guard let number, range.contains(number) else {
-                throw .invalidField(place(name), "is not a whole number from \(range.lowerBound) to \(range.upperBound).")
+                throw .invalidField(
+                    place(name), "is not a whole number from \(range.lowerBound) to \(range.upperBound).")
             }
             return number
         }
@@ -99,13 +106,17 @@ struct FieldReader {
 
     mutating func objects(_ name: String) throws(Problem) -> [FieldReader] {
         var readers: [FieldReader] = []
-        for (position, value) in try list(name).enumerated() { readers.append(try Self.object(value, "\(place(name))[\(position)]")) }
+        for (position, value) in try list(name).enumerated() {
+            readers.append(try Self.object(value, "\(place(name))[\(position)]"))
+        }
         return readers
     }
 
     mutating func texts(_ name: String) throws(Problem) -> [String] {
         var texts: [String] = []
-        for (position, value) in try list(name).enumerated() { texts.append(try Self.text(value, "\(place(name))[\(position)]")) }
+        for (position, value) in try list(name).enumerated() {
+            texts.append(try Self.text(value, "\(place(name))[\(position)]"))
+        }
         return texts
     }
 
@@ -142,19 +153,26 @@ extension Problem {
         case .notUTF8: .malformed("\(size) is not JSON in UTF-8: the text at byte \(fault.place + 1) is not UTF-8.")
         case .tooDeep(let limit):
             .malformed(
-                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) objects and lists inside each other are taken.")
-        case .tooManyValues(let limit): .malformed("\(size) has more than \(limit) values; nothing that is asked here needs as many.")
-        case .nameTooLong(let limit): .malformed("The name at byte \(fault.place + 1) of the body has more than \(limit) bytes.")
-        case .numberTooLong(let limit): .malformed("The number at byte \(fault.place + 1) of the body has more than \(limit) characters.")
+                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) objects and lists inside each other are taken."
+            )
+        case .tooManyValues(let limit):
+            .malformed("\(size) has more than \(limit) values; nothing that is asked here needs as many.")
+        case .nameTooLong(let limit):
+            .malformed("The name at byte \(fault.place + 1) of the body has more than \(limit) bytes.")
+        case .numberTooLong(let limit):
+            .malformed("The number at byte \(fault.place + 1) of the body has more than \(limit) characters.")
         case .tooManyCombiningCharacters(let limit):
-            .malformed("The text at byte \(fault.place + 1) of the body has more than \(limit) combining characters in a row.")
-        case .repeatedName(let name): .malformed("The body has `\(name.escapingControlCharacters)` twice in one object.")
+            .malformed(
+                "The text at byte \(fault.place + 1) of the body has more than \(limit) combining characters in a row.")
+        case .repeatedName(let name):
+            .malformed("The body has `\(name.escapingControlCharacters)` twice in one object.")
         }
     }
 
     /// A value that cannot be. - Parameter name: its place in the body.
     static func invalidField(_ name: String, _ detail: String) -> Problem {
-        var problem = Problem(status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)
+        var problem = Problem(
+            status: 422, code: "invalid-field", title: "Invalid field", detail: "`\(name)` \(detail)", scope: .record)
         problem.field = name
         return problem
     }

@@ -1,7 +1,8 @@
-/// Reads JSON (RFC 8259) in UTF-8, strictly and in one pass: what it costs grows with the bytes alone, whatever they say.
+/// Reads JSON (RFC 8259) in UTF-8, strictly and in one pass: what it costs grows with the bytes alone, whatever they
+/// say.
 ///
-/// Everything that a client can make expensive has a limit that is checked while reading, before anything is made of it:
-/// nesting, the number of values, the length of names and numbers, and runs of combining characters.
+/// Everything that a client can make expensive has a limit that is checked while reading, before anything is made of
+/// it: nesting, the number of values, the length of names and numbers, and runs of combining characters.
 struct JSONParser {
     struct Limits: Equatable, Sendable {
         /// Objects and lists inside each other.
@@ -13,10 +14,11 @@ struct JSONParser {
         /// Combining characters in a row. `nil`: any number.
         var combiningCharacters: Int?
 
-        /// For the body of a request that a person or script sends. The largest profile has about 5,000 values and 4 levels.
+        /// For the body of a request that a person or script sends. The largest profile has about 5,000 values and 4
+        /// levels.
         ///
-        /// Comparing and hashing strings takes a time that grows with the square of the combining characters in a row. Unicode's
-        /// Stream-Safe Text Format (UAX #15) allows 30, more than any language uses.
+        /// Comparing and hashing strings takes a time that grows with the square of the combining characters in a row.
+        /// Unicode's Stream-Safe Text Format (UAX #15) allows 30, more than any language uses.
         static let request = Limits(depth: 16, values: 16_384, nameBytes: 256, combiningCharacters: 30)
         /// For what protobuf's writer in this program has written.
         static let own = Limits(depth: 128, values: .max, nameBytes: .max, combiningCharacters: nil)
@@ -53,7 +55,8 @@ struct JSONParser {
     private var place = 0
     private var depth = 0
     private var values = 0
-    /// The work that was done: one for each byte looked at, each value made and each character of text that was checked.
+    /// The work that was done: one for each byte looked at, each value made and each character of text that was
+    /// checked.
     private(set) var steps = 0
 
     /// - Parameter bytes: have to stay where they are while this reads.
@@ -114,7 +117,9 @@ struct JSONParser {
     private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Fault) -> JSONValue {
         let length = word.utf8CodeUnitCount
         steps += length
-        guard place + length <= bytes.count, (0..<length).allSatisfy({ bytes[place + $0] == word.utf8Start[$0] }) else { throw fault() }
+        guard place + length <= bytes.count, (0..<length).allSatisfy({ bytes[place + $0] == word.utf8Start[$0] }) else {
+            throw fault()
+        }
         place += length
         return value
     }
@@ -128,10 +133,14 @@ struct JSONParser {
             guard next() == UInt8(ascii: "\"") else { throw fault() }
             let start = place
             let name = try text()
-            guard name.utf8.count <= limits.nameBytes else { throw fault(.nameTooLong(limit: limits.nameBytes), at: start) }
+            guard name.utf8.count <= limits.nameBytes else {
+                throw fault(.nameTooLong(limit: limits.nameBytes), at: start)
+            }
             try take(UInt8(ascii: ":"))
             // Which of two is meant nobody can tell.
-            guard fields.updateValue(try value(), forKey: name) == nil else { throw fault(.repeatedName(name), at: start) }
+            guard fields.updateValue(try value(), forKey: name) == nil else {
+                throw fault(.repeatedName(name), at: start)
+            }
         } while takes(UInt8(ascii: ","))
         try take(UInt8(ascii: "}"))
         return fields
@@ -192,7 +201,8 @@ struct JSONParser {
     private mutating func text(of bytes: some Collection<UInt8>, from start: Int) throws(Fault) -> String {
         steps += bytes.count
         guard let text = String(validating: bytes, as: UTF8.self) else { throw fault(.notUTF8, at: start) }
-        guard let limit = limits.combiningCharacters, text.utf8.count > limit, text.utf8.contains(where: { $0 >= 0x80 }) else {
+        guard let limit = limits.combiningCharacters, text.utf8.count > limit, text.utf8.contains(where: { $0 >= 0x80 })
+        else {
             return text
         }
         var run = 0
@@ -221,7 +231,9 @@ struct JSONParser {
             let first = try hexadecimal()
             if let scalar = Unicode.Scalar(first) { return scalar }
             // The first half of a pair.
-            guard first < 0xDC00, place + 1 < bytes.count, bytes[place] == UInt8(ascii: "\\"), bytes[place + 1] == UInt8(ascii: "u") else {
+            guard first < 0xDC00, place + 1 < bytes.count, bytes[place] == UInt8(ascii: "\\"),
+                bytes[place + 1] == UInt8(ascii: "u")
+            else {
                 throw fault()
             }
             place += 2

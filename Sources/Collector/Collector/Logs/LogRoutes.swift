@@ -34,8 +34,10 @@ struct LogRoutes: Sendable {
 
     private func usage(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
-        return try Page(items: try await archive.usage(organization: exchange.person.organization).map(LogUsageView.init), next: nil)
-            .response()
+        return try Page(
+            items: try await archive.usage(organization: exchange.person.organization).map(LogUsageView.init), next: nil
+        )
+        .response()
     }
 
     private func uploads(_ exchange: Exchange) async throws -> Response {
@@ -49,7 +51,9 @@ struct LogRoutes: Sendable {
     private func logQuery(_ exchange: Exchange, _ query: QueryParameters) async throws -> LogQuery {
         let organization = try exchange.person.organization
         var logs = try LogQuery(query, organization: organization)
-        if let id = logs.device, let device = try await registry.device(id, organization: organization), device.predecessor != nil {
+        if let id = logs.device, let device = try await registry.device(id, organization: organization),
+            device.predecessor != nil
+        {
             logs.predecessors = try await registry.lineage(of: device).predecessors
         }
         return logs
@@ -75,7 +79,9 @@ struct LogRoutes: Sendable {
         let lines = try await archive.content(logs, as: form)
         // What cannot be read is said while it still can be.
         let first = try await lines.next()
-        var headers: HTTPFields = [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store", .vary: "Accept-Encoding"]
+        var headers: HTTPFields = [
+            .contentType: "text/plain; charset=utf-8", .cacheControl: "no-store", .vary: "Accept-Encoding",
+        ]
         if form.isCompressed { headers[.contentEncoding] = "gzip" }
         let logger = logger
         let body = ResponseBody { writer in
@@ -97,7 +103,8 @@ struct LogRoutes: Sendable {
     // MARK: Deleting
 
     private func delete(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
+        let query = try QueryParameters(
+            exchange.request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]))
         let person = try exchange.person
         var logs = try await logQuery(exchange, query)
         if let text = query.text("olderThanDays") {
@@ -116,9 +123,77 @@ struct LogRoutes: Sendable {
         logger.notice(
             "logs deleted",
             metadata: [
-                "person": "\(person.name)", "organization": "\(person.organization ?? "")", "chunks": "\(deleted.chunks)",
+                "person": "\(person.name)", "organization": "\(person.organization ?? "")",
+                "chunks": "\(deleted.chunks)",
                 "raw.bytes": "\(deleted.rawBytes)",
             ])
         return try LogDeletionView(deleted, isDone: true).response()
+    }
+}
+
+extension LogQuery {
+    /// What can be asked of a chunk as a whole.
+    static let parametersOfWholeChunks: Set<String> = ["ids", "device", "app", "type", "level", "from", "to", "test"]
+    /// The same, and what only its lines can tell.
+    static let parameters = parametersOfWholeChunks.union(["category", "text"])
+
+    static let maximumIDs = 1000
+    static let maximumCategories = 32
+    static let textBytes = 1024
+
+    /// - Parameter organization: the asker's; `nil` for all.
+    init(_ query: QueryParameters, organization: String?) throws {
+        self.init(
+            organization: organization, device: try query.device("device"), application: query.text("app"),
+            withTest: try query.flag("test"))
+        switch query.text("type") {
+        case nil, "all": break
+        case .some(let text):
+            type = LogType(rawValue: text)
+            guard type != nil else { throw Problem.invalidParameter("type", "is none of all, application, crash.") }
+        }
+        if let text = query.text("ids") {
+            for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+                guard let id = Int64(word), id > 0 else {
+                    throw Problem.invalidParameter("ids", "are not ids of chunks, with commas between.")
+                }
+                chunks.append(id)
+            }
+            guard chunks.count <= Self.maximumIDs else {
+                throw Problem.invalidParameter("ids", "are more than \(Self.maximumIDs).")
+            }
+            // Who names them means them.
+            withTest = true
+        }
+        lines = try Self.lines(query)
+    }
+
+    private static func lines(_ query: QueryParameters) throws -> LogFilter {
+        var filter = LogFilter(since: try query.time("from"), until: try query.time("to"))
+        if let text = query.text("level") {
+            guard let level = LogLevel(name: text) else {
+                throw Problem.invalidParameter(
+                    "level", "is none of \(LogLevel.allCases.map(\.name).joined(separator: ", ")).")
+            }
+            filter.level = level
+        }
+        if let since = filter.since, let until = filter.until, since >= until {
+            throw Problem.invalidParameter("to", "is not after `from`.")
+        }
+        if let text = query.text("category") {
+            filter.categories = text.split(separator: ",").map(String.init)
+            guard filter.categories.count <= maximumCategories,
+                filter.categories.allSatisfy({ $0.utf8.count <= LogLimits.categoryBytes })
+            else {
+                throw Problem.invalidParameter(
+                    "category",
+                    "has more than \(maximumCategories) names, or one of more than \(LogLimits.categoryBytes) bytes.")
+            }
+        }
+        filter.text = query.text("text") ?? ""
+        guard filter.text.utf8.count <= textBytes else {
+            throw Problem.invalidParameter("text", "has more than \(textBytes) bytes.")
+        }
+        return filter
     }
 }

@@ -57,7 +57,8 @@ struct ChunkView: Encodable {
         lastTime = row.times.map { Timestamp.text($0.upperBound) }
         firstLine = row.numbers?.lowerBound
         lastLine = row.numbers?.upperBound
-        levels = Levels(error: row.levels[0], warning: row.levels[1], information: row.levels[2], verbose: row.levels[3])
+        levels = Levels(
+            error: row.levels[0], warning: row.levels[1], information: row.levels[2], verbose: row.levels[3])
         otherLines = row.otherLines > 0 ? row.otherLines : nil
         sha256 = row.rawDigest.hexadecimal
     }

@@ -1,10 +1,12 @@
 import Foundation
 import WireModel
 
-/// A profile as people write it: the names of protobuf's JSON (`sampling.sampleSeconds`), lists and values of enums as in the rest of the
-/// API (`"level": "information"`); protobuf's own names for those are taken too. `modules` that is there, even empty, is decided.
+/// A profile as people write it: the names of protobuf's JSON (`sampling.sampleSeconds`), lists and values of enums as
+/// in the rest of the API (`"level": "information"`); protobuf's own names for those are taken too. `modules` that is
+/// there, even empty, is decided.
 enum ProfileDocument {
-    /// - Throws: `Problem` `invalid-field` for what is not known, not of its type, or not the sender's to set. Ranges are `WireProfile.validate`'s.
+    /// - Throws: `Problem` `invalid-field` for what is not known, not of its type, or not the sender's to set. Ranges
+    ///   are `WireProfile.validate`'s.
     static func read(_ body: Data) throws(Problem) -> WireProfile { try read(FieldReader(body: body)) }
 
     static func read(_ document: FieldReader) throws(Problem) -> WireProfile {
@@ -13,7 +15,8 @@ enum ProfileDocument {
             throw .invalidField(
                 name,
                 name == "privacyKey"
-                    ? "is the organization's secret: it is neither shown nor set." : "is set by the collector; leave it out.")
+                    ? "is the organization's secret: it is neither shown nor set."
+                    : "is set by the collector; leave it out.")
         }
         var profile = WireProfile()
         if let sampling = try fields.object("sampling") { profile.sampling = try Self.sampling(sampling) }
@@ -34,10 +37,14 @@ enum ProfileDocument {
         if let seconds = try fields.integer("beaconSeconds", 0...UInt32.max) { profile.beaconSeconds = seconds }
         for rule in try fields.objects("compliance") { profile.compliance.append(try compliance(rule)) }
         for fence in try fields.objects("geofences") { profile.geofences.append(try geofence(fence)) }
-        if let seconds = try fields.integer("offlineTimeAllowedSeconds", 0...UInt32.max) { profile.offlineTimeAllowedSeconds = seconds }
+        if let seconds = try fields.integer("offlineTimeAllowedSeconds", 0...UInt32.max) {
+            profile.offlineTimeAllowedSeconds = seconds
+        }
         if let allowed = try fields.flag("doNotDisturbAllowed") { profile.doNotDisturbAllowed = allowed }
         for (place, pin) in try fields.texts("certificatePins").enumerated() {
-            guard let bytes = Data(base64Encoded: pin) else { throw .invalidField("certificatePins[\(place)]", "is not base64.") }
+            guard let bytes = Data(base64Encoded: pin) else {
+                throw .invalidField("certificatePins[\(place)]", "is not base64.")
+            }
             profile.certificatePins.append(bytes)
         }
         if let payload = try fields.text("customPayload") { profile.customPayload = payload }
@@ -45,8 +52,12 @@ enum ProfileDocument {
         if let test = try fields.flag("test") { profile.test = test }
         if var budgets = try fields.object("budgets") {
             profile.budgets = WireBudgetProfile()
-            if let bytes = try budgets.integer("sentBytesPerDay", 0...UInt64.max) { profile.budgets.sentBytesPerDay = bytes }
-            if let bytes = try budgets.integer("writtenBytesPerDay", 0...UInt64.max) { profile.budgets.writtenBytesPerDay = bytes }
+            if let bytes = try budgets.integer("sentBytesPerDay", 0...UInt64.max) {
+                profile.budgets.sentBytesPerDay = bytes
+            }
+            if let bytes = try budgets.integer("writtenBytesPerDay", 0...UInt64.max) {
+                profile.budgets.writtenBytesPerDay = bytes
+            }
             if let share = try budgets.integer("cpuShare", 0...UInt32.max) { profile.budgets.cpuShare = share }
             try budgets.finish()
         }
@@ -78,7 +89,9 @@ enum ProfileDocument {
         var fields = given
         var logging = WireLoggingProfile()
         if let enabled = try fields.flag("enabled") { logging.enabled = enabled }
-        if let level = try fields.text("level") { logging.level = try EnumName.logLevel.value(level, fields.place("level")) }
+        if let level = try fields.text("level") {
+            logging.level = try EnumName.logLevel.value(level, fields.place("level"))
+        }
         if let isWifiOnly = try fields.flag("wifiOnly") { logging.wifiOnly = isWifiOnly }
         logging.scrubValues = try fields.texts("scrubValues")
         logging.scrubPatterns = try fields.texts("scrubPatterns")

@@ -26,7 +26,9 @@ struct ProfileRevisionRoutes: Sendable {
     private func diff(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(exchange.request, known: ["application", "from", "to"])
         let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
-        guard let to = try await profiles.profile(scope, revision: try query.revision("to")) else { throw Problem.noProfile }
+        guard let to = try await profiles.profile(scope, revision: try query.revision("to")) else {
+            throw Problem.noProfile
+        }
         var from: ProfileRow?
         if let revision = try query.revision("from") {
             from = try await profiles.profile(scope, revision: revision)
@@ -42,7 +44,9 @@ struct ProfileRevisionRoutes: Sendable {
     private func adoption(_ exchange: Exchange) async throws -> Response {
         _ = try QueryParameters(exchange.request, known: [])
         let organization = try exchange.organization
-        guard try await profiles.profile(ProfileScope(organization: organization), revision: nil) != nil else { throw Problem.noProfile }
+        guard try await profiles.profile(ProfileScope(organization: organization), revision: nil) != nil else {
+            throw Problem.noProfile
+        }
         var items: [ProfileAdoptionView] = []
         for adoption in try await profiles.profileAdoption(organization: organization) {
             let newest = try await profiles.profileRevision(
@@ -58,7 +62,9 @@ struct ProfileRevisionRoutes: Sendable {
         let scope = ProfileScope(organization: try exchange.organization, application: query.text("application") ?? "")
         var application = ""
         if let id = try query.device("device") {
-            guard let device = try await registry.device(id, organization: scope.organization) else { throw Problem.noDevice }
+            guard let device = try await registry.device(id, organization: scope.organization) else {
+                throw Problem.noDevice
+            }
             guard scope.application.isEmpty || scope.application == device.application else {
                 throw Problem.invalidParameter("device", "is one of another application: it does not get this profile.")
             }
@@ -83,18 +89,22 @@ struct ProfileRevisionRoutes: Sendable {
             let application = try fields.text("application") ?? ""
             let revision = try fields.integer("revision", 1...UInt64(Int64.max))
             try fields.finish()
-            guard let revision else { throw Problem.invalidField("revision", "is missing: say which one is to be put again.") }
+            guard let revision else {
+                throw Problem.invalidField("revision", "is missing: say which one is to be put again.")
+            }
             let scope = ProfileScope(organization: organization, application: application)
             let expected = try await profiles.expectedRevision(exchange, scope)
             let row: ProfileRow?
             do throws(ProfileError) {
-                row = try await profiles.rollBackProfile(scope, to: revision, expected: expected, by: AuditActor(person))
+                row = try await profiles.rollBackProfile(
+                    scope, to: revision, expected: expected, by: AuditActor(person))
             } catch { throw Problem.ofProfile(error) }
             guard let row else { throw Problem.noProfile }
             logger.notice(
                 "profile rolled back",
                 metadata: [
-                    "organization": "\(organization)", "application": "\(application)", "profile.revision": "\(row.revision)",
+                    "organization": "\(organization)", "application": "\(application)",
+                    "profile.revision": "\(row.revision)",
                     "profile.restored": "\(revision)", "person": "\(person.name)",
                 ])
             var response = try ProfileView(row).response()
@@ -116,7 +126,8 @@ struct ProfileDiffView: Encodable {
         self.to = to.revision
         changes =
             ProfileDiff(
-                from: try from.map { try ProfileDocument.json($0.profile) } ?? .object([:]), to: try ProfileDocument.json(to.profile)
+                from: try from.map { try ProfileDocument.json($0.profile) } ?? .object([:]),
+                to: try ProfileDocument.json(to.profile)
             ).changes
     }
 }
@@ -135,7 +146,8 @@ struct ProfileValidationView: Encodable {
         from = newest?.revision
         changes =
             ProfileDiff(
-                from: try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:]), to: try ProfileDocument.json(profile)
+                from: try newest.map { try ProfileDocument.json($0.profile) } ?? .object([:]),
+                to: try ProfileDocument.json(profile)
             ).changes
         self.effective = try ProfileDocument.json(effective)
         findings = ProfileFinding.findings(profile)

@@ -5,8 +5,8 @@ import Hummingbird
 import Logging
 import WireModel
 
-/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them: whole with `PUT`, in part with
-/// `PATCH`.
+/// What people see and set of profiles. Viewers see them (never the privacy key), administrators set them: whole with
+/// `PUT`, in part with `PATCH`.
 struct ProfileRoutes: Sendable {
     /// The custom payload is the largest part of a profile; escaped it may grow.
     static let bodyBytes = 1024 * 1024
@@ -32,7 +32,8 @@ struct ProfileRoutes: Sendable {
         let query = try QueryParameters(exchange.request, known: ["revision", "effective"])
         if try query.flag("effective") {
             guard query.text("revision") == nil else {
-                throw Problem.invalidParameter("revision", "does not go with `effective`: what devices get is the newest.")
+                throw Problem.invalidParameter(
+                    "revision", "does not go with `effective`: what devices get is the newest.")
             }
             let device: DeviceProfile
             do throws(StoreError) { device = try await profiles.deviceProfile(of: scope) } catch {
@@ -41,7 +42,9 @@ struct ProfileRoutes: Sendable {
             }
             return try ProfileView(device, scope).response()
         }
-        guard let row = try await profiles.profile(scope, revision: try query.revision("revision")) else { throw Problem.noProfile }
+        guard let row = try await profiles.profile(scope, revision: try query.revision("revision")) else {
+            throw Problem.noProfile
+        }
         var response = try ProfileView(row).response()
         response.headers[.eTag] = RevisionTag(row.revision).text
         return response
@@ -67,7 +70,8 @@ struct ProfileRoutes: Sendable {
     /// How often a patch is laid over the newest profile again, because another one was put meanwhile.
     private static let patchAttempts = 8
 
-    /// Changes what it names, and leaves the rest as it is (RFC 7396). A scope without a profile gets one with what is named.
+    /// Changes what it names, and leaves the rest as it is (RFC 7396). A scope without a profile gets one with what is
+    /// named.
     private func patch(_ exchange: Exchange) async throws -> Response {
         let scope = try scope(exchange)
         _ = try QueryParameters(exchange.request, known: [])
@@ -87,7 +91,9 @@ struct ProfileRoutes: Sendable {
                     row = try await profiles.putProfile(
                         profile, scope, expected: expected ?? newest?.revision ?? 0, by: AuditActor(person))
                 } catch {
-                    guard case .notNewest = error, expected == nil, attempt < Self.patchAttempts else { throw Problem.ofProfile(error) }
+                    guard case .notNewest = error, expected == nil, attempt < Self.patchAttempts else {
+                        throw Problem.ofProfile(error)
+                    }
                     attempt += 1
                     continue
                 }
@@ -107,7 +113,8 @@ struct ProfileRoutes: Sendable {
             organization: row.scope.organization, application: row.scope.application, below: row.revision, limit: 1
         ).revisions.first
         var view = try ProfileView(row)
-        view.reset = try former.map { ProfileDiff(from: try ProfileDocument.json($0.profile), to: view.profile).removals } ?? []
+        view.reset =
+            try former.map { ProfileDiff(from: try ProfileDocument.json($0.profile), to: view.profile).removals } ?? []
         var response = try view.response()
         response.headers[.eTag] = RevisionTag(row.revision).text
         return response
@@ -117,7 +124,8 @@ struct ProfileRoutes: Sendable {
         let scope = try scope(exchange)
         let query = try QueryParameters(exchange.request, known: ["application", "limit", "cursor"])
         let page = try await profiles.profileRevisions(
-            organization: scope.organization, application: query.text("application"), below: try query.revision("cursor"),
+            organization: scope.organization, application: query.text("application"),
+            below: try query.revision("cursor"),
             limit: try query.limit())
         return try Page(items: try page.revisions.map(ProfileView.init), next: page.next.map { String($0) }).response()
     }
@@ -144,8 +152,12 @@ extension ProfileRegistry {
         let headers = exchange.request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
         let newest = try await profile(scope, revision: nil)?.revision ?? 0
-        if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
-        if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) { throw Problem.preconditionFailed(newest) }
+        if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) {
+            throw Problem.preconditionFailed(newest)
+        }
+        if let field = headers[.ifNoneMatch], newest != 0, RevisionTag(newest).isAmong(field) {
+            throw Problem.preconditionFailed(newest)
+        }
         // Looked at again when it is put: it must not have changed in between.
         return newest
     }
@@ -170,7 +182,8 @@ extension Problem {
             status: 412, code: "precondition-failed", title: "Changed by another",
             detail: newest == 0
                 ? "There is no such profile yet."
-                : "The newest revision is \(newest). Read it, make the change there, and put it with `If-Match: \"\(newest)\"`.")
+                : "The newest revision is \(newest). Read it, make the change there, and put it with `If-Match: \"\(newest)\"`."
+        )
     }
 
     static func ofProfile(_ error: ProfileError) -> Problem {
@@ -179,7 +192,8 @@ extension Problem {
         case .notNewest(let newest): preconditionFailed(newest)
         case .invalid(let error):
             // The message begins with the field.
-            invalidField(String(error.message.prefix { $0 != " " }), String(error.message.drop { $0 != " " }.dropFirst()))
+            invalidField(
+                String(error.message.prefix { $0 != " " }), String(error.message.drop { $0 != " " }.dropFirst()))
         case .store(let error): ofStore(error)
         }
     }

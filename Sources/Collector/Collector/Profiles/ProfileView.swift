@@ -13,8 +13,8 @@ struct ProfileView: Encodable {
     /// Absent: nobody put it, the organization began with it.
     var author: String?
     var profile: JSONValue
-    /// Settings that this revision has back at their defaults, because the one before it had them and it does not. Only in the answer to
-    /// the request that made the revision.
+    /// Settings that this revision has back at their defaults, because the one before it had them and it does not. Only
+    /// in the answer to the request that made the revision.
     var reset: [ProfileDiff.Change]?
 
     init(_ row: ProfileRow) throws {
@@ -36,7 +36,8 @@ struct ProfileView: Encodable {
 }
 
 extension JSONValue {
-    /// The value with a merge patch (RFC 7396) applied: `null` removes a field, objects are merged, anything else replaces what was there.
+    /// The value with a merge patch (RFC 7396) applied: `null` removes a field, objects are merged, anything else
+    /// replaces what was there.
     func merging(_ patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var fields: [String: JSONValue] = [:]
@@ -68,7 +69,9 @@ extension ProfileDocument {
             logging["level"] = .text(EnumName.logLevel.name(profile.logging.level))
             fields["logging"] = .object(logging)
         }
-        if !profile.privacy.isEmpty { fields["privacy"] = .object(profile.privacy.mapValues { .text(EnumName.privacyAction.name($0)) }) }
+        if !profile.privacy.isEmpty {
+            fields["privacy"] = .object(profile.privacy.mapValues { .text(EnumName.privacyAction.name($0)) })
+        }
         if case .array(let rules) = fields["transmission"] {
             fields["transmission"] = .array(
                 zip(rules, profile.transmission).map { json, rule in
@@ -88,5 +91,51 @@ extension ProfileDocument {
                 })
         }
         return .object(fields)
+    }
+}
+
+/// What differs between two documents, by place. Pure.
+///
+/// Objects are compared field by field, lists as a whole: an order that changed is a change.
+struct ProfileDiff {
+    struct Change: Encodable, Equatable {
+        /// A JSON Pointer (RFC 6901): `/sampling/modules`.
+        var path: String
+        /// Absent where it was not there.
+        var from: JSONValue?
+        /// Absent where it is not there any more.
+        var to: JSONValue?
+    }
+
+    /// In the order of their places.
+    private(set) var changes: [Change] = []
+
+    init(from: JSONValue, to: JSONValue) {
+        compare(from, to, at: "")
+    }
+
+    /// Of the changes, each single setting that is not there any more, so that the default holds again.
+    var removals: [Change] {
+        changes.flatMap { change in change.to == nil ? Self.settings(change.from, at: change.path) : [] }
+    }
+
+    private static func settings(_ value: JSONValue?, at path: String) -> [Change] {
+        guard case .object(let fields)? = value, !fields.isEmpty else {
+            return [Change(path: path, from: value, to: nil)]
+        }
+        return fields.keys.sorted().flatMap { settings(fields[$0], at: "\(path)/\(escaped($0))") }
+    }
+
+    private static func escaped(_ name: String) -> String { name.replacing("~", with: "~0").replacing("/", with: "~1") }
+
+    private mutating func compare(_ from: JSONValue?, _ to: JSONValue?, at path: String) {
+        guard from != to else { return }
+        guard case .object(let old)? = from, case .object(let new)? = to else {
+            changes.append(Change(path: path, from: from, to: to))
+            return
+        }
+        for name in Set(old.keys).union(new.keys).sorted() {
+            compare(old[name], new[name], at: "\(path)/\(Self.escaped(name))")
+        }
     }
 }

@@ -96,7 +96,8 @@ package struct BalanceReport: Encodable, Equatable, Sendable {
                 Stream(
                     device: device.description, epoch: entry.epoch.description, stream: entry.stream.description,
                     produced: entry.balance.produced, stored: entry.balance.stored, rejected: entry.balance.rejected,
-                    dropped: entry.balance.dropped, lostAtCollector: entry.balance.lostAtCollector, waiting: entry.balance.waiting,
+                    dropped: entry.balance.dropped, lostAtCollector: entry.balance.lostAtCollector,
+                    waiting: entry.balance.waiting,
                     closed: entry.closed, closes: entry.balance.closes)
             }
         }

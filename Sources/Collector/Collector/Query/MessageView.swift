@@ -3,8 +3,8 @@ import Foundation
 import SwiftProtobuf
 import WireModel
 
-/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum values in kebab-case
-/// without their prefix, times as RFC 3339 and identifiers as UUIDs.
+/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum
+/// values in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
 enum MessageView {
     /// Fields of an enum type and the prefixes their values have in telemetry.proto.
     static let enumPrefixes: [String: [String]] = [
@@ -36,7 +36,8 @@ enum MessageView {
 
     private static func refine(_ value: JSONValue, field: String = "") -> JSONValue {
         switch value {
-        case .object(let fields): .object(Dictionary(uniqueKeysWithValues: fields.map { ($0.key, refine($0.value, field: $0.key)) }))
+        case .object(let fields):
+            .object(Dictionary(uniqueKeysWithValues: fields.map { ($0.key, refine($0.value, field: $0.key)) }))
         case .array(let values): .array(values.map { refine($0, field: field) })
         case .integer(let time) where timeFields.contains(field): .text(Timestamp.text(time))
         case .text(let text): .text(refine(text, field: field))
@@ -45,7 +46,9 @@ enum MessageView {
     }
 
     private static func refine(_ text: String, field: String) -> String {
-        if identifierFields.contains(field), let bytes = Data(base64Encoded: text), let identifier = Identifier<Never>(bytes) {
+        if identifierFields.contains(field), let bytes = Data(base64Encoded: text),
+            let identifier = Identifier<Never>(bytes)
+        {
             return identifier.description
         }
         guard let prefix = enumPrefixes[field]?.first(where: { text.hasPrefix($0) }) else { return text }
@@ -54,8 +57,8 @@ enum MessageView {
 }
 
 extension WireBeacon {
-    /// What a person of this role sees of it. With a push token its holder can reach the device's application past the collector, so a viewer,
-    /// who can cause nothing, does not see it.
+    /// What a person of this role sees of it. With a push token its holder can reach the device's application past the
+    /// collector, so a viewer, who can cause nothing, does not see it.
     func seen(by role: PersonRole) -> WireBeacon {
         guard role < .operator, hasPushToken else { return self }
         var beacon = self

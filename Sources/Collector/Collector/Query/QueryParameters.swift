@@ -3,8 +3,9 @@ import Hummingbird
 import HummingbirdCore
 import WireModel
 
-/// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is refused: a misspelt
-/// filter that is silently ignored shows the wrong data, or deletes it. So is an empty value, which an empty variable of a script makes.
+/// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is
+/// refused: a misspelt filter that is silently ignored shows the wrong data, or deletes it. So is an empty value, which
+/// an empty variable of a script makes.
 struct QueryParameters {
     static let limits = 1...1000
     static let defaultLimit = 100
@@ -12,15 +13,21 @@ struct QueryParameters {
     private let values: [String: [String]]
 
     /// - Parameter repeated: those of `known` that may be given more than once.
-    /// - Throws: `Problem` `invalid-parameter` for an unknown one, one without a value, or one that is repeated and may not be.
+    /// - Throws: `Problem` `invalid-parameter` for an unknown one, one without a value, or one that is repeated and may
+    ///   not be.
     init(_ request: Request, known: Set<String>, repeated: Set<String> = []) throws {
         var values: [String: [String]] = [:]
         for (name, value) in try Self.pairs(of: request) {
             guard known.contains(name) else {
-                throw Problem.invalidParameter(name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
+                throw Problem.invalidParameter(
+                    name, "is not known here. Known: \(known.sorted().joined(separator: ", ")).")
             }
-            guard !value.isEmpty else { throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.") }
-            guard values[name] == nil || repeated.contains(name) else { throw Problem.invalidParameter(name, "is given twice.") }
+            guard !value.isEmpty else {
+                throw Problem.invalidParameter(name, "is empty. Give a value, or leave it out.")
+            }
+            guard values[name] == nil || repeated.contains(name) else {
+                throw Problem.invalidParameter(name, "is given twice.")
+            }
             values[name, default: []].append(value)
         }
         self.values = values
@@ -33,7 +40,8 @@ struct QueryParameters {
         for part in (request.uri.query ?? "").split(separator: "&") {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(sides[0])
-            guard let decoded = Self.decoded(sides[0]), let value = sides.count == 1 ? "" : Self.decoded(sides[1]) else {
+            guard let decoded = Self.decoded(sides[0]), let value = sides.count == 1 ? "" : Self.decoded(sides[1])
+            else {
                 throw .invalidParameter(name, "is not percent-encoded UTF-8: write a `%` as `%25`.")
             }
             pairs.append((decoded, value))
@@ -59,7 +67,8 @@ struct QueryParameters {
     func limit() throws -> Int {
         guard let text = text("limit") else { return Self.defaultLimit }
         guard let limit = Int(text), Self.limits.contains(limit) else {
-            throw Problem.invalidParameter("limit", "is \(text); expected \(Self.limits.lowerBound) to \(Self.limits.upperBound).")
+            throw Problem.invalidParameter(
+                "limit", "is \(text); expected \(Self.limits.lowerBound) to \(Self.limits.upperBound).")
         }
         return limit
     }
@@ -90,7 +99,9 @@ struct QueryParameters {
 
     func cursor() throws -> PageCursor? {
         guard let text = text("cursor") else { return nil }
-        guard let cursor = PageCursor(text) else { throw Problem.invalidParameter("cursor", "is not one that this collector gave.") }
+        guard let cursor = PageCursor(text) else {
+            throw Problem.invalidParameter("cursor", "is not one that this collector gave.")
+        }
         return cursor
     }
 }

@@ -5,7 +5,8 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// What people and scripts ask. Everything is cut to the caller's organization: another one's device is simply not there.
+/// What people and scripts ask. Everything is cut to the caller's organization: another one's device is simply not
+/// there.
 struct QueryRoutes: Sendable {
     let store: any RecordStore
     let registry: any DeviceRegistry
@@ -51,11 +52,14 @@ struct QueryRoutes: Sendable {
         let device = try await known(exchange)
         let withTest = try query.flag("test")
         let records = RecordQuery(
-            withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds, module: query.text("module"),
-            application: query.text("application"), times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
+            withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds,
+            module: query.text("module"),
+            application: query.text("application"),
+            times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
             withTest: withTest)
         return try await RecordListing(
-            store: store, query: records, role: try exchange.person.role, limit: try query.limit(), withMetrics: withMetrics,
+            store: store, query: records, role: try exchange.person.role, limit: try query.limit(),
+            withMetrics: withMetrics,
             device: device.id
         ).response(from: try query.cursor())
     }

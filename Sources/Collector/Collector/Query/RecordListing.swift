@@ -5,7 +5,8 @@ import Hummingbird
 import NIOCore
 import WireModel
 
-/// One page of a list of records, written as it is read: however large the records are, a piece of them is in memory at a time.
+/// One page of a list of records, written as it is read: however large the records are, a piece of them is in memory at
+/// a time.
 struct RecordListing: Sendable {
     let store: any RecordStore
     let query: RecordQuery
@@ -19,7 +20,8 @@ struct RecordListing: Sendable {
     /// Of the list the page is of; `nil` over the fleet.
     let device: DeviceID?
 
-    /// Records looked at for one page: a filter that finds nothing gives an empty page with a `next`, not a request without end.
+    /// Records looked at for one page: a filter that finds nothing gives an empty page with a `next`, not a request
+    /// without end.
     private static let scanBudget = 5000
     private static let pieceRecords = 100
 
@@ -96,5 +98,56 @@ struct RecordListing: Sendable {
             piece.wanted = former.wanted - piece.items.count
         } while !piece.isLast && piece.items.isEmpty
         return piece
+    }
+}
+
+/// Goes over every record of a query in one pass, newest first, a page at a time: others are answered in between, and
+/// memory holds one page.
+struct RecordPages {
+    let store: any RecordStore
+    let query: RecordQuery
+
+    /// Records one request may go over.
+    static let maximumRecords = 5_000_000
+    private static let pageRecords = 1000
+
+    /// - Throws: `Problem` where the store cannot be read, or holds more than one request may go over; what `visit`
+    ///   throws.
+    func visit(_ visit: (StoredRecord) throws -> Void) async throws {
+        var position: String?
+        var seen = 0
+        repeat {
+            try Task.checkCancellation()
+            let page = try await store.records(query, before: position, limit: Self.pageRecords)
+            for record in page.records { try visit(record) }
+            seen += page.records.count
+            guard seen <= Self.maximumRecords else {
+                throw Problem.tooMuch(
+                    "More than \(Self.maximumRecords) records would have to be read. Ask for less time.")
+            }
+            position = page.next
+        } while position != nil
+    }
+}
+
+extension Problem {
+    /// An answer that would be, or would take, more than one request may.
+    static func tooMuch(_ detail: String) -> Problem {
+        Problem(status: 400, code: "too-much", title: "Too much for one answer", detail: detail)
+    }
+}
+
+extension HTTPField.Name {
+    /// Record files that an answer passes over because they are damaged, separated by commas.
+    static let missingFiles = Self("WS1-Missing-Files")!
+}
+
+extension Response {
+    /// Says that the answer is not of all that devices have sent.
+    func naming(missing files: [String]) -> Response {
+        guard !files.isEmpty else { return self }
+        var response = self
+        response.headers[.missingFiles] = files.joined(separator: ", ")
+        return response
     }
 }

@@ -4,7 +4,8 @@ package enum Timestamp {
     /// Years 0000 to 9999, all that RFC 3339 can write.
     static let range: ClosedRange<Int64> = -62_167_219_200_000_000...253_402_300_799_999_999
 
-    /// `2026-01-31T12:00:00.000001Z`. A time outside the years 0 to 9999 is shown as the nearest one that can be written.
+    /// `2026-01-31T12:00:00.000001Z`. A time outside the years 0 to 9999 is shown as the nearest one that can be
+    /// written.
     package static func text(_ microseconds: Int64) -> String {
         let time = min(max(microseconds, range.lowerBound), range.upperBound)
         var days = time / microsecondsPerDay
@@ -20,7 +21,8 @@ package enum Timestamp {
             + ".\(pad(rest % 1_000_000, 6))Z"
     }
 
-    /// RFC 3339 with `Z` or an offset and any number of fraction digits (past the sixth they are cut off), or a date alone (midnight UTC).
+    /// RFC 3339 with `Z` or an offset and any number of fraction digits (past the sixth they are cut off), or a date
+    /// alone (midnight UTC).
     package static func parse(_ text: String) -> Int64? {
         var rest = Substring(text)
         func number(_ digits: Int) -> Int64? {
@@ -34,12 +36,14 @@ package enum Timestamp {
             rest = rest.dropFirst()
             return true
         }
-        guard let year = number(4), skip("-"), let month = number(2), skip("-"), let day = number(2), (1...12).contains(month), day >= 1,
+        guard let year = number(4), skip("-"), let month = number(2), skip("-"), let day = number(2),
+            (1...12).contains(month), day >= 1,
             day <= daysIn(month: month, year: year)
         else { return nil }
         let midnight = days(fromYear: year, month: month, day: day) * microsecondsPerDay
         if rest.isEmpty { return midnight }
-        guard skip("Tt "), let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
+        guard skip("Tt "), let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2),
+            hour < 24,
             minute < 60,
             second < 60
         else { return nil }
@@ -54,7 +58,9 @@ package enum Timestamp {
         if !skip("Zz") {
             let sign: Int64
             if skip("+") { sign = 1 } else if skip("-") { sign = -1 } else { return nil }
-            guard let hours = number(2), skip(":"), let minutes = number(2), hours < 24, minutes < 60 else { return nil }
+            guard let hours = number(2), skip(":"), let minutes = number(2), hours < 24, minutes < 60 else {
+                return nil
+            }
             offset = sign * (hours * 60 + minutes) * 60_000_000
         }
         guard rest.isEmpty else { return nil }

@@ -36,7 +36,8 @@ package struct CollectorServer: Sendable {
 
         package init(
             host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
-            bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes, budget: IngestBudget = IngestBudget(),
+            bodyBytes: Int = WireLimits.bodyBytes, inflatedBytes: Int = WireLimits.inflatedBytes,
+            budget: IngestBudget = IngestBudget(),
             logStreams: Int = 8, fleetScans: Int = 4
         ) {
             self.host = host
@@ -57,10 +58,12 @@ package struct CollectorServer: Sendable {
     private let logger: Logger
 
     package init(
-        store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry, commands: any CommandRegistry,
+        store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry,
+        commands: any CommandRegistry,
         administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
         certificates: DeviceCertificates = .off,
-        telemetry: CollectorTelemetry = CollectorTelemetry(), certificateExpiry: @escaping @Sendable () -> Double? = { nil },
+        telemetry: CollectorTelemetry = CollectorTelemetry(),
+        certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil },
         noticeCounts: @escaping @Sendable () async throws -> NoticeCounts? = { nil },
         logger: Logger,
@@ -73,36 +76,49 @@ package struct CollectorServer: Sendable {
         identity = CollectorIdentity(
             collector: registry.collectorID, incarnation: registry.incarnationID, strictTransport: settings.servesTLS)
         let reader = BodyReader(
-            batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes), budget: settings.budget,
+            batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes),
+            budget: settings.budget,
             metrics: telemetry.metrics)
         let scans = RequestShares(settings.fleetScans)
         let routes =
             EnrollmentRoutes(registry: registry, certificates: certificates, reader: reader, logger: logger).routes
             + IngestRoutes(
-                store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader, logger: logger
+                store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader,
+                logger: logger
             ).routes
             + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
             + ProfileRevisionRoutes(profiles: profiles, registry: registry, reader: reader, logger: logger).routes
-            + DeviceRoutes(registry: registry, administration: administration, archive: archive, reader: reader, logger: logger).routes
+            + DeviceRoutes(
+                registry: registry, administration: administration, archive: archive, reader: reader, logger: logger
+            ).routes
             + OrganizationRoutes(administration: administration, reader: reader, logger: logger).routes
             + TokenRoutes(administration: administration, reader: reader, logger: logger).routes
             + RetentionRoutes(administration: administration, reader: reader, logger: logger).routes
             + AuditRoutes(administration: administration).routes
-            + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger).routes
-            + LogRoutes(archive: archive, registry: registry, streams: RequestShares(settings.logStreams), logger: logger).routes
-            + UploadRoutes(archive: archive, reader: reader, logger: logger).routes + NoticeRoutes(archive: archive).routes
-            + QueryRoutes(store: store, registry: registry).routes + SeriesRoutes(store: store, registry: registry).routes
+            + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger)
+            .routes
+            + LogRoutes(
+                archive: archive, registry: registry, streams: RequestShares(settings.logStreams), logger: logger
+            ).routes
+            + UploadRoutes(archive: archive, reader: reader, logger: logger).routes
+            + NoticeRoutes(archive: archive).routes
+            + QueryRoutes(store: store, registry: registry).routes
+            + SeriesRoutes(store: store, registry: registry).routes
             + EventRoutes(store: store, registry: registry, scans: scans).routes
             + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
             + HealthRoutes(store: store, registry: registry, logger: logger).routes
             + MetricsRoutes(
-                registry: telemetry.registry, devices: registry, store: store, archive: archive, budget: settings.budget,
-                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, noticeCounts: noticeCounts
+                registry: telemetry.registry, devices: registry, store: store, archive: archive,
+                budget: settings.budget,
+                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
+                noticeCounts: noticeCounts
             ).routes
         responder = CollectorResponder(
-            routes: routes, registry: registry, certificates: certificates, identity: identity, metrics: telemetry.metrics,
+            routes: routes, registry: registry, certificates: certificates, identity: identity,
+            metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
-            shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken), people: settings.people, clock: clock)
+            shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
+            people: settings.people, clock: clock)
     }
 
     /// The server as a service: run it in a `ServiceGroup`, which also ends it.
@@ -117,14 +133,41 @@ package struct CollectorServer: Sendable {
         let shares = ConnectionShares(limits, logger: logger)
         let http1 = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [ConnectionGuard(identity: identity, limits: limits, shares: shares, metrics: metrics)],
-                httpDecoderConfiguration: .init(maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)))
+                additionalChannelHandlers: [
+                    ConnectionGuard(identity: identity, limits: limits, shares: shares, metrics: metrics)
+                ],
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)))
         return Application(
-            responder: responder, server: try tls.map { try HTTPServerBuilder.tls(http1, tlsConfiguration: $0) } ?? http1,
+            responder: responder,
+            server: try tls.map { try HTTPServerBuilder.tls(http1, tlsConfiguration: $0) } ?? http1,
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: settings.port),
                 availableConnectionsDelegate: MaximumAvailableConnections(limits.connections, logger: logger)),
-            onServerRunning: { channel in await started(channel.localAddress?.port ?? 0) }, eventLoopGroupProvider: eventLoopGroup,
+            onServerRunning: { channel in await started(channel.localAddress?.port ?? 0) },
+            eventLoopGroupProvider: eventLoopGroup,
             logger: logger)
     }
+}
+
+/// What the collector could not do outside of a request; a request's failure is a `Problem`.
+package struct CollectorError: Error, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable {
+        /// A file or value that was configured cannot be used.
+        case invalidConfiguration = "invalid-configuration"
+        case io
+    }
+
+    package let code: Code
+    /// What failed, on what, and what to do.
+    package let message: String
+    package let cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    package var description: String { "\(code.rawValue): \(message)" }
 }

@@ -4,8 +4,8 @@ import Logging
 import Synchronization
 import WireModel
 
-/// For supervisors and load balancers; they need no credential and tell nothing but health: why the collector is not ready is in its log, because
-/// it names files.
+/// For supervisors and load balancers; they need no credential and tell nothing but health: why the collector is not
+/// ready is in its log, because it names files.
 struct HealthRoutes: Sendable {
     let store: any RecordStore
     let registry: any DeviceRegistry

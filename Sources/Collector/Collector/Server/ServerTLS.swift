@@ -1,6 +1,7 @@
 import CollectorStore
 import Crypto
 import Foundation
+import FoundationEssentials
 import Logging
 import NIOCertificateReloading
 import NIOSSL
@@ -10,8 +11,9 @@ import Synchronization
 import WireModel
 import X509
 
-/// The server's certificate and key as they are in their files now: looked at every minute while it runs, and at once when told to. Connections
-/// that are open keep theirs; a pair that cannot be used changes nothing and is logged. Other client authorities need a restart.
+/// The server's certificate and key as they are in their files now: looked at every minute while it runs, and at once
+/// when told to. Connections that are open keep theirs; a pair that cannot be used changes nothing and is logged. Other
+/// client authorities need a restart.
 ///
 /// Safe from any thread.
 package final class ServerTLS: Service {
@@ -33,7 +35,8 @@ package final class ServerTLS: Service {
         let current = Current()
         self.current = current
         let settings = TimedCertificateReloader.Configuration(
-            refreshInterval: Self.interval, certificateSource: .init(location: .file(path: files.certificate), format: .pem),
+            refreshInterval: Self.interval,
+            certificateSource: .init(location: .file(path: files.certificate), format: .pem),
             privateKeySource: .init(location: .file(path: files.key), format: .pem)
         ) {
             $0.onCertificateLoaded = { change in
@@ -47,14 +50,19 @@ package final class ServerTLS: Service {
                 if (try? key.serialize(leaf.publicKey)) != nil {
                     current.pin.withLock { $0 = Data(SHA256.hash(data: key.serializedBytes)) }
                 }
-                guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain else { return }
+                guard let former = change.previousX509CertificateChain, former != change.currentX509CertificateChain
+                else { return }
                 logger.notice(
-                    "certificate reloaded", metadata: ["tls.certificate": "\(files.certificate)", "tls.not.after": "\(leaf.notValidAfter)"])
+                    "certificate reloaded",
+                    metadata: ["tls.certificate": "\(files.certificate)", "tls.not.after": "\(leaf.notValidAfter)"])
             }
             $0.onCertificateLoadFailed = { failure in
                 logger.error(
                     "certificate not reloaded; the former one is served on",
-                    metadata: ["tls.certificate": "\(files.certificate)", "tls.key": "\(files.key)", "error": "\(failure.error)"])
+                    metadata: [
+                        "tls.certificate": "\(files.certificate)", "tls.key": "\(files.key)",
+                        "error": "\(failure.error)",
+                    ])
             }
         }
         do {
@@ -64,7 +72,8 @@ package final class ServerTLS: Service {
             self.configuration = configuration
         } catch {
             throw CollectorError(
-                .invalidConfiguration, "\(files.certificate) and \(files.key) cannot be used: \(error). Give a certificate and its key.",
+                .invalidConfiguration,
+                "\(files.certificate) and \(files.key) cannot be used: \(error). Give a certificate and its key.",
                 cause: error)
         }
     }
@@ -85,4 +94,75 @@ package final class ServerTLS: Service {
     }
 
     package func run() async throws { try await reloader.run() }
+}
+
+/// Where certificate, key and client authorities lie, and what is made of them: TLS 1.2 or later.
+package struct TLSFiles: Equatable, Sendable {
+    package var certificate: String
+    package var key: String
+    /// With it, a client without a certificate of one of these authorities is not served.
+    package var clientCA: String?
+    /// With it, a client may show a certificate of one of these authorities; one that shows none is served too.
+    package var deviceCA: String?
+
+    package init(certificate: String, key: String, clientCA: String? = nil, deviceCA: String? = nil) {
+        self.deviceCA = deviceCA
+        self.certificate = certificate
+        self.key = key
+        self.clientCA = clientCA
+    }
+
+    package func configuration() throws(CollectorError) -> TLSConfiguration {
+        let chain = try load("--tls-certificate", certificate) { try NIOSSLCertificate.fromPEMFile(certificate) }
+        let privateKey = try loadKey()
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuites = WireNames.cipherSuites
+        // Fails where key and certificate do not belong together.
+        do { _ = try NIOSSLContext(configuration: configuration) } catch {
+            throw CollectorError(
+                .invalidConfiguration,
+                "--tls-key \(key) is not the key of --tls-certificate \(certificate). Give the certificate that was issued for this key first in "
+                    + "its file, or the key that belongs to it.", cause: error)
+        }
+        var authorities: [NIOSSLCertificate] = []
+        for (flag, file) in [("--client-ca", clientCA), ("--device-ca-certificate", deviceCA)] {
+            if let file { authorities += try load(flag, file) { try NIOSSLCertificate.fromPEMFile(file) } }
+        }
+        if !authorities.isEmpty {
+            configuration.trustRoots = .certificates(authorities)
+            configuration.certificateVerification = clientCA == nil ? .optionalVerification : .noHostnameVerification
+            // A browser asks its person for a certificate only where it has one of these.
+            configuration.sendCANameList = true
+        }
+        return configuration
+    }
+
+    private func loadKey() throws(CollectorError) -> NIOSSLPrivateKey {
+        let pem = try load("--tls-key", key) { try String(contentsOfFile: key, encoding: .utf8) }
+        // "ENCRYPTED PRIVATE KEY" in PKCS #8, "Proc-Type: 4,ENCRYPTED" in the older form.
+        guard !pem.contains("ENCRYPTED") else {
+            throw CollectorError(
+                .invalidConfiguration,
+                "--tls-key \(key) is encrypted, and nobody is there to say its passphrase. Give it without: "
+                    + "`openssl pkey -in \(key) -out plain.pem`, readable by the collector alone.")
+        }
+        do { return try NIOSSLPrivateKey(bytes: Array(pem.utf8), format: .pem) } catch {
+            throw CollectorError(
+                .invalidConfiguration, "--tls-key \(key) holds no private key that can be read as PEM.", cause: error)
+        }
+    }
+
+    private static let content = "it holds no PEM of what it should be"
+
+    private func load<Value>(_ flag: String, _ path: String, _ body: () throws -> Value) throws(CollectorError) -> Value {
+        do { return try body() } catch {
+            throw CollectorError(
+                .invalidConfiguration,
+                "\(flag) \(path) cannot be used: \(FileFault(path).words(otherwise: Self.content)). Give a readable PEM file.",
+                cause: error
+            )
+        }
+    }
 }

@@ -2,34 +2,44 @@ import CollectorStore
 import CoreMetrics
 import HTTPTypes
 import Metrics
+import Synchronization
 import WireModel
 
 /// What the collector counts of itself, through swift-metrics. Every name is in `families`. `/metrics` shows them, and
 /// `Documentation/operations.md` lists them.
 ///
-/// Safe from any thread. Series are made when they first count, and found again by a small key: a count is a lock, a look-up and an addition.
+/// Safe from any thread. Series are made when they first count, and found again by a small key: a count is a lock, a
+/// look-up and an addition.
 package struct CollectorMetrics: Sendable {
     package static let families = [
         PrometheusFamily("ws1_collector_info", "Always 1; the label tells the version."),
         PrometheusFamily("ws1_http_requests_total", "Requests answered, by route, method and status."),
-        PrometheusFamily("ws1_http_request_duration_seconds", "From a request's header to its answer's, by route and method."),
+        PrometheusFamily(
+            "ws1_http_request_duration_seconds", "From a request's header to its answer's, by route and method."),
         PrometheusFamily("ws1_http_connections", "Connections that are open."),
-        PrometheusFamily("ws1_http_connections_refused_total", "Connections closed at once: their address had its share of them open."),
+        PrometheusFamily(
+            "ws1_http_connections_refused_total",
+            "Connections closed at once: their address had its share of them open."),
         PrometheusFamily("ws1_problems_total", "Requests refused, by the code of the problem."),
-        PrometheusFamily("ws1_ingest_body_bytes_total", "Bytes of batches, as they travelled (compressed) and inflated."),
+        PrometheusFamily(
+            "ws1_ingest_body_bytes_total", "Bytes of batches, as they travelled (compressed) and inflated."),
         PrometheusFamily("ws1_ingest_parts_total", "Parts of batches answered, by stream and outcome."),
         PrometheusFamily(
             "ws1_ingest_records_total",
-            "Records that marks went over, by stream and fate: stored, rejected, dropped (by the device), lost (no device brought them)."),
+            "Records that marks went over, by stream and fate: stored, rejected, dropped (by the device), lost (no device brought them)."
+        ),
         PrometheusFamily("ws1_ingest_bodies", "Request bodies in memory."),
-        PrometheusFamily("ws1_ingest_bodies_limit", "Request bodies that may be in memory; further ones are answered 429."),
+        PrometheusFamily(
+            "ws1_ingest_bodies_limit", "Request bodies that may be in memory; further ones are answered 429."),
         PrometheusFamily("ws1_ingest_body_memory_bytes", "Bytes of request bodies in memory."),
         PrometheusFamily("ws1_ingest_body_memory_limit_bytes", "Bytes of request bodies that may be in memory."),
         PrometheusFamily("ws1_store_commit_duration_seconds", "Transactions of a stream's writer, sync included."),
         PrometheusFamily(
-            "ws1_store_commit_requests", "Requests that shared a transaction.", buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
+            "ws1_store_commit_requests", "Requests that shared a transaction.",
+            buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
         PrometheusFamily("ws1_store_commit_failures_total", "Transactions that failed, by stream and reason."),
-        PrometheusFamily("ws1_store_pipeline_bytes", "Bytes of parts that wait for a stream's disk or are on their way to it."),
+        PrometheusFamily(
+            "ws1_store_pipeline_bytes", "Bytes of parts that wait for a stream's disk or are on their way to it."),
         PrometheusFamily("ws1_store_pipeline_limit_bytes", "Bytes of parts that may wait for a stream's disk."),
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
@@ -46,7 +56,8 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_notices", "Notices that last, by code."),
         PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate ends."),
         PrometheusFamily(
-            "ws1_device_ca_expiry_timestamp_seconds", "When the first of the authorities above devices' certificates ends."),
+            "ws1_device_ca_expiry_timestamp_seconds",
+            "When the first of the authorities above devices' certificates ends."),
         PrometheusFamily("process_cpu_seconds_total", "Processor time of this process."),
         PrometheusFamily("process_resident_memory_bytes", "Resident memory of this process."),
         PrometheusFamily("process_open_fds", "Open file descriptors."),
@@ -80,19 +91,25 @@ package struct CollectorMetrics: Sendable {
         inflated = Counter(label: "ws1_ingest_body_bytes", dimensions: [("form", "inflated")], factory: factory)
         parts = MetricSeries {
             Counter(
-                label: "ws1_ingest_parts", dimensions: [("stream", "\($0.stream)"), ("outcome", $0.outcome.metricName)], factory: factory)
+                label: "ws1_ingest_parts",
+                dimensions: [("stream", "\($0.stream)"), ("outcome", $0.outcome.metricName)], factory: factory)
         }
         records = MetricSeries {
-            Counter(label: "ws1_ingest_records", dimensions: [("stream", "\($0.stream)"), ("fate", $0.fate)], factory: factory)
+            Counter(
+                label: "ws1_ingest_records", dimensions: [("stream", "\($0.stream)"), ("fate", $0.fate)],
+                factory: factory)
         }
         commitTimes = MetricSeries {
             Timer(label: "ws1_store_commit_duration", dimensions: [("stream", "\($0)")], factory: factory)
         }
         commitRequests = MetricSeries {
-            Recorder(label: "ws1_store_commit_requests", dimensions: [("stream", "\($0)")], aggregate: true, factory: factory)
+            Recorder(
+                label: "ws1_store_commit_requests", dimensions: [("stream", "\($0)")], aggregate: true, factory: factory
+            )
         }
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
-        // A counter that begins with its first event shows Prometheus no increase then: what alerts ask for is there from the start, at zero.
+        // A counter that begins with its first event shows Prometheus no increase then: what alerts ask for is there
+        // from the start, at zero.
         for stream in StreamName.allCases {
             for fate in Self.fates { _ = records[RecordKey(stream: stream, fate: fate)] }
             _ = parts[PartKey(stream: stream, outcome: .identityConflict)]
@@ -114,7 +131,9 @@ package struct CollectorMetrics: Sendable {
 
     func connectionRefused() { count("ws1_http_connections_refused", []) }
 
-    func requests(of route: String, _ method: HTTPRequest.Method) -> RequestMetrics { RequestMetrics(route, method, factory) }
+    func requests(of route: String, _ method: HTTPRequest.Method) -> RequestMetrics {
+        RequestMetrics(route, method, factory)
+    }
 
     /// What is seldom counted.
     private func count(_ label: String, _ dimensions: [(String, String)]) {
@@ -131,7 +150,9 @@ extension CollectorMetrics: StoreObserver {
         }
         let counts = commit.counts
         for (fate, number) in zip(Self.fates, [counts.stored, counts.rejected, counts.dropped, counts.lost])
-        where number > 0 { records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number)) }
+        where number > 0 {
+            records[RecordKey(stream: commit.stream, fate: fate)].increment(by: Int64(clamping: number))
+        }
     }
 }
 
@@ -146,6 +167,58 @@ extension PartOutcome {
         case .identityConflict: "identity-conflict"
         case .closed: "closed"
         default: "unknown"
+        }
+    }
+}
+
+/// What is counted of one route. A route that nobody calls has no series. Safe from any thread.
+struct RequestMetrics: Sendable {
+    private let answers: MetricSeries<Int, Counter>
+    private let times: MetricSeries<Int, Timer>
+
+    init(_ route: String, _ method: HTTPRequest.Method, _ factory: any MetricsFactory) {
+        let dimensions = [("method", method.rawValue), ("route", route)]
+        answers = MetricSeries {
+            Counter(label: "ws1_http_requests", dimensions: [("code", "\($0)")] + dimensions, factory: factory)
+        }
+        times = MetricSeries { _ in Timer(label: "ws1_http_request_duration", dimensions: dimensions, factory: factory)
+        }
+    }
+
+    func answered(_ status: Int, after duration: Duration) {
+        answers[status].increment()
+        times[0].record(duration: duration)
+    }
+}
+
+/// What the collector tells of itself: what is counted, and where it is told from. One for each server; made before its
+/// store.
+package struct CollectorTelemetry: Sendable {
+    package let registry: PrometheusRegistry
+    package let metrics: CollectorMetrics
+
+    package init() {
+        registry = PrometheusRegistry(CollectorMetrics.families)
+        metrics = CollectorMetrics(registry)
+    }
+}
+
+/// The series of one metric, by what tells them apart; each is made when it is first asked for. Who uses it keeps the
+/// values of the key few. Safe from any thread.
+final class MetricSeries<Key: Hashable & Sendable, Handle: Sendable>: Sendable {
+    private let made = Mutex<[Key: Handle]>([:])
+    private let make: @Sendable (Key) -> Handle
+
+    init(_ make: @escaping @Sendable (Key) -> Handle) {
+        self.make = make
+    }
+
+    subscript(_ key: Key) -> Handle {
+        made.withLock { made in
+            if let known = made[key] { return known }
+            let new = make(key)
+            made[key] = new
+            return new
         }
     }
 }

@@ -1,10 +1,11 @@
 import CollectorStore
+import Foundation
 import Hummingbird
 import NIOCore
 import WireModel
 
-/// `/metrics` for Prometheus: what was counted since the start, and the state of this moment. It is of the collector as a whole, so only for people of
-/// all organizations.
+/// `/metrics` for Prometheus: what was counted since the start, and the state of this moment. It is of the collector as
+/// a whole, so only for people of all organizations.
 struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
     let devices: any DeviceRegistry
@@ -49,7 +50,9 @@ struct MetricsRoutes: Sendable {
         for state in ReportingState.allCases {
             var query = DeviceQuery()
             query.states = [state]
-            add("ws1_devices", [("state", state.rawValue)], Double(try await devices.devices(query, after: nil, limit: 1).total))
+            add(
+                "ws1_devices", [("state", state.rawValue)],
+                Double(try await devices.devices(query, after: nil, limit: 1).total))
         }
         for series in LogUsageSeries.of(try await archive.usage(organization: nil)) {
             add("ws1_log_bytes", series.labels, Double(series.rawBytes))
@@ -61,9 +64,96 @@ struct MetricsRoutes: Sendable {
             }
         }
         if let expiry = certificateExpiry() { add("ws1_tls_certificate_expiry_timestamp_seconds", [], expiry) }
-        if let deviceAuthority { add("ws1_device_ca_expiry_timestamp_seconds", [], Double(deviceAuthority.expires) / 1_000_000) }
+        if let deviceAuthority {
+            add("ws1_device_ca_expiry_timestamp_seconds", [], Double(deviceAuthority.expires) / 1_000_000)
+        }
         return Response(
             status: .ok, headers: [.contentType: PrometheusText.mediaType, .cacheControl: "no-store"],
             body: .init(byteBuffer: ByteBuffer(string: registry.exposition(with: samples))))
     }
+}
+
+/// The logs kept of one application, or of the rest of an organization's, as a metric tells them.
+///
+/// Devices choose the names of applications, and each value of a label is a series that whoever scrapes keeps for long.
+/// So each organization has a label of its own for its largest applications alone. Pure.
+struct LogUsageSeries: Equatable {
+    /// Applications of an organization that are told by name; test devices' apart.
+    static let named = 20
+    static let rest = "other"
+
+    var organization: String
+    var application: String
+    var test: Bool
+    var rawBytes: Int
+    /// `nil` for the rest: each of them has a quota of its own.
+    var quotaBytes: Int?
+
+    var labels: [(String, String)] {
+        [("organization", organization), ("application", application), ("test", test ? "true" : "false")]
+    }
+
+    static func of(_ usage: [LogUsageRow]) -> [LogUsageSeries] {
+        struct Group: Hashable {
+            var organization: String
+            var test: Bool
+        }
+        let groups = Dictionary(grouping: usage) { Group(organization: $0.organization, test: $0.test) }
+        let series = groups.flatMap { group, rows -> [LogUsageSeries] in
+            // An application that is called like the rest is told with it: two series must not have the same labels.
+            let largest = rows.filter { $0.application != rest }.sorted {
+                ($1.rawBytes, $0.application) < ($0.rawBytes, $1.application)
+            }
+            let told = largest.prefix(named).map {
+                LogUsageSeries(
+                    organization: $0.organization, application: $0.application, test: $0.test, rawBytes: $0.rawBytes,
+                    quotaBytes: $0.quotaBytes)
+            }
+            let others = largest.dropFirst(named) + rows.filter { $0.application == rest }
+            guard !others.isEmpty else { return told }
+            return told + [
+                LogUsageSeries(
+                    organization: group.organization, application: rest, test: group.test,
+                    rawBytes: others.reduce(0) { $0 + $1.rawBytes }, quotaBytes: nil)
+            ]
+        }
+        return series.sorted {
+            ($0.organization, $0.application, $0.test ? 1 : 0) < ($1.organization, $1.application, $1.test ? 1 : 0)
+        }
+    }
+}
+
+/// What this process costs, from /proc. Empty where there is none.
+enum ProcessFigures {
+    static func samples() -> [PrometheusSample] {
+        var samples: [PrometheusSample] = []
+        func add(_ name: String, _ value: Double?) {
+            if let value { samples.append(PrometheusSample(name, value: value)) }
+        }
+        let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+        // The name, in parentheses, may hold spaces: fields are counted behind it. proc(5) has their numbers; the first
+        // here is the third there.
+        if let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") {
+            let fields = stat[stat.index(after: end)...].split(separator: " ")
+            if fields.count > 21, let user = Double(fields[11]), let system = Double(fields[12]) {
+                add("process_cpu_seconds_total", (user + system) / ticks)
+                let boot = text("/proc/stat")?.split(separator: "\n").first { $0.hasPrefix("btime ") }.flatMap {
+                    Double($0.dropFirst(6))
+                }
+                if let boot, let start = Double(fields[19]) { add("process_start_time_seconds", boot + start / ticks) }
+                if let pages = Double(fields[21]) {
+                    add("process_resident_memory_bytes", pages * Double(getpagesize()))
+                }
+            }
+        }
+        let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        add("process_open_fds", descriptors.map(Double.init))
+        var limit = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            add("process_max_fds", Double(limit.rlim_cur))
+        }
+        return samples
+    }
+
+    private static func text(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 }

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Keeps what is counted through swift-metrics and tells it in Prometheus' text format (version 0.0.4).
 ///
-/// Labels are names as Prometheus has them, without unit or `_total`: counters get `_total`, timers become histograms of `_seconds`. The same
-/// label with the same dimensions is one series, whoever asks for it. Series live as long as the registry: who makes them keeps the values
-/// of dimensions few. Safe from any thread; counting takes no lock.
+/// Labels are names as Prometheus has them, without unit or `_total`: counters get `_total`, timers become histograms
+/// of `_seconds`. The same label with the same dimensions is one series, whoever asks for it. Series live as long as
+/// the registry: who makes them keeps the values of dimensions few. Safe from any thread; counting takes no lock.
 package final class PrometheusRegistry: MetricsFactory {
     private let series = Mutex<[PrometheusSeriesKey: any PrometheusSeries]>([:])
     private let families: [String: PrometheusFamily]
@@ -24,14 +24,17 @@ package final class PrometheusRegistry: MetricsFactory {
         for name in Set(groups.keys).union(measured.keys).sorted() {
             let members = (groups[name] ?? []).sorted { $0.key < $1.key }
             text.begin(
-                name, type: members.first?.value.type ?? (name.hasSuffix("_total") ? "counter" : "gauge"), help: families[name]?.help)
+                name, type: members.first?.value.type ?? (name.hasSuffix("_total") ? "counter" : "gauge"),
+                help: families[name]?.help)
             for (key, series) in members { series.write(key, to: &text) }
             for sample in measured[name] ?? [] { text.add(sample.name, sample.labels, sample.value) }
         }
         return text.text
     }
 
-    private func make<Series: PrometheusSeries>(_ name: String, _ dimensions: [(String, String)], _ new: () -> Series) -> Series {
+    private func make<Series: PrometheusSeries>(_ name: String, _ dimensions: [(String, String)], _ new: () -> Series)
+        -> Series
+    {
         let key = PrometheusSeriesKey(name: name, labels: dimensions)
         return series.withLock { series in
             if let known = series[key] as? Series { return known }

@@ -18,7 +18,8 @@ package struct AgentCommand: AsyncParsableCommand {
             """,
         version: DataSampler.version,
         subcommands: [
-            RunCommand.self, StatusCommand.self, EventCommand.self, LogCommand.self, BeaconCommand.self, BalanceCommand.self,
+            RunCommand.self, StatusCommand.self, EventCommand.self, LogCommand.self, BeaconCommand.self,
+            BalanceCommand.self,
             ProfileCommand.self,
             QueueCommand.self, UnlockCommand.self, DoNotDisturbCommand.self, PushTokenCommand.self, ConsentCommand.self,
             UnenrollCommand.self, EndedCommand.self, WipeCommand.self, ValidateCommand.self,
@@ -26,10 +27,12 @@ package struct AgentCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main thread.
+    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main
+    /// thread.
     ///
-    /// The command runs in a task and the main thread only waits, because an asynchronous `main` ends in `dispatch_main`, which waits in
-    /// `sigsuspend` with no signal blocked: one that ``StopSignals`` holds back would end the process there.
+    /// The command runs in a task and the main thread only waits, because an asynchronous `main` ends in
+    /// `dispatch_main`, which waits in `sigsuspend` with no signal blocked: one that ``StopSignals`` holds back would
+    /// end the process there.
     package static func runAndExit() -> Never {
         StopSignals.holdBack()
         Task.detached { await runParsed() }
@@ -53,7 +56,8 @@ package struct AgentCommand: AsyncParsableCommand {
     }
 }
 
-/// Text to the process's streams, whole lines. Nothing of it steers a terminal: names, reasons and answers of others are among it.
+/// Text to the process's streams, whole lines. Nothing of it steers a terminal: names, reasons and answers of others
+/// are among it.
 enum StandardStreams {
     static func error(_ line: String) { write("\(shown(line))\n", to: STDERR_FILENO) }
 
@@ -78,5 +82,29 @@ enum StandardStreams {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
+    }
+}
+
+/// SIGTERM, SIGINT and SIGHUP between a program's first line and the moment somebody listens for them.
+///
+/// A signal that comes then would end the process on the spot, with whatever it has begun. Held back it waits in the
+/// kernel and is seen as soon as the service group listens (libdispatch reads signals from a signalfd, which also gives
+/// those that already wait).
+enum StopSignals {
+    /// To be called before any other thread exists: threads inherit it.
+    static func holdBack() { change(SIG_BLOCK) }
+
+    /// For commands that nobody has to stop in order: one that waits takes effect now.
+    static func letThrough() { change(SIG_UNBLOCK) }
+
+    private static func change(_ how: Int32) {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGTERM)
+        sigaddset(&signals, SIGINT)
+        // Asks a running agent to read its configuration again; it ends every other command, as a terminal that is
+        // closed should.
+        sigaddset(&signals, SIGHUP)
+        pthread_sigmask(how, &signals, nil)
     }
 }

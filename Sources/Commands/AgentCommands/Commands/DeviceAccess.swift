@@ -17,9 +17,9 @@ struct DeviceAccess {
         configuration = settings.configuration
     }
 
-    /// An agent that starts holds the lock before it listens, and one that stops still does after: for five seconds both ways are tried in turn.
-    /// A directory without a queue is left as it is: most likely its name was mistyped, and what goes into a queue that
-    /// no agent runs is never sent.
+    /// An agent that starts holds the lock before it listens, and one that stops still does after: for five seconds
+    /// both ways are tried in turn. A directory without a queue is left as it is: most likely its name was mistyped,
+    /// and what goes into a queue that no agent runs is never sent.
     ///
     /// - Parameter offline: what to do with the directory where no agent runs.
     func perform(
@@ -88,7 +88,9 @@ struct DeviceAccess {
         }
     }
 
-    private static func ask(_ client: ControlClient, _ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
+    private static func ask(_ client: ControlClient, _ request: WireControlRequest) async throws(AgentError)
+        -> WireControlAnswer?
+    {
         do throws(ControlError) { return try await client.ask(request)?.succeeding() } catch { throw AgentError(error) }
     }
 }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import ControlSocket
+import DataSampler
 import FoundationEssentials
 import Glibc
 import LogStore
@@ -48,8 +50,11 @@ struct LogCommand: AsyncParsableCommand {
             let names = LogLevel.allCases.map(\.name).joined(separator: ", ")
             throw AgentError(.usage, "the level is '\(self.level)': it must be one of \(names)")
         }
-        if let message, message.isEmpty { throw AgentError(.usage, "the message is empty: give a text, or none to read standard input") }
-        return LogEntry(level, message ?? "", category: category, metadata: try KeyedValues.read(metadata, option: "--metadata"))
+        if let message, message.isEmpty {
+            throw AgentError(.usage, "the message is empty: give a text, or none to read standard input")
+        }
+        return LogEntry(
+            level, message ?? "", category: category, metadata: try KeyedValues.read(metadata, option: "--metadata"))
     }
 
     private func handOver(_ template: LogEntry, to handover: LogHandover) async throws(AgentError) {
@@ -60,7 +65,9 @@ struct LogCommand: AsyncParsableCommand {
         while true {
             let count = read(STDIN_FILENO, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw AgentError(.failed, "standard input cannot be read: \(String(cString: strerror(errno)))") }
+            guard count >= 0 else {
+                throw AgentError(.failed, "standard input cannot be read: \(String(cString: strerror(errno)))")
+            }
             var lines = buffer.withUnsafeBytes { input.add(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             if count == 0, let last = input.finish() { lines.append(last) }
             for line in lines {
@@ -80,8 +87,132 @@ struct LogCommand: AsyncParsableCommand {
             return
         }
         func lines(_ count: UInt64) -> String { count == 1 ? "1 line was" : "\(count) lines were" }
-        let level = delivery.level.map { "less severe than the level in force, \($0)" } ?? "filtered: nothing is logged now"
-        if delivery.ring > 0 { StandardStreams.error("ws1agent: \(lines(delivery.ring)) \(level): kept in the ring for a while") }
+        let level =
+            delivery.level.map { "less severe than the level in force, \($0)" } ?? "filtered: nothing is logged now"
+        if delivery.ring > 0 {
+            StandardStreams.error("ws1agent: \(lines(delivery.ring)) \(level): kept in the ring for a while")
+        }
         if delivery.filtered > 0 { StandardStreams.error("ws1agent: \(lines(delivery.filtered)) \(level): not logged") }
+    }
+}
+
+/// Cuts what comes from a pipe into lines, as it comes: a line of any length takes bounded memory. Pure.
+struct LineInput {
+    struct Line: Equatable, Sendable {
+        /// Bytes that are no UTF-8 are replaced by U+FFFD.
+        var text: String
+        /// Of a line so long that its end is not kept.
+        var leftOutBytes: Int
+    }
+
+    private var kept: [UInt8] = []
+    private var leftOutBytes = 0
+    private var hasBegun = false
+
+    /// - Returns: lines that ended in these bytes.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) -> [Line] {
+        var lines: [Line] = []
+        var rest = bytes[...]
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            keep(rest[..<end])
+            lines.append(take())
+            rest = rest[(end + 1)...]
+        }
+        if !rest.isEmpty { keep(rest) }
+        return lines
+    }
+
+    /// - Returns: a last line without its end; `nil` where there is none.
+    mutating func finish() -> Line? { hasBegun ? take() : nil }
+
+    private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
+        hasBegun = true
+        let room = LogEntry.messageBytes - kept.count
+        kept.append(contentsOf: bytes.prefix(room))
+        leftOutBytes += max(0, bytes.count - room)
+    }
+
+    private mutating func take() -> Line {
+        defer {
+            kept.removeAll(keepingCapacity: kept.count <= 65_536)
+            leftOutBytes = 0
+            hasBegun = false
+        }
+        return Line(text: String(decoding: kept, as: UTF8.self), leftOutBytes: leftOutBytes)
+    }
+}
+
+/// Gathers lines into requests that fit into a frame of the control socket. Pure.
+struct LogBatches {
+    /// Of texts in a request; with what is around them it stays under a frame's bound. A line that is larger goes
+    /// alone.
+    private static let maximumBytes = 600_000
+    private static let bytesAroundLine = 64
+
+    private var entries: [LogEntry] = []
+    private var bytes = 0
+
+    /// - Returns: a batch that is full before the line; `nil`: it goes with those that wait.
+    mutating func add(_ entry: LogEntry) -> [LogEntry]? {
+        let size =
+            Self.bytesAroundLine + entry.message.utf8.count + entry.category.utf8.count
+            + entry.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + Self.bytesAroundLine }
+        let full = !entries.isEmpty && bytes + size > Self.maximumBytes ? take() : nil
+        entries.append(entry)
+        bytes += size
+        return full
+    }
+
+    /// What waits.
+    mutating func take() -> [LogEntry] {
+        defer { (entries, bytes) = ([], 0) }
+        return entries
+    }
+}
+
+/// Hands lines to the agent that runs in a directory, or writes them into its log store where none runs. Not
+/// `Sendable`: one task.
+final class LogHandover {
+    private let access: DeviceAccess
+    /// Opened when no agent was found.
+    private var offline: OfflineLogs?
+    private(set) var total: LogDelivery?
+
+    init(_ access: DeviceAccess) { self.access = access }
+
+    /// - Throws: what stopped it; some of the lines may be in the log.
+    func deliver(_ entries: [LogEntry]) async throws(AgentError) {
+        guard !entries.isEmpty else { return }
+        let delivery = try await delivery(of: entries)
+        if total == nil { total = delivery } else { total? += delivery }
+        guard delivery.lost > 0 else { return }
+        let written = (total?.written ?? 0) + (total?.ring ?? 0)
+        throw AgentError(
+            delivery.isTransient ? .tryAgain : .failed,
+            "\(written) lines were logged, \(delivery.lost) could not be: \(delivery.reason ?? "no reason is known")")
+    }
+
+    private func delivery(of entries: [LogEntry]) async throws(AgentError) -> LogDelivery {
+        if let offline { return offline.deliver(entries) }
+        var request = WireControlRequest()
+        request.log.lines = entries.map(\.wire)
+        if let answer = try await access.askIfRunning(request) {
+            return try StatusCommand.decode(LogDelivery.self, answer.json)
+        }
+        do throws(DataSamplerError) {
+            let store = LogStore.Configuration(access.configuration, applicationName: "", applicationVersion: "")
+                .directory
+            let isNew = !FileManager.default.fileExists(atPath: store)
+            let logs = try OfflineLogs(access.configuration)
+            if isNew {
+                StandardStreams.error(
+                    "ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was made"
+                )
+            }
+            offline = logs
+            return logs.deliver(entries)
+        } catch {
+            throw AgentError(error)
+        }
     }
 }

@@ -60,14 +60,16 @@ struct QueueVerifyCommand: AsyncParsableCommand {
             StandardStreams.output(verification.findings.joined(separator: "\n"))
         }
         if !verification.isWhole {
-            throw AgentError(.failed, "the queue is damaged: `ws1agent queue repair` with no agent running saves what is readable")
+            throw AgentError(
+                .failed, "the queue is damaged: `ws1agent queue repair` with no agent running saves what is readable")
         }
     }
 }
 
 struct QueueRepairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "repair", abstract: "Saves what is readable of a damaged queue into a new one; the bad file is kept aside.",
+        commandName: "repair",
+        abstract: "Saves what is readable of a damaged queue into a new one; the bad file is kept aside.",
         discussion: "No agent may run. An agent that meets a damaged queue does the same by itself.")
 
     @Flag(help: "Print JSON.")
@@ -87,8 +89,10 @@ struct QueueRepairCommand: AsyncParsableCommand {
         }
         guard !repair.findings.isEmpty else { return StandardStreams.output("nothing is wrong; nothing was changed") }
         StandardStreams.output(
-            (repair.findings + ["\(repair.salvaged) records saved, \(repair.lost) lost; the bad file is in \(repair.file ?? "?")"])
-                .joined(separator: "\n"))
+            (repair.findings + [
+                "\(repair.salvaged) records saved, \(repair.lost) lost; the bad file is in \(repair.file ?? "?")"
+            ])
+            .joined(separator: "\n"))
     }
 }
 
@@ -168,7 +172,8 @@ struct QueueRebindCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
         discussion:
-            "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew.")
+            "For a device that was pointed elsewhere: until this is said, what waits is for nobody else. The next contact binds it anew."
+    )
 
     @Flag(help: "What waits is sent to the new one.")
     var send = false
@@ -193,7 +198,8 @@ struct QueueRebindCommand: AsyncParsableCommand {
             try await sampler.queueTools.rebind(sending: sending)
             return .done
         }
-        StandardStreams.output("the queue is free; what \(send ? "waits goes to" : "comes is for") the next collector that is asked")
+        StandardStreams.output(
+            "the queue is free; what \(send ? "waits goes to" : "comes is for") the next collector that is asked")
     }
 }
 
@@ -203,7 +209,8 @@ enum QueueText {
         var lines = ["epoch        \(queue.epoch) in \(queue.directory)"]
         if let collector = queue.collector {
             lines.append(
-                "bound to     device \(queue.device ?? "?") of organization \(queue.organization ?? "?") at collector \(collector)")
+                "bound to     device \(queue.device ?? "?") of organization \(queue.organization ?? "?") at collector \(collector)"
+            )
         } else {
             lines.append("bound to     nobody yet")
         }
@@ -211,12 +218,14 @@ enum QueueText {
         for stream in queue.streams {
             lines.append(
                 "\(padded(stream.stream))\(stream.waiting) waiting (\(stream.waitingBytes) bytes), \(stream.markNumber) of "
-                    + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart")
+                    + "\(stream.lastNumber) acknowledged, \(stream.consentPending) pending consent, \(stream.apart) apart"
+            )
             for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
         }
         for ended in queue.ended {
             let state = ended.isClosed ? "closed at the collector" : "not closed yet, \(ended.waiting) apart"
-            lines.append("ended        \(ended.epoch): \(ended.end.rawValue), \(state)\(ended.cause.map { " (\($0))" } ?? "")")
+            lines.append(
+                "ended        \(ended.epoch): \(ended.end.rawValue), \(state)\(ended.cause.map { " (\($0))" } ?? "")")
         }
         for record in queue.quarantine {
             let fate = record.fate.map { ", \(words(ofFate: $0))" } ?? ""
@@ -254,5 +263,7 @@ enum QueueText {
         }
     }
 
-    private static func padded(_ title: String) -> String { title + String(repeating: " ", count: max(1, 13 - title.count)) }
+    private static func padded(_ title: String) -> String {
+        title + String(repeating: " ", count: max(1, 13 - title.count))
+    }
 }

@@ -5,7 +5,8 @@ import WireModel
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Shows what the agent does and what waits, or what is on disk where none runs.")
+        commandName: "status", abstract: "Shows what the agent does and what waits, or what is on disk where none runs."
+    )
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -16,7 +17,9 @@ struct StatusCommand: AsyncParsableCommand {
         let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.status = WireControlStatus()
-        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.status()) }
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try .json(try await sampler.status())
+        }
         if json { return StandardStreams.output(answer.json) }
         StandardStreams.output(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
     }
@@ -24,14 +27,16 @@ struct StatusCommand: AsyncParsableCommand {
     /// Throws where an agent of another version answered in a form this one cannot read.
     static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(AgentError) -> Value {
         do { return try JSONDecoder().decode(type, from: json) } catch {
-            throw AgentError(.failed, "the agent's answer cannot be read: it is of another version; --json shows it", cause: error)
+            throw AgentError(
+                .failed, "the agent's answer cannot be read: it is of another version; --json shows it", cause: error)
         }
     }
 }
 
 struct BalanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "balance", abstract: "Accounts for every record: produced = stored + rejected + dropped + lost + waiting.",
+        commandName: "balance",
+        abstract: "Accounts for every record: produced = stored + rejected + dropped + lost + waiting.",
         discussion: "Ends with 1 where it does not close.")
 
     @Flag(help: "Print JSON.")
@@ -43,7 +48,9 @@ struct BalanceCommand: AsyncParsableCommand {
         let access = try DeviceAccess(options)
         var request = WireControlRequest()
         request.balance = WireControlBalance()
-        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in try .json(try await sampler.balance()) }
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try .json(try await sampler.balance())
+        }
         let balance = try StatusCommand.decode(DataSamplerBalance.self, answer.json)
         if json { StandardStreams.output(answer.json) } else { StandardStreams.output(BalanceText(balance).text) }
         if !balance.closes { throw AgentError(.failed, "the balance of epoch \(balance.epoch) does not close") }
@@ -52,7 +59,8 @@ struct BalanceCommand: AsyncParsableCommand {
 
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "validate", abstract: "Checks flags, environment and configuration file as run would; starts nothing.")
+        commandName: "validate",
+        abstract: "Checks flags, environment and configuration file as run would; starts nothing.")
 
     @OptionGroup var options: RunOptions
 
@@ -61,6 +69,65 @@ struct ValidateCommand: AsyncParsableCommand {
         for warning in options.warnings(settings) { StandardStreams.error("ws1agent: warning: \(warning)") }
         for remark in settings.remarks { StandardStreams.error("ws1agent: \(remark)") }
         StandardStreams.output(
-            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)")
+            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)"
+        )
+    }
+}
+
+struct ProfileCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "profile", abstract: "Shows the settings in force and which layer says each.",
+        discussion:
+            "Precedence: default < configuration (file, environment, flag) < profile < call; what only tightens holds from any of them."
+    )
+
+    @Flag(help: "Ask the collector now whether there is another profile, and apply it. Needs a running agent.")
+    var reload = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() async throws {
+        let access = try DeviceAccess(options)
+        if reload {
+            var request = WireControlRequest()
+            request.reload = WireControlReload()
+            _ = try await access.ask(request)
+        }
+        var request = WireControlRequest()
+        request.status = WireControlStatus()
+        let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
+            try .json(try await sampler.status())
+        }
+        let status = try StatusCommand.decode(DataSamplerStatus.self, answer.json)
+        let shown = ProfileText.Shown(profile: status.profile, settings: status.settings)
+        if json { return StandardStreams.output(try JSONText.bytes(shown)) }
+        StandardStreams.output(ProfileText(shown).text)
+    }
+}
+
+/// The settings in force, in words.
+struct ProfileText {
+    struct Shown: Codable {
+        var profile: DataSamplerStatus.Profile
+        var settings: [String: DataSamplerStatus.Setting]
+    }
+
+    let text: String
+
+    init(_ shown: Shown) {
+        var lines = ["profile      revision \(shown.profile.revision)"]
+        if shown.profile.revision == 0 { lines = ["profile      none yet"] }
+        if let refusal = shown.profile.refusal { lines.append("refused      \(refusal)") }
+        if let failure = shown.profile.failure { lines.append("not fetched  \(failure)") }
+        let settings = shown.settings.sorted { $0.key < $1.key }
+        let width = settings.map(\.key.count).max() ?? 0
+        for (name, setting) in settings {
+            let pad = String(repeating: " ", count: width - name.count + 2)
+            lines.append("\(name)\(pad)\(setting.value) (\(setting.source))")
+        }
+        text = lines.joined(separator: "\n")
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DataSampler
+import FoundationEssentials
 import Glibc
 import LogStore
 import Logging
@@ -21,11 +22,14 @@ struct RunCommand: AsyncParsableCommand {
         let settings = try options.settings()
         // A command that has gone away must not end the agent.
         signal(SIGPIPE, SIG_IGN)
-        // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a crash log.
+        // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a
+        // crash log.
         let logs = try await FullDiskPause.retrying(told: { StandardStreams.error("ws1agent: \($0)") }) {
             try Self.openLogs(settings.configuration)
         }
-        LoggingSystem.bootstrap { MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)]) }
+        LoggingSystem.bootstrap {
+            MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)])
+        }
         let logger = settings.configuration.traceLevel.applied(to: Logger(label: "ws1agent"))
         for warning in options.warnings(settings) { logger.warning("\(warning)") }
         for remark in settings.remarks { logger.notice("\(remark)") }
@@ -37,10 +41,13 @@ struct RunCommand: AsyncParsableCommand {
             let running = RunningSettings(
                 settings, logger: logger, read: { [options] () throws(AgentError) in try options.settings() },
                 apply: { settings throws(AgentError) in
-                    do throws(DataSamplerError) { try await sampler.reconfigure(settings.configuration) } catch { throw AgentError(error) }
+                    do throws(DataSamplerError) { try await sampler.reconfigure(settings.configuration) } catch {
+                        throw AgentError(error)
+                    }
                 })
             service = AgentService(
-                sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup, logger: logger)
+                sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup,
+                logger: logger)
         } catch {
             // It ends in order, so that nobody takes it for a crash.
             await logs.close()
@@ -49,7 +56,8 @@ struct RunCommand: AsyncParsableCommand {
         let group = ServiceGroup(
             configuration: .init(
                 services: [
-                    .init(service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent"),
+                    .init(
+                        service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent"),
                     .init(service: FootprintService(), successTerminationBehavior: .ignore, serviceName: "footprint"),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
@@ -64,7 +72,8 @@ struct RunCommand: AsyncParsableCommand {
     static let logName = "ws1agent"
 
     private static func openLogs(_ configuration: DataSamplerConfiguration) throws -> LogStore {
-        let settings = LogStore.Configuration(configuration, applicationName: logName, applicationVersion: DataSampler.version)
+        let settings = LogStore.Configuration(
+            configuration, applicationName: logName, applicationVersion: DataSampler.version)
         do throws(LogStoreError) { return try LogStore(settings) } catch {
             throw AgentError(
                 DataSamplerError(error.code == .diskFull ? .queueFull : .storage, error.message, cause: error))
@@ -91,7 +100,9 @@ struct AgentService: Service {
             return
         }
         let control = AgentControl(sampler: sampler)
-        let server = ControlServer(directory: directory, accessGroup: group, logger: logger) { await control.answer($0) }
+        let server = ControlServer(directory: directory, accessGroup: group, logger: logger) {
+            await control.answer($0)
+        }
         let failure: AgentError?
         do {
             try await cancelWhenGracefulShutdown {
@@ -108,5 +119,73 @@ struct AgentService: Service {
         // In a task of its own, because a cancelled one could not wait for the disk.
         await Task { await sampler.stop() }.value
         if let failure { throw failure }
+    }
+}
+
+/// An agent that finds the disk full at its start waits for room: ended, it would be started again and again by whoever
+/// looks after it, and stay down in the end.
+enum FullDiskPause {
+    /// 1 s after the first attempt, doubled with each up to a minute.
+    static func duration(after attempts: Int) -> Duration { .seconds(min(60, 1 << min(attempts, 6))) }
+
+    /// Runs `body` until it meets something else than a full disk.
+    ///
+    /// - Parameters:
+    ///   - told: is told once that it waits, and for what.
+    ///   - sleep: for tests; throws when cancelled.
+    /// - Throws: what `body` throws, and `CancellationError`.
+    static func retrying<T>(
+        isolation: isolated (any Actor)? = #isolation, told: (String) -> Void,
+        sleep: (Duration) async throws -> Void = pause, _ body: () async throws -> T
+    ) async throws -> T {
+        var attempts = 0
+        while true {
+            do { return try await body() } catch let error as AgentError
+                where (error.cause as? DataSamplerError)?.code == .queueFull
+            {
+                if attempts == 0 { told("\(error.message) The agent waits until there is room.") }
+            }
+            try await sleep(duration(after: attempts))
+            attempts += 1
+        }
+    }
+
+    /// Ends early, with an error, when the agent is told to stop.
+    private static func pause(for duration: Duration) async throws {
+        try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
+    }
+}
+
+struct EndedCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ended", abstract: "For a service manager: says how the agent ended, for the log of its crash.",
+        discussion: """
+            Reads EXIT_CODE (exited, killed or dumped), EXIT_STATUS (a number, or a signal's name) and SERVICE_RESULT, as systemd sets them for \
+            ExecStopPost. They are noted beside what the agent left; its next start tells them with the crash. After an orderly end there is \
+            nothing to note.
+            """)
+
+    @OptionGroup var options: DirectoryOptions
+
+    func run() throws {
+        let directory = try DeviceAccess(options).configuration.directory
+        let environment = ProcessInfo.processInfo.environment
+        guard let code = environment["EXIT_CODE"], let status = environment["EXIT_STATUS"], !code.isEmpty,
+            !status.isEmpty
+        else {
+            throw AgentError(
+                .usage,
+                "EXIT_CODE and EXIT_STATUS are not set: this is for a service manager, as systemd's ExecStopPost")
+        }
+        let isNoted: Bool
+        do throws(LogStoreError) {
+            isNoted = try SessionEnding.note(
+                code: code, status: status, result: environment["SERVICE_RESULT"] ?? "",
+                application: RunCommand.logName,
+                in: StoreDirectory(path: "\(directory)/\(DataSampler.logDirectoryName)"))
+        } catch {
+            throw AgentError(error)
+        }
+        StandardStreams.output(isNoted ? "noted: \(code) \(status)" : "nothing to note: the agent closed its log")
     }
 }

@@ -9,7 +9,9 @@ struct DirectoryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The data directory: queue, identity, control socket. (WS1_DATA)", valueName: "dir"))
     var data: String?
 
-    @Option(help: ArgumentHelp("A JSON5 file of settings; its keys are the flags' names in camel case. (WS1_CONFIG)", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "A JSON5 file of settings; its keys are the flags' names in camel case. (WS1_CONFIG)", valueName: "file"))
     var config: String?
 
     /// Flags over environment over file.
@@ -28,7 +30,8 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
-/// What `run` and `validate` take besides the directory. Texts here, checked together with what environment and file say.
+/// What `run` and `validate` take besides the directory. Texts here, checked together with what environment and file
+/// say.
 struct RunOptions: ParsableArguments {
     @OptionGroup var directory: DirectoryOptions
 
@@ -50,27 +53,37 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Seconds between two transmits, 1 to 86400; default 300.", valueName: "s"))
     var transmitInterval: String?
 
-    @Option(help: ArgumentHelp("Names of modules, separated by commas; default system,analytics,custom.", valueName: "names"))
+    @Option(
+        help: ArgumentHelp(
+            "Names of modules, separated by commas; default system,analytics,custom.", valueName: "names"))
     var modules: String?
 
-    @Option(help: ArgumentHelp("Seconds an event is held before it is sent, 0 to 259200; default 7200.", valueName: "s"))
+    @Option(
+        help: ArgumentHelp("Seconds an event is held before it is sent, 0 to 259200; default 7200.", valueName: "s"))
     var eventHold: String?
 
     @Option(help: ArgumentHelp("Seconds between two beacons, 60 to 86400; default 900.", valueName: "s"))
     var beaconInterval: String?
 
-    @Option(help: ArgumentHelp("Seconds of ordinary records that a kill or power cut may take, 0 to 60; default 10.", valueName: "s"))
+    @Option(
+        help: ArgumentHelp(
+            "Seconds of ordinary records that a kill or power cut may take, 0 to 60; default 10.", valueName: "s"))
     var lossWindow: String?
 
-    @Option(help: ArgumentHelp("PEM file of the only certificate authorities to trust; default those of the system.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the only certificate authorities to trust; default those of the system.", valueName: "file"))
     var ca: String?
 
-    @Option(help: ArgumentHelp("PEM file of the private key of this device's client certificate; default none.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the private key of this device's client certificate; default none.", valueName: "file"))
     var clientKey: String?
 
     @Option(
         help: ArgumentHelp(
-            "File with the certificate signing request made with it; the collector answers it with the certificate.", valueName: "file"))
+            "File with the certificate signing request made with it; the collector answers it with the certificate.",
+            valueName: "file"))
     var clientRequest: String?
 
     @Option(help: ArgumentHelp("An HTTP proxy: http://HOST[:PORT]; default none.", valueName: "url"))
@@ -98,8 +111,10 @@ struct RunOptions: ParsableArguments {
     func settings() throws(AgentError) -> AgentSettings {
         let flags: [SettingName: String?] = [
             .collector: collector, .enrollmentToken: enrollmentToken, .enrollmentTokenFile: enrollmentTokenFile,
-            .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules, .eventHold: eventHold,
-            .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .clientKey: clientKey, .clientRequest: clientRequest,
+            .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules,
+            .eventHold: eventHold,
+            .beaconInterval: beaconInterval, .lossWindow: lossWindow, .ca: ca, .clientKey: clientKey,
+            .clientRequest: clientRequest,
             .proxy: proxy, .allowPlaintext: allowPlaintext ? "true" : nil, .logLevel: logLevel,
         ]
         let settings = try AgentSettings(try directory.layers(flags.compactMapValues { $0 }), needsCollector: true)

@@ -54,7 +54,9 @@ struct StatusText {
             line("next", moment(collector.nextAttempt))
             if status.modules.isEmpty { line("module", "none") }
             for module in status.modules {
-                let yield = module.reason.map { "none: \($0)" } ?? "\(module.samples) samples, last \(moment(module.lastSample))"
+                let yield =
+                    module.reason.map { "none: \($0)" }
+                    ?? "\(module.samples) samples, last \(moment(module.lastSample))"
                 line("module", "\(module.name) every \(Self.duration(module.sampleInterval)): \(yield)")
             }
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
@@ -133,7 +135,9 @@ struct BalanceText {
         }
         var lines = [row(["stream", "produced", "stored", "rejected", "dropped", "lost", "waiting"])]
         let order = ["status", "event", "sample"]
-        for (name, stream) in balance.streams.sorted(by: { order.firstIndex(of: $0.key) ?? 9 < order.firstIndex(of: $1.key) ?? 9 }) {
+        for (name, stream) in balance.streams.sorted(by: {
+            order.firstIndex(of: $0.key) ?? 9 < order.firstIndex(of: $1.key) ?? 9
+        }) {
             let numbers = [
                 stream.produced, stream.stored, stream.rejected.values.reduce(0, +), stream.dropped.values.reduce(0, +),
                 stream.lostAtCollector, stream.waiting,

@@ -21,12 +21,15 @@ struct AgentSettings: Sendable {
         static let logLevel = TraceLevel.information
     }
 
-    /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is configured elsewhere.
+    /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is
+    ///   configured elsewhere.
     init(_ layers: SettingLayers, needsCollector: Bool) throws(AgentError) {
         func required(_ name: SettingName, _ what: String) throws(AgentError) -> String {
             guard let given = layers[name] else {
                 throw AgentError(
-                    .usage, "\(what) is not given: use \(name.flag), \(name.variable) or \(name.fileKey) in the configuration file")
+                    .usage,
+                    "\(what) is not given: use \(name.flag), \(name.variable) or \(name.fileKey) in the configuration file"
+                )
             }
             return try given.text()
         }
@@ -34,7 +37,8 @@ struct AgentSettings: Sendable {
         let directory = try required(.data, "the data directory")
         let token: String?
         do { token = try Self.token(layers) } catch  where error.code == .notThere {
-            // A token enrolls a device once. One that is enrolled runs without, and a command that asks the collector nothing does too.
+            // A token enrolls a device once. One that is enrolled runs without, and a command that asks the collector
+            // nothing does too.
             guard !needsCollector || DataSampler.isEnrolled(in: directory) else {
                 throw AgentError(.usage, "\(error.message). This device is not enrolled yet and needs one")
             }
@@ -43,7 +47,8 @@ struct AgentSettings: Sendable {
         }
         configuration = DataSamplerConfiguration(
             directory: directory,
-            collectorURL: needsCollector ? try required(.collector, "the collector's URL") : (try layers[.collector]?.text() ?? ""),
+            collectorURL: needsCollector
+                ? try required(.collector, "the collector's URL") : (try layers[.collector]?.text() ?? ""),
             enrollmentToken: token, traceLevel: try layers[.logLevel]?.choice(TraceLevel.self) ?? Default.logLevel)
         try takeSampling(layers)
         try takeSending(layers)
@@ -101,8 +106,8 @@ struct AgentSettings: Sendable {
         configuration.builtInDetectors = detectors
     }
 
-    /// Whether a start could make the data directory, or write to it. What stands in the way may be gone at the next start, as a disk that is
-    /// read-only for now: so it is no usage error.
+    /// Whether a start could make the data directory, or write to it. What stands in the way may be gone at the next
+    /// start, as a disk that is read-only for now: so it is no usage error.
     func checkDirectory() throws(AgentError) {
         var place = configuration.directory
         while access(place, F_OK) != 0, errno == ENOENT, let slash = place.lastIndex(of: "/") {
@@ -114,7 +119,8 @@ struct AgentSettings: Sendable {
         var status = stat()
         if stat(place, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFDIR else {
-                throw AgentError(.failed, "the data directory \(configuration.directory) cannot be used: \(place) is no directory")
+                throw AgentError(
+                    .failed, "the data directory \(configuration.directory) cannot be used: \(place) is no directory")
             }
             guard faccessat(AT_FDCWD, place, W_OK | X_OK, AT_EACCESS) != 0 else { return }
         }
@@ -122,15 +128,16 @@ struct AgentSettings: Sendable {
         throw AgentError(.failed, "the data directory \(configuration.directory) cannot be written: \(why)")
     }
 
-    /// What is left to check is what the library knows best: names, digests, addresses, files that are named. All that a start would refuse
-    /// about the settings is refused here, so that `validate` and `run` cannot differ.
+    /// What is left to check is what the library knows best: names, digests, addresses, files that are named. All that
+    /// a start would refuse about the settings is refused here, so that `validate` and `run` cannot differ.
     private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
         do {
             try configuration.validate()
             try configuration.validateFiles()
         } catch {
             let checked: [SettingName] = [
-                .collector, .proxy, .ca, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy, .budgets, .logRetention,
+                .collector, .proxy, .ca, .clientKey, .clientRequest, .moduleIntervals, .disabledModules, .privacy,
+                .budgets, .logRetention,
                 .credentialDays, .binaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
@@ -143,7 +150,9 @@ struct AgentSettings: Sendable {
         do { return try DataSamplerModules(names: names) } catch { throw given.refused(error) }
     }
 
-    private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration.ModuleIntervals] {
+    private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration
+        .ModuleIntervals]
+    {
         var result: [String: DataSamplerConfiguration.ModuleIntervals] = [:]
         guard let given else { return result }
         for (module, values) in try given.table("{system: {sampleInterval: 10}}") {
@@ -153,7 +162,8 @@ struct AgentSettings: Sendable {
                 switch key {
                 case SettingName.sampleInterval.fileKey: intervals.sampleInterval = try entry.seconds(.interval)
                 case SettingName.transmitInterval.fileKey: intervals.transmitInterval = try entry.seconds(.interval)
-                default: throw entry.unknownKey([SettingName.sampleInterval.fileKey, SettingName.transmitInterval.fileKey])
+                default:
+                    throw entry.unknownKey([SettingName.sampleInterval.fileKey, SettingName.transmitInterval.fileKey])
                 }
             }
             result[module] = intervals
@@ -214,7 +224,9 @@ struct AgentSettings: Sendable {
             let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
         else {
             throw AgentError(
-                .notThere, "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes")
+                .notThere,
+                "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes"
+            )
         }
         return line.trimmingSpaces
     }

@@ -8,8 +8,12 @@ enum ConfigurationFile {
 
     static func read(_ path: String) throws(AgentError) -> [SettingName: GivenSetting.Value] {
         switch BoundedFile.read(path, maximumBytes: maximumBytes) {
-        case nil: throw AgentError(.usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
-        case .tooLong: throw AgentError(.usage, "the configuration file \(path) is too long: at most \(maximumBytes) bytes are read")
+        case nil:
+            throw AgentError(
+                .usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
+        case .tooLong:
+            throw AgentError(
+                .usage, "the configuration file \(path) is too long: at most \(maximumBytes) bytes are read")
         case .whole(let bytes): return try parse(bytes, path: path)
         }
     }
@@ -19,7 +23,9 @@ enum ConfigurationFile {
         decoder.allowsJSON5 = true
         let object: [String: Entry]
         do { object = try decoder.decode([String: Entry].self, from: bytes) } catch {
-            throw AgentError(.usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))", cause: error)
+            throw AgentError(
+                .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))",
+                cause: error)
         }
         let names = Dictionary(uniqueKeysWithValues: SettingName.allCases.map { ($0.fileKey, $0) })
         var values: [SettingName: GivenSetting.Value] = [:]
@@ -61,7 +67,8 @@ enum ConfigurationFile {
                 value = .table(table.mapValues(\.value))
             } else {
                 throw DecodingError.dataCorruptedError(
-                    in: container, debugDescription: "neither text, a number, true or false, a list of texts nor an object of these")
+                    in: container,
+                    debugDescription: "neither text, a number, true or false, a list of texts nor an object of these")
             }
         }
     }

@@ -1,4 +1,5 @@
-/// The agent's settings by their flag's name. A flag beats the environment variable, which beats the configuration file.
+/// The agent's settings by their flag's name. A flag beats the environment variable, which beats the configuration
+/// file.
 enum SettingName: String, CaseIterable, Sendable {
     case data
     case collector
@@ -50,11 +51,14 @@ enum SettingName: String, CaseIterable, Sendable {
     /// Whether a running agent takes a new value over; the others want a restart.
     var isLive: Bool {
         switch self {
-        case .sampleInterval, .transmitInterval, .modules, .moduleIntervals, .disabledModules, .telecomSource, .eventHold, .beaconInterval,
-            .logLevel, .analytics, .logging, .logsOverWiFiOnly, .telemetryDisabled, .test, .offlineTimeAllowed, .privacy, .budgets,
+        case .sampleInterval, .transmitInterval, .modules, .moduleIntervals, .disabledModules, .telecomSource,
+            .eventHold, .beaconInterval,
+            .logLevel, .analytics, .logging, .logsOverWiFiOnly, .telemetryDisabled, .test, .offlineTimeAllowed,
+            .privacy, .budgets,
             .credentialDays:
             true
-        case .data, .collector, .enrollmentToken, .enrollmentTokenFile, .lossWindow, .ca, .clientKey, .clientRequest, .proxy,
+        case .data, .collector, .enrollmentToken, .enrollmentTokenFile, .lossWindow, .ca, .clientKey, .clientRequest,
+            .proxy,
             .allowPlaintext, .accessGroup, .application, .applicationVersion, .detectors, .binaryDigest, .logRetention:
             false
         }

@@ -7,9 +7,11 @@ import NIOPosix
 import Synchronization
 import WireModel
 
-/// Serves a running agent's control socket: mode 0600, or 0660 for a group that is let in; few connections, one request and one answer each, silent ones closed.
+/// Serves a running agent's control socket: mode 0600, or 0660 for a group that is let in; few connections, one request
+/// and one answer each, silent ones closed.
 ///
-/// Holding the queue's lock is what makes an agent the owner: a socket file it finds is that of a killed one, and is replaced.
+/// Holding the queue's lock is what makes an agent the owner: a socket file it finds is that of a killed one, and is
+/// replaced.
 struct ControlServer: Sendable {
     typealias Answering = @Sendable (WireControlRequest) async -> WireControlAnswer
 
@@ -30,7 +32,8 @@ struct ControlServer: Sendable {
         let channel: any Channel
     }
 
-    /// Binds the socket, calls `ready`, and serves until the task is cancelled; requests begun are answered; the socket is removed.
+    /// Binds the socket, calls `ready`, and serves until the task is cancelled; requests begun are answered; the socket
+    /// is removed.
     func run(ready: @Sendable () async -> Void = {}) async throws(AgentError) {
         // A thread of its own: a slow name look-up of the transport must not keep a command waiting.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -70,12 +73,16 @@ struct ControlServer: Sendable {
                 }
             }
         let socket: ControlSocketPath
-        do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch { throw AgentError(error) }
+        do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch {
+            throw AgentError(error)
+        }
         let server: any Channel
         do {
             server = try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
         } catch {
-            throw AgentError(.failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)", cause: error)
+            throw AgentError(
+                .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)",
+                cause: error)
         }
         guard let accessGroup else { return server }
         do throws(AgentError) {
@@ -88,8 +95,9 @@ struct ControlServer: Sendable {
         return server
     }
 
-    /// A socket at the path, mode 0600 from its first moment: Linux makes the file with the mode that the socket has when it is bound. Changed
-    /// afterwards, there would be a moment in which anybody connects; a umask would be the whole process's.
+    /// A socket at the path, mode 0600 from its first moment: Linux makes the file with the mode that the socket has
+    /// when it is bound. Changed afterwards, there would be a moment in which anybody connects; a umask would be the
+    /// whole process's.
     private static func boundSocket(_ path: String) throws -> CInt {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
@@ -184,5 +192,31 @@ extension WireControlAnswer {
         answer.message = message
         answer.exitCode = UInt32(clamping: exitCode)
         return answer
+    }
+}
+
+/// Cuts what arrives into messages. A length that cannot be ends the connection before anything is buffered for it.
+struct ControlFrameDecoder: ByteToMessageDecoder {
+    typealias InboundOut = Data
+
+    struct BadLength: Error {
+        let length: UInt32
+    }
+
+    mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+        guard let prefix = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
+        guard let length = ControlFrame.length(prefix) else { throw BadLength(length: prefix) }
+        guard buffer.readableBytes >= ControlFrame.lengthBytes + length else { return .needMoreData }
+        buffer.moveReaderIndex(forwardBy: ControlFrame.lengthBytes)
+        guard let message = buffer.readSlice(length: length) else { return .needMoreData }
+        context.fireChannelRead(wrapInboundOut(Data(message.readableBytesView)))
+        return .continue
+    }
+
+    /// A message cut off by the end of the connection is dropped: its sender gets no answer, and knows.
+    mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws
+        -> DecodingState
+    {
+        try decode(context: context, buffer: &buffer)
     }
 }

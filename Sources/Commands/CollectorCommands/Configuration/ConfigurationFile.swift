@@ -34,7 +34,9 @@ struct ConfigurationFile: Equatable, Sendable {
                 let known = Setting.allCases.map(\.rawValue).joined(separator: ", ")
                 throw CommandError(.usage, "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known).")
             }
-            guard values[setting] == nil else { throw CommandError(.usage, "\(path): `\(name)`\(line) is given twice.") }
+            guard values[setting] == nil else {
+                throw CommandError(.usage, "\(path): `\(name)`\(line) is given twice.")
+            }
             guard let scalar = value.scalar, value.null == nil else {
                 throw CommandError(.usage, "\(path): `\(name)`\(line) has no single value.")
             }
@@ -46,14 +48,16 @@ struct ConfigurationFile: Equatable, Sendable {
     init(path: String) throws(CommandError) {
         let text: String
         do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw CommandError(.usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is no text in UTF-8")).")
+            throw CommandError(
+                .usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: "it is no text in UTF-8")).")
         }
         try self.init(text: text, path: path)
     }
 
     var provider: InMemoryProvider {
         InMemoryProvider(
-            name: "file", values: .init(uniqueKeysWithValues: values.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) }))
+            name: "file",
+            values: .init(uniqueKeysWithValues: values.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) }))
     }
 }
 

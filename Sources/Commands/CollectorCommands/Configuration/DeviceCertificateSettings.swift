@@ -15,9 +15,11 @@ struct DeviceCertificateSettings: Equatable, Sendable {
     var authority: Authority?
     var days: Int
 
-    /// - Throws: `.usage` where only one of the files is named, there is none for what is asked, or no TLS to show a certificate in.
+    /// - Throws: `.usage` where only one of the files is named, there is none for what is asked, or no TLS to show a
+    ///   certificate in.
     init(_ given: GivenSettings, servesTLS: Bool) throws(CommandError) {
-        days = try given.number(.deviceCertificateDays, in: DeviceAuthority.validDays) ?? DeviceAuthority.defaultValidDays
+        days =
+            try given.number(.deviceCertificateDays, in: DeviceAuthority.validDays) ?? DeviceAuthority.defaultValidDays
         switch (given.text(.deviceCACertificate), given.text(.deviceCAKey)) {
         case (let certificate?, let key?): authority = Authority(certificate: certificate, key: key)
         case (nil, nil): authority = nil
@@ -27,7 +29,8 @@ struct DeviceCertificateSettings: Equatable, Sendable {
         if let text = given.text(.deviceCertificates) {
             guard let mode = Mode(rawValue: text) else {
                 throw given.invalid(
-                    .deviceCertificates, "is \(text); expected one of \(Mode.allCases.map(\.rawValue).joined(separator: ", "))")
+                    .deviceCertificates,
+                    "is \(text); expected one of \(Mode.allCases.map(\.rawValue).joined(separator: ", "))")
             }
             self.mode = mode
         } else {

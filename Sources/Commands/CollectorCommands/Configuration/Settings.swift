@@ -54,7 +54,8 @@ struct Settings: Equatable, Sendable {
         case (nil, nil):
             tls = nil
             if clientCA != nil {
-                throw given.invalid(.clientCA, "is given without a certificate. Give --tls-certificate and --tls-key too")
+                throw given.invalid(
+                    .clientCA, "is given without a certificate. Give --tls-certificate and --tls-key too")
             }
         case (nil, _): throw given.invalid(.tlsKey, "is given without --tls-certificate. Give both")
         case (_, nil): throw given.invalid(.tlsCertificate, "is given without --tls-key. Give both")
@@ -65,23 +66,28 @@ struct Settings: Equatable, Sendable {
             throw CommandError(
                 .usage,
                 "\(listen) can be reached from other machines, and without TLS everybody in between can read credentials and data. "
-                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or say --allow-plaintext (behind a proxy that ends TLS).")
+                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or say --allow-plaintext (behind a proxy that ends TLS)."
+            )
         }
         if let text = given.text(.logLevel) {
             guard let level = Logger.Level(rawValue: text) else {
                 throw given.invalid(
-                    .logLevel, "is \(text); expected one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+                    .logLevel,
+                    "is \(text); expected one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
             }
             logLevel = level
         } else {
             logLevel = .info
         }
-        maximumBodyBytes = try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
-        maximumInflatedBytes = try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
+        maximumBodyBytes =
+            try given.number(.maximumBodyBytes, in: 64 * 1024...256 * 1024 * 1024) ?? WireLimits.bodyBytes
+        maximumInflatedBytes =
+            try given.number(.maximumInflatedBytes, in: 64 * 1024...1024 * 1024 * 1024) ?? WireLimits.inflatedBytes
         maximumConnections = try given.number(.maximumConnections, in: 1...1_000_000) ?? ConnectionLimits().connections
         maximumConnectionsPerAddress = try given.number(.maximumConnectionsPerAddress, in: 1...1_000_000)
         deviceRequestsPerSecond =
-            try given.number(.deviceRequestsPerSecond, in: 1...1_000_000) ?? CollectorServer.Settings().deviceRequestsPerSecond
+            try given.number(.deviceRequestsPerSecond, in: 1...1_000_000)
+            ?? CollectorServer.Settings().deviceRequestsPerSecond
         logQuotas = try given.logQuotas()
         var limits = RetentionLimits()
         for (stream, days, bytes) in Self.retentionSettings {
@@ -102,7 +108,8 @@ struct Settings: Equatable, Sendable {
             }
             return webhook
         }
-        diskNoticeBytes = try given.number(.diskNoticeBytes, in: 0...1_000_000_000_000_000) ?? Self.defaultDiskNoticeBytes
+        diskNoticeBytes =
+            try given.number(.diskNoticeBytes, in: 0...1_000_000_000_000_000) ?? Self.defaultDiskNoticeBytes
     }
 
     private static let retentionSettings: [(stream: StreamName, days: Setting, bytes: Setting)] = [
@@ -110,7 +117,8 @@ struct Settings: Equatable, Sendable {
         (.sample, .retentionSampleDays, .retentionSampleBytes),
     ]
 
-    /// The certificates and keys that the settings name, read and checked: what `serve` starts with, and `validate` tries.
+    /// The certificates and keys that the settings name, read and checked: what `serve` starts with, and `validate`
+    /// tries.
     func secrets(logger: Logger) throws -> (certificates: DeviceCertificates, tls: ServerTLS?) {
         (try deviceCertificates.certificates(), try tls.map { try ServerTLS($0, logger: logger) })
     }
@@ -119,7 +127,8 @@ struct Settings: Equatable, Sendable {
     var server: CollectorServer.Settings {
         var server = CollectorServer.Settings(
             host: listen.host, port: listen.port,
-            connections: ConnectionLimits(connections: maximumConnections, connectionsPerAddress: maximumConnectionsPerAddress),
+            connections: ConnectionLimits(
+                connections: maximumConnections, connectionsPerAddress: maximumConnectionsPerAddress),
             bodyBytes: maximumBodyBytes, inflatedBytes: maximumInflatedBytes)
         server.servesTLS = tls != nil
         server.deviceRequestsPerSecond = deviceRequestsPerSecond
@@ -182,9 +191,11 @@ struct GivenSettings {
         self.environment = environment
         var providers: [any ConfigProvider] = [
             InMemoryProvider(
-                name: "flags", values: .init(uniqueKeysWithValues: flags.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) })),
+                name: "flags",
+                values: .init(uniqueKeysWithValues: flags.map { ($0.key.key, ConfigValue(stringLiteral: $0.value)) })),
             // An empty variable is how a unit file or a shell says "not set".
-            EnvironmentVariablesProvider(environmentVariables: environment.filter { !$0.value.isEmpty }).prefixKeys(with: ["ws1"]),
+            EnvironmentVariablesProvider(environmentVariables: environment.filter { !$0.value.isEmpty }).prefixKeys(
+                with: ["ws1"]),
         ]
         if let file { providers.append(file.provider) }
         reader = ConfigReader(providers: providers)
@@ -208,7 +219,8 @@ struct GivenSettings {
         guard let text = text(setting), !text.isEmpty else {
             throw CommandError(
                 .usage,
-                "--\(setting.rawValue) is missing. \(remedy) (Also \(setting.environmentName), or `\(setting.rawValue):` in the file.)")
+                "--\(setting.rawValue) is missing. \(remedy) (Also \(setting.environmentName), or `\(setting.rawValue):` in the file.)"
+            )
         }
         return text
     }
@@ -249,4 +261,50 @@ struct GivenSettings {
                 ? setting.environmentName : "`\(setting.rawValue)` in the file"
         return CommandError(.usage, "\(source) \(what).")
     }
+}
+
+/// Everything that can be set: by flag (`--listen`), environment (`WS1_LISTEN`) and file (`listen:`), in this order of
+/// precedence.
+enum Setting: String, CaseIterable, Sendable {
+    case data
+    case listen
+    case tlsCertificate = "tls-certificate"
+    case tlsKey = "tls-key"
+    case clientCA = "client-ca"
+    case deviceCertificates = "device-certificates"
+    case deviceCACertificate = "device-ca-certificate"
+    case deviceCAKey = "device-ca-key"
+    case deviceCertificateDays = "device-certificate-days"
+    case allowPlaintext = "allow-plaintext"
+    case logLevel = "log-level"
+    case maximumBodyBytes = "maximum-body-bytes"
+    case maximumInflatedBytes = "maximum-inflated-bytes"
+    case maximumConnections = "maximum-connections"
+    case maximumConnectionsPerAddress = "maximum-connections-per-address"
+    case deviceRequestsPerSecond = "device-requests-per-second"
+    case logQuotaBytes = "log-quota-bytes"
+    case logOrganizationBytes = "log-organization-bytes"
+    case logDeviceApplications = "log-device-applications"
+    case logApplications = "log-applications"
+    case retentionStatusDays = "retention-status-days"
+    case retentionEventDays = "retention-event-days"
+    case retentionSampleDays = "retention-sample-days"
+    case retentionStatusBytes = "retention-status-bytes"
+    case retentionEventBytes = "retention-event-bytes"
+    case retentionSampleBytes = "retention-sample-bytes"
+    case diskNoticeBytes = "disk-notice-bytes"
+    case noticeWebhook = "notice-webhook"
+
+    /// How long, and how much of them, records are kept.
+    static let ofRetention: [Setting] = [
+        .retentionStatusDays, .retentionEventDays, .retentionSampleDays, .retentionStatusBytes, .retentionEventBytes,
+        .retentionSampleBytes,
+    ]
+
+    /// What is kept of logs.
+    static let ofLogQuotas: [Setting] = [
+        .logQuotaBytes, .logOrganizationBytes, .logDeviceApplications, .logApplications,
+    ]
+
+    var environmentName: String { "WS1_" + rawValue.uppercased().replacing("-", with: "_") }
 }

@@ -33,11 +33,12 @@ final class ChunkFetch: Sendable {
     private let head: Head
     private let journal: Journal
     private let progress: Mutex<Progress>
-    /// Chunks that were there already, and are what was written.
+    /// Chunks that an earlier attempt wrote and that are intact.
     let resumed: Int
 
     init(
-        _ request: FetchRequest, _ snapshot: StoreSnapshot, _ name: ChunkName, into folder: ChunkFolder, filter: LogFilter,
+        _ request: FetchRequest, _ snapshot: StoreSnapshot, _ name: ChunkName, into folder: ChunkFolder,
+        filter: LogFilter,
         problems: inout [ChunkPlan.Problem]
     ) throws {
         try folder.make()
@@ -45,15 +46,18 @@ final class ChunkFetch: Sendable {
         if let former = folder.isForced ? nil : try Journal.read(folder.journalPath) {
             guard former.head.request == request else {
                 throw LogCommandError(
-                    .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
+                    .failed,
+                    "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew"
+                )
             }
-            // Written anew without what was torn.
+            // Rewritten, because its last line may be torn.
             journal = try Journal(former.head, entries: former.entries, at: folder.journalPath)
         } else {
             let plan = try ChunkPlan(snapshot, filter: filter, problems: &problems)
             let names = plan.chunks.enumerated().map { position, chunk in
                 name.file(
-                    position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: request.form == .gzip)
+                    position + 1, of: plan.chunks.count, type: chunk.type, earliest: chunk.earliest,
+                    isCompressed: request.form == .gzip)
             }
             try folder.requireEmpty()
             journal = try Journal(Head(request: request, plan: plan, names: names), at: folder.journalPath)
@@ -61,7 +65,8 @@ final class ChunkFetch: Sendable {
         let head = journal.head
         var progress = Progress()
         for done in journal.entries
-        where head.names.indices.contains(done.position) && folder.holds(head.names[done.position], bytes: done.bytes, sha256: done.sha256)
+        where head.names.indices.contains(done.position)
+            && folder.holds(head.names[done.position], bytes: done.bytes, sha256: done.sha256)
         {
             progress.results[done.position] = (done.bytes, done.sha256)
         }
@@ -74,14 +79,16 @@ final class ChunkFetch: Sendable {
         self.progress = Mutex(progress)
     }
 
-    /// - Parameter report: how many chunks of how many are there.
-    /// - Throws: what stopped it; what was written stays, for the next attempt. A chunk whose lines are gone or damaged stops nothing: it is
-    ///   `missing`.
+    /// - Parameter report: takes how many chunks are written, and how many there are.
+    /// - Throws: the first failure; the files written so far stay for the next attempt. A chunk whose lines are gone or
+    ///   damaged is no failure: the manifest lists it as `missing`.
     func run(_ report: (Int, Int) -> Void) throws -> FetchManifest {
         let all = head.plan.chunks.count
         // Only one worker at a time is told.
         nonisolated(unsafe) let report = report
-        DispatchQueue.concurrentPerform(iterations: min(Self.maximumWorkers, sysconf(Int32(_SC_NPROCESSORS_ONLN)), max(1, all))) { _ in
+        DispatchQueue.concurrentPerform(
+            iterations: min(Self.maximumWorkers, sysconf(Int32(_SC_NPROCESSORS_ONLN)), max(1, all))
+        ) { _ in
             do { try work(report) } catch { progress.withLock { $0.failure = $0.failure ?? error } }
         }
         let manifest = try progress.withLock { progress in
@@ -106,7 +113,8 @@ final class ChunkFetch: Sendable {
             } catch let error as LogStoreError where error.code == .notFound || error.code == .damaged {
                 progress.withLock {
                     $0.missing.append(
-                        FetchManifest.Missing(order: position + 1, firstLine: chunk.first, lastLine: chunk.last, reason: error.message))
+                        FetchManifest.Missing(
+                            order: position + 1, firstLine: chunk.first, lastLine: chunk.last, reason: error.message))
                 }
             }
             progress.withLock {
@@ -116,7 +124,7 @@ final class ChunkFetch: Sendable {
         }
     }
 
-    /// `nil` where all are taken, or another worker failed.
+    /// The next chunk to write; `nil` if all are taken or another worker failed.
     private func takeNext() -> Int? {
         progress.withLock { progress in
             while progress.results[progress.next] != nil { progress.next += 1 }
@@ -126,14 +134,37 @@ final class ChunkFetch: Sendable {
         }
     }
 
-    private func listed(_ results: [Int: (bytes: Int, digest: Data)], _ missing: [FetchManifest.Missing]) -> FetchManifest {
+    private func listed(_ results: [Int: (bytes: Int, digest: Data)], _ missing: [FetchManifest.Missing])
+        -> FetchManifest
+    {
         let chunks = results.sorted { $0.key < $1.key }.map { position, result in
             let chunk = head.plan.chunks[position]
             return FetchManifest.Chunk(
                 order: position + 1, name: head.names[position], bytes: result.bytes, sha256: result.digest.hexadecimal,
-                level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.first,
+                level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
+                firstLine: chunk.first,
                 lastLine: chunk.last, from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
         }
         return FetchManifest(chunks: chunks, missing: missing.sorted { $0.order < $1.order })
     }
+}
+
+/// The arguments of a fetch. An interrupted fetch is resumed only with the same arguments.
+struct FetchRequest: Codable, Equatable, Sendable {
+    var store: String
+    var form: ChunkReader.Form
+    var kinds: [String]
+    var level: LogLevel
+    var since: TimeArgument?
+    var until: TimeArgument?
+    var categories: [String]
+    var text: String
+}
+
+/// A chunk file that a fetch has written whole.
+struct WrittenChunk: Codable, Equatable, Sendable {
+    /// Its place in the plan, from 0.
+    var position: Int
+    var bytes: Int
+    var sha256: Data
 }

@@ -24,11 +24,13 @@ struct ChunkFolder: Sendable {
     func requireFree(_ names: [String]) throws(LogCommandError) {
         guard !isForced else { return }
         for name in names where access(file(name), F_OK) == 0 {
-            throw LogCommandError(.failed, "\(file(name)) is there already: give another --output, or --force to overwrite it")
+            throw LogCommandError(
+                .failed, "\(file(name)) is there already: give another --output, or --force to overwrite it")
         }
     }
 
-    /// - Throws: where an earlier fetch or anything else lies here. Chunk files are for whoever takes the whole directory.
+    /// - Throws: where an earlier fetch or anything else lies here. Chunk files are for whoever takes the whole
+    ///   directory.
     func requireEmpty() throws {
         guard !isForced else { return }
         try requireFree([Self.manifestName])

@@ -1,12 +1,14 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import Gzip
 import LogStore
 import WireModel
 
-struct FetchCommand: AsyncParsableCommand {
+struct FetchCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fetch", abstract: "Copies lines out of the store or from a collector, byte for byte, in the order of the disk.",
+        commandName: "fetch",
+        abstract: "Copies lines out of the store or from a collector, byte for byte, in the order of the disk.",
         discussion: """
             With --chunks: files of at most 5,000,000 bytes of text each, cut at line ends, and manifest.json with their names, sizes and SHA-256. \
             One after the other (cat NAMES) they are exactly the lines asked for; no lines, no files but the manifest. A fetch that was \
@@ -44,7 +46,8 @@ struct FetchCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Names the device in file names; by default the host name, or the device's id at a collector.", valueName: "name"))
+            "Names the device in file names; by default the host name, or the device's id at a collector.",
+            valueName: "name"))
     var deviceName: String?
 
     @OptionGroup var filter: FilterOptions
@@ -55,14 +58,7 @@ struct FetchCommand: AsyncParsableCommand {
         if json, !chunks { throw ValidationError("--json prints the manifest: give --chunks too") }
     }
 
-    func run() async throws {
-        switch try collector.place(data: store.data) {
-        case .store: try runLocally()
-        case .collector: try await runRemotely()
-        }
-    }
-
-    private func runLocally() throws {
+    func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
         var shortfall = Shortfall()
         shortfall.add(snapshot.problems)
@@ -78,9 +74,11 @@ struct FetchCommand: AsyncParsableCommand {
 
     private func fetchChunks(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
         let request = FetchRequest(
-            store: snapshot.directory.path, form: form, kinds: filter.kinds.map(\.rawValue).sorted(), level: filter.level,
+            store: snapshot.directory.path, form: form, kinds: filter.kinds.map(\.rawValue).sorted(),
+            level: filter.level,
             since: filter.since, until: filter.until, categories: filter.category, text: filter.text)
-        let name = ChunkName(application: application ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
+        let name = ChunkName(
+            application: application ?? defaultApplication(snapshot.directory), device: deviceName ?? Self.hostName)
         let folder = ChunkFolder(path: output ?? ".", isForced: force)
         var progress = ProgressLine(isShown: !json)
         var problems: [ChunkPlan.Problem] = []
@@ -90,7 +88,8 @@ struct FetchCommand: AsyncParsableCommand {
         progress.clear()
         for missing in manifest.missing { shortfall.add(missing.reason) }
 
-        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: gzip).print(isJSON: json)
+        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: gzip)
+            .print(isJSON: json)
     }
 
     private func fetchWhole(_ snapshot: StoreSnapshot, _ shortfall: inout Shortfall) throws {
@@ -117,7 +116,8 @@ struct FetchCommand: AsyncParsableCommand {
         // Under a name without .gz, compressed text is taken for damaged text.
         let output = gzip && !given.hasSuffix(".gz") ? given + ".gz" : given
         guard force || access(output, F_OK) != 0 else {
-            throw LogCommandError(.failed, "\(output) is there already: give another --output, or --force to overwrite it")
+            throw LogCommandError(
+                .failed, "\(output) is there already: give another --output, or --force to overwrite it")
         }
         return output
     }
@@ -149,7 +149,86 @@ struct FetchCommand: AsyncParsableCommand {
 
     private static var hostName: String {
         var name = [UInt8](repeating: 0, count: 256)
-        let isKnown = name.withUnsafeMutableBytes { gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1) } == 0
+        let isKnown =
+            name.withUnsafeMutableBytes {
+                gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1)
+            } == 0
         return isKnown ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "device"
+    }
+}
+
+extension FetchCommand {
+    func runRemotely() async throws {
+        let query = try filter.query(collector)
+        try await CollectorClient.with(try collector.access()) { client in
+            if chunks { try await fetchChunks(query, client) } else { try await fetchWhole(query, client) }
+        }
+    }
+
+    private func fetchChunks(_ query: RemoteQuery, _ client: CollectorClient) async throws {
+        let request = RemoteFetchHead.Request(
+            collector: client.name, device: "\(client.device)", command: nil, isCompressed: gzip,
+            application: application,
+            deviceName: deviceName, type: filter.type.rawValue, level: filter.level, since: filter.since,
+            until: filter.until,
+            categories: filter.category, text: filter.text)
+        try await RemoteFetch.run(
+            request, filter.filter(), query, client, into: ChunkFolder(path: output ?? ".", isForced: force),
+            isJSON: json)
+    }
+
+    /// To one file, or standard output.
+    private func fetchWhole(_ query: RemoteQuery, _ client: CollectorClient) async throws {
+        guard let output = try outputFile() else {
+            var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
+            do { try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) } } catch let
+                error
+                as LogStoreError
+            {
+                if (error.cause as? POSIXError)?.code == .EPIPE { throw LogCommandError(.readerGone, error.message) }
+                throw error
+            }
+            return
+        }
+        let partial = output + SegmentName.partialSuffix
+        let file = try StoreFile(replacing: partial)
+        var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
+        do {
+            try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) }
+            guard rename(partial, output) == 0 else { throw LogStoreError.system("renaming", partial) }
+        } catch {
+            unlink(partial)
+            throw error
+        }
+        try Self.sayWhere(output)
+    }
+
+    private func write(
+        _ query: RemoteQuery, _ client: CollectorClient,
+        to sink: @escaping (UnsafeRawBufferPointer) throws(LogStoreError) -> Void
+    ) async throws {
+        let path = query.with("order", "number").path(CollectorClient.contentRoute)
+        var bytes = 0
+        if gzip {
+            let compressor = try GzipCompressor()
+            var failure: LogStoreError?
+            let keep = { (output: UnsafeRawBufferPointer) in
+                guard failure == nil else { return }
+                do throws(LogStoreError) { try sink(output) } catch { failure = error }
+            }
+            try await client.content(path) { text in
+                bytes += text.count
+                try compressor.update(text, output: keep)
+                if let failure { throw failure }
+            }
+            if bytes > 0 { try compressor.finish(output: keep) }
+            if let failure { throw failure }
+        } else {
+            try await client.content(path) { text in
+                bytes += text.count
+                try sink(text)
+            }
+        }
+        if bytes == 0 { try await client.requireDevice() }
     }
 }

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Glibc
 import LogStore
+import WireModel
 
-/// `manifest.json.partial`: what a fetch is about to write, then what it has come to, one JSON value to a line; so that the fetch can go on
-/// after an interruption. Appended only; a last line without its end was never written.
+/// `manifest.json.partial`: lets an interrupted fetch resume. One JSON value per line: first the plan, then one entry
+/// per result. Append-only; a last line without a newline is torn and ignored.
 final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: Sendable {
     /// The first line.
     let head: Head
@@ -11,8 +12,8 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
     let entries: [Entry]
     private let file: StoreFile
 
-    /// Begins a new one.
-    /// - Parameter entries: of an earlier one, for the same.
+    /// Begins a new journal.
+    /// - Parameter entries: entries to keep from an earlier journal of the same fetch.
     init(_ head: Head, entries: [Entry] = [], at path: String) throws {
         self.head = head
         self.entries = entries
@@ -21,13 +22,15 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
         for entry in entries { try append(entry) }
     }
 
-    /// What is there; `nil` where there is none, or its head was never written whole.
+    /// Reads a journal; `nil` if there is none, or its head is incomplete.
     static func read(_ path: String) throws -> (head: Head, entries: [Entry])? {
         guard access(path, F_OK) == 0 else { return nil }
         let lines = try StoreFile(reading: path).readWhole(maximumBytes: 64 << 20).split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let decoder = JSONDecoder()
-        guard let first = lines.dropLast().first, let head = try? decoder.decode(Head.self, from: first) else { return nil }
+        guard let first = lines.dropLast().first, let head = try? decoder.decode(Head.self, from: first) else {
+            return nil
+        }
         return (head, lines.dropLast().dropFirst().compactMap { try? decoder.decode(Entry.self, from: $0) })
     }
 
@@ -36,4 +39,68 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
     private static func write(_ value: some Encodable, to file: borrowing StoreFile) throws {
         try file.write([UInt8](try JSONEncoder().encode(value)) + [UInt8(ascii: "\n")])
     }
+}
+
+/// The journal of a fetch from a collector.
+typealias RemoteFetchJournal = FetchJournal<RemoteFetchHead, RemoteFetchEntry>
+
+/// What is to be fetched.
+struct RemoteFetchHead: Codable, Equatable, Sendable {
+    /// The arguments. An interrupted fetch is resumed only with the same arguments.
+    struct Request: Codable, Equatable, Sendable {
+        var collector: String
+        var device: String
+        /// Only chunks that this log request brought; `nil`: all.
+        var command: String?
+        var isCompressed: Bool
+        var application: String?
+        var deviceName: String?
+        var type: String
+        var level: LogLevel
+        var since: TimeArgument?
+        var until: TimeArgument?
+        var categories: [String]
+        var text: String
+    }
+
+    var request: Request
+    /// Relative times are resolved against the start of the first attempt.
+    var filter: LogFilter
+    var sections: [RemoteSection]
+}
+
+/// One result of a fetch.
+enum RemoteFetchEntry: Codable, Equatable, Sendable {
+    /// A chunk file is whole.
+    case wrote(RemoteFetchChunk)
+    /// Lines that could not be fetched.
+    case missed(FetchManifest.Missing, section: Int)
+    /// All sections are read; the files get their final names next.
+    case readAll
+}
+
+/// How far a fetch is: the first `offset` bytes of the section's text are in complete files.
+struct RemoteFetchPosition: Codable, Equatable, Sendable {
+    var section = 0
+    var offset = 0
+    /// Number of the line before the offset; 0 at the section's start, or if that line has no number.
+    var line: UInt64 = 0
+}
+
+/// A chunk file as it was written.
+struct RemoteFetchChunk: Codable, Equatable, Sendable {
+    /// From 1.
+    var order: Int
+    var application: String
+    var type: LogType
+    var bytes: Int
+    var sha256: Data
+    var rawBytes: Int
+    var lines: Int
+    var firstLine: UInt64
+    var lastLine: UInt64
+    var earliest: Int64
+    var latest: Int64
+    /// What comes after it.
+    var end: RemoteFetchPosition
 }

@@ -24,7 +24,7 @@ final class CollectorClient: Sendable {
         }
     }
 
-    /// Asks, and lets go of the connections whatever comes of it.
+    /// Runs `body` with a client, and closes its connections whether `body` returns or throws.
     static func with<Value>(
         _ access: CollectorAccess, _ body: (CollectorClient) async throws -> Value
     ) async throws -> Value {
@@ -44,14 +44,18 @@ final class CollectorClient: Sendable {
     }
 
     /// - Parameter key: makes a repeat harmless.
-    func post<Value: Decodable>(_ path: String, _ body: some Encodable, key: String) async throws(LogCommandError) -> Value {
+    func post<Value: Decodable>(_ path: String, _ body: some Encodable, key: String) async throws(LogCommandError)
+        -> Value
+    {
         let data: Data
         do { data = try JSONEncoder().encode(body) } catch {
             throw LogCommandError(.failed, "the request cannot be written as JSON: \(error)", cause: error)
         }
         let headers = [("Content-Type", WireNames.json), ("Idempotency-Key", key)]
-        do throws(LogCommandError) { return try decoded(try await send(.post, path, headers: headers, body: data), path) } catch {
-            // Nobody knows whether it arrived; with its key it counts once.
+        do throws(LogCommandError) {
+            return try decoded(try await send(.post, path, headers: headers, body: data), path)
+        } catch {
+            // The request may have arrived; its idempotency key makes the repeat count once.
             guard (error.cause as? TransportError)?.code == .connectionClosed else { throw error }
             return try decoded(try await send(.post, path, headers: headers, body: data), path)
         }
@@ -61,8 +65,9 @@ final class CollectorClient: Sendable {
         try decoded(try await send(.delete, path), path)
     }
 
-    /// Text of a log, piece by piece; it was whole if this returns.
-    /// - Parameter receive: told pieces of any size, one at a time. What it throws ends the request and is thrown on.
+    /// Streams the text of a log. The text was complete if this returns.
+    /// - Parameter receive: takes pieces of any size, one at a time. An error it throws ends the request and is
+    ///   rethrown.
     func content(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
         var patience = BusyPatience()
         while true {
@@ -73,7 +78,7 @@ final class CollectorClient: Sendable {
     }
 
     private func readContent(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
-        // Who takes the text bounds what is kept of it.
+        // No limit here: `receive` bounds what it keeps.
         let inflater = try GzipDecompressor(limits: InflateLimits(maximumBytes: .max - 1, maximumRatio: .max))
         let name = name
         var failure: (any Error)?
@@ -82,7 +87,10 @@ final class CollectorClient: Sendable {
         do {
             let answer = try await transport.stream(
                 request, silence: Self.patience,
-                isWanted: { $0.status == 200 && $0.headers["content-encoding"] == "gzip" && LogCommandError.refusal($0, from: name) == nil }
+                isWanted: {
+                    $0.status == 200 && $0.headers["content-encoding"] == "gzip"
+                        && LogCommandError.refusal($0, from: name) == nil
+                }
             ) { piece in
                 try inflater.update(piece) { text in
                     guard failure == nil else { return }
@@ -93,12 +101,14 @@ final class CollectorClient: Sendable {
             if let refusal = LogCommandError.refusal(answer, from: name) { throw refusal }
             guard answer.headers["content-encoding"] == "gzip" else {
                 throw LogCommandError(
-                    .failed, "\(name) sent a log in another form than was asked for: something on the way changes answers")
+                    .failed,
+                    "\(name) sent a log in another form than was asked for: something on the way changes answers")
             }
-            // gzip's sum and length: what came is what the collector compressed.
+            // Checks gzip's CRC and length.
             try inflater.finish()
         } catch let error as GzipError {
-            throw LogCommandError(.tryAgain, "\(name) sent a log that was damaged on the way: \(error.message)", cause: error)
+            throw LogCommandError(
+                .tryAgain, "\(name) sent a log that was damaged on the way: \(error.message)", cause: error)
         } catch let error as TransportError {
             throw LogCommandError(error, peer: name)
         }
@@ -110,7 +120,9 @@ final class CollectorClient: Sendable {
         var patience = BusyPatience()
         while true {
             let answer: TransportResponse
-            do throws(TransportError) { answer = try await transport.send(request(method, path, headers: headers, body: body)) } catch {
+            do throws(TransportError) {
+                answer = try await transport.send(request(method, path, headers: headers, body: body))
+            } catch {
                 throw LogCommandError(error, peer: name)
             }
             guard let refusal = LogCommandError.refusal(answer, from: name) else { return answer.body }
@@ -121,20 +133,139 @@ final class CollectorClient: Sendable {
     /// Waits as long as a busy collector asks.
     /// - Throws: the error, where waiting is of no use or takes too long.
     private func pause(after error: LogCommandError, _ patience: inout BusyPatience) async throws(LogCommandError) {
-        guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else { throw error }
+        guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else {
+            throw error
+        }
         do { try await Task.sleep(for: pause) } catch { throw LogCommandError(.tryAgain, "interrupted", cause: error) }
     }
 
     private func request(
         _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
     ) -> TransportRequest {
-        TransportRequest(method: method, path: path, headers: [("Authorization", "Bearer \(token.secret)")] + headers, body: body)
+        TransportRequest(
+            method: method, path: path, headers: [("Authorization", "Bearer \(token.secret)")] + headers, body: body)
     }
 
     private func decoded<Value: Decodable>(_ body: Data, _ path: String) throws(LogCommandError) -> Value {
         do { return try JSONDecoder().decode(Value.self, from: body) } catch {
             throw LogCommandError(
-                .failed, "\(name) answered \(path.prefix { $0 != "?" }) with JSON of another form than is known", cause: error)
+                .failed, "\(name) answered \(path.prefix { $0 != "?" }) with JSON of another form than is known",
+                cause: error)
         }
+    }
+}
+
+extension CollectorClient {
+    /// Bounds the memory that a list takes.
+    private static let maximumChunks = 200_000
+    /// Chunk ids in one request's URL.
+    static let idsPerRequest = 400
+    static let listRoute = "/api/v1/logs"
+    static let contentRoute = "/api/v1/logs/content"
+
+    /// All chunks that may hold matching lines, newest first.
+    /// - Throws: also if the list is empty and the collector does not know the device.
+    func chunks(_ query: RemoteQuery) async throws(LogCommandError) -> [RemoteChunk] {
+        var chunks: [RemoteChunk] = []
+        var cursor: String?
+        repeat {
+            let paged = query.with("limit", "1000")
+            let page: RemotePage<RemoteChunk> = try await get(
+                (cursor.map { paged.with("cursor", $0) } ?? paged).path(Self.listRoute))
+            for chunk in page.items {
+                guard let fault = chunk.fault else { continue }
+                throw LogCommandError(
+                    .failed,
+                    "\(name) lists a chunk \(LogCommandError.shown(chunk.id)) of \(fault), which no chunk has: its list is wrong"
+                )
+            }
+            chunks += page.items
+            guard chunks.count <= Self.maximumChunks else {
+                throw LogCommandError(
+                    .failed, "\(name) lists more than \(Self.maximumChunks) chunks: give --since or --until")
+            }
+            guard page.next == nil || page.next != cursor && !page.items.isEmpty else {
+                throw LogCommandError(.failed, "\(name) repeats a page of its list for ever")
+            }
+            cursor = page.next
+        } while cursor != nil
+        if chunks.isEmpty { try await requireDevice() }
+        return chunks
+    }
+
+    /// An empty answer may mean that the collector has no logs of the device, or does not know it: throws in the second
+    /// case.
+    func requireDevice() async throws(LogCommandError) {
+        struct Known: Decodable {}
+        let _: Known = try await get("/api/v1/devices/\(device)")
+    }
+}
+
+extension CollectorClient {
+    /// Lines of a log, one by one.
+    func lines(_ query: RemoteQuery, order: String, _ take: @escaping (UnsafeRawBufferPointer) throws -> Void)
+        async throws
+    {
+        var splitter = LineSplitter()
+        try await content(query.with("order", order).path(Self.contentRoute)) { try splitter.add($0, take) }
+        try splitter.finish(take)
+    }
+}
+
+/// Splits text that comes in pieces into lines. Holds at most one line.
+struct LineSplitter {
+    /// A line is never larger than a chunk.
+    static let maximumLineBytes = LogLimits.chunkBytes
+
+    private var begun: [UInt8] = []
+
+    /// - Parameter take: takes each complete line with its newline.
+    mutating func add(_ text: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) throws {
+        var rest = text
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = UnsafeRawBufferPointer(rebasing: rest[...end])
+            rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
+            guard begun.isEmpty else {
+                try hold(line)
+                try begun.withUnsafeBytes(take)
+                begun.removeAll(keepingCapacity: true)
+                continue
+            }
+            try take(line)
+        }
+        try hold(rest)
+    }
+
+    /// Hands over a last line without a newline.
+    mutating func finish(_ take: (UnsafeRawBufferPointer) throws -> Void) throws {
+        if !begun.isEmpty { try begun.withUnsafeBytes(take) }
+        begun = []
+    }
+
+    private mutating func hold(_ text: UnsafeRawBufferPointer) throws(LogCommandError) {
+        guard begun.count + text.count <= Self.maximumLineBytes else {
+            throw LogCommandError(.failed, "the collector sent a line of more than \(Self.maximumLineBytes) bytes")
+        }
+        begun.append(contentsOf: text)
+    }
+}
+
+/// The budget of pauses in which one request is repeated while a collector says it is busy.
+struct BusyPatience {
+    /// All pauses together. If the collector asks for more, the command ends with exit code 75.
+    static let most = Duration.seconds(60)
+    private static let least = Duration.milliseconds(100)
+
+    private var waited = Duration.zero
+
+    /// - Parameters:
+    ///   - asked: the pause that the collector asks for.
+    ///   - roll: a random number from 0 to 1. It adds up to a quarter, so that clients do not come back all at once.
+    /// - Returns: `nil` if the budget is used up.
+    mutating func pause(_ asked: Duration, roll: Double) -> Duration? {
+        let pause = max(asked, Self.least) * (1 + roll / 4)
+        guard waited + pause <= Self.most else { return nil }
+        waited += pause
+        return pause
     }
 }

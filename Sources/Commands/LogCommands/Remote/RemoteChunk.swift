@@ -44,7 +44,8 @@ struct RemoteChunk: Codable, Equatable, Sendable {
     /// More of it cannot be in a chunk, however badly it is compressed.
     private static let maximumStoredBytes = LogLimits.chunkBytes + 1 << 20
 
-    /// What of it no chunk can be; `nil` for one that can. Total: what a collector says is not believed where sums are made of it.
+    /// What of it no chunk can be; `nil` for one that can. Total: what a collector says is not believed where sums are
+    /// made of it.
     var fault: String? {
         if !(0...LogLimits.chunkBytes).contains(rawBytes) { return "\(rawBytes) bytes of text" }
         if !(0...Self.maximumStoredBytes).contains(storedBytes) { return "\(storedBytes) bytes stored" }
@@ -74,4 +75,79 @@ struct RemoteChunk: Codable, Equatable, Sendable {
 struct RemotePage<Item: Decodable & Sendable>: Decodable, Sendable {
     var items: [Item]
     var next: String?
+}
+
+/// Chunks at a collector that are read together, because they may hold the same lines: one, as long as nothing was sent
+/// twice. Sections are independent of each other, so that a fetch can begin at any of them.
+struct RemoteSection: Codable, Equatable, Sendable {
+    /// What its text must be, where that is known: it is one chunk, and all of its lines are wanted.
+    struct Proof: Codable, Equatable, Sendable {
+        var bytes: Int
+        var sha256: String
+    }
+
+    var ids: [String]
+    var application: String
+    var type: LogType
+    var first: UInt64
+    var last: UInt64
+    var proof: Proof?
+
+    /// In the collector's own order of lines (log by log, by number), after application and type. Pure.
+    ///
+    /// A chunk of lines of more than one type, which our devices do not send, goes with the application's.
+    static func sections(of chunks: [RemoteChunk], _ filter: LogFilter) -> [RemoteSection] {
+        struct Place {
+            var application: String
+            var type: LogType
+            var epoch: LogEpochID
+            var numbers: ClosedRange<UInt64>
+            var chunk: RemoteChunk
+
+            /// Which log they are of.
+            var log: (String, Int, UInt64, UInt64) {
+                (application, LogType.allCases.firstIndex(of: type) ?? 0, epoch.high, epoch.low)
+            }
+
+            static func isBefore(_ left: Place, _ right: Place) -> Bool {
+                guard left.log == right.log else { return left.log < right.log }
+                return (left.numbers.lowerBound, left.numbers.upperBound) < (
+                    right.numbers.lowerBound, right.numbers.upperBound
+                )
+            }
+        }
+        let places = chunks.compactMap { chunk -> Place? in
+            guard let numbers = chunk.numbers, let epoch = LogEpochID(chunk.logEpoch) else { return nil }
+            return Place(
+                application: chunk.application ?? "", type: chunk.type ?? .application, epoch: epoch, numbers: numbers,
+                chunk: chunk)
+        }.sorted(by: Place.isBefore)
+        var sections: [RemoteSection] = []
+        var former: Place?
+        for place in places {
+            if let last = sections.indices.last, let former, former.log == place.log,
+                place.numbers.lowerBound <= sections[last].last
+            {
+                sections[last].ids.append(place.chunk.id)
+                sections[last].last = max(sections[last].last, place.numbers.upperBound)
+                sections[last].proof = nil
+            } else {
+                sections.append(
+                    RemoteSection(
+                        ids: [place.chunk.id], application: place.application, type: place.type,
+                        first: place.numbers.lowerBound,
+                        last: place.numbers.upperBound, proof: proof(place.chunk, filter)))
+            }
+            former = place
+        }
+        return sections
+    }
+
+    private static func proof(_ chunk: RemoteChunk, _ filter: LogFilter) -> Proof? {
+        guard let sha256 = chunk.sha256, let times = chunk.times, chunk.rawBytes <= LogLimits.chunkBytes,
+            chunk.otherLines ?? 0 == 0,
+            filter.matchesAll(times: times, levelCounts: chunk.levels.list)
+        else { return nil }
+        return Proof(bytes: chunk.rawBytes, sha256: sha256)
+    }
 }

@@ -52,7 +52,8 @@ final class RemoteChunkFile {
     func finish(at end: RemoteFetchPosition) throws -> RemoteFetchChunk {
         if let compressor { try compress { (output) throws(GzipError) in try compressor.finish(output: output) } }
         return RemoteFetchChunk(
-            order: order, application: section.application, type: section.type, bytes: sink.bytes, sha256: sink.digest, rawBytes: rawBytes,
+            order: order, application: section.application, type: section.type, bytes: sink.bytes, sha256: sink.digest,
+            rawBytes: rawBytes,
             lines: lines, firstLine: numbers.first, lastLine: numbers.last, earliest: min(times.earliest, times.latest),
             latest: max(times.earliest, times.latest), end: end)
     }

@@ -6,9 +6,9 @@ import WireModel
 
 /// Fetches a device's logs from a collector into chunk files, and goes on where an earlier attempt stopped.
 ///
-/// What is to be fetched is decided at the beginning: the chunks the collector has then, in sections that share no line. They are read one after
-/// the other, so that memory does not grow with them, and cut into files at line ends. The journal says after each file where it ends; going on
-/// means to read again from there, at most one section.
+/// What is to be fetched is decided at the beginning: the chunks the collector has then, in sections that share no
+/// line. They are read one after the other, so that memory does not grow with them, and cut into files at line ends.
+/// The journal says after each file where it ends; going on means to read again from there, at most one section.
 ///
 /// Not `Sendable`: one task at a time.
 final class RemoteFetch {
@@ -26,7 +26,8 @@ final class RemoteFetch {
     let resumed: Int
 
     init(
-        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient, into folder: ChunkFolder
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient,
+        into folder: ChunkFolder
     ) async throws {
         try folder.make()
         var former = try RemoteFetchJournal.read(folder.journalPath)
@@ -37,18 +38,27 @@ final class RemoteFetch {
         if let former {
             guard former.head.request == request else {
                 throw LogCommandError(
-                    .failed, "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew")
+                    .failed,
+                    "an interrupted fetch of something else is in \(folder.path): give another --output, or --force to begin anew"
+                )
             }
             head = former.head
         } else {
             try folder.requireEmpty()
-            let chunks = try await client.chunks(query).filter { request.command == nil || $0.command == request.command }
+            let chunks = try await client.chunks(query).filter {
+                request.command == nil || $0.command == request.command
+            }
             let formless = chunks.count { $0.numbers == nil }
-            if formless > 0 { StandardError.warn("\(formless) chunks hold no line of a log's form; a collector does not show them") }
-            head = RemoteFetchHead(request: request, filter: filter, sections: RemoteSection.sections(of: chunks, filter))
+            if formless > 0 {
+                StandardError.warn("\(formless) chunks hold no line of a log's form; a collector does not show them")
+            }
+            head = RemoteFetchHead(
+                request: request, filter: filter, sections: RemoteSection.sections(of: chunks, filter))
             if let crowd = head.sections.first(where: { $0.ids.count > CollectorClient.idsPerRequest }) {
                 throw LogCommandError(
-                    .failed, "lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since or --until")
+                    .failed,
+                    "lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since or --until"
+                )
             }
         }
         let kept = Self.kept(former?.entries ?? [], in: folder, head: head)
@@ -63,7 +73,9 @@ final class RemoteFetch {
     }
 
     /// Of an earlier attempt: what is still as it was written, up to the first that is not.
-    private static func kept(_ entries: [RemoteFetchEntry], in folder: ChunkFolder, head: RemoteFetchHead) -> [RemoteFetchEntry] {
+    private static func kept(_ entries: [RemoteFetchEntry], in folder: ChunkFolder, head: RemoteFetchHead)
+        -> [RemoteFetchEntry]
+    {
         let written = entries.compactMap { if case .wrote(let chunk) = $0 { chunk } else { nil } }
         let names = names(written, head)
         var whole = 0
@@ -82,13 +94,14 @@ final class RemoteFetch {
         chunks.map { chunk in
             let application = head.request.application ?? (chunk.application.isEmpty ? "logs" : chunk.application)
             return ChunkName(application: application, device: head.request.deviceName ?? head.request.device).file(
-                chunk.order, of: chunks.count, type: chunk.type, earliest: chunk.earliest, isCompressed: head.request.isCompressed)
+                chunk.order, of: chunks.count, type: chunk.type, earliest: chunk.earliest,
+                isCompressed: head.request.isCompressed)
         }
     }
 
     /// - Parameter report: how many sections of how many have been read.
-    /// - Throws: what stopped it; what was written stays, for the next attempt. Lines that the collector lists and cannot give stop nothing: they are
-    ///   `missing`.
+    /// - Throws: what stopped it; what was written stays, for the next attempt. Lines that the collector lists and
+    ///   cannot give stop nothing: they are `missing`.
     func run(_ report: (Int, Int) -> Void) async throws -> FetchManifest {
         if !hasReadAll {
             for section in position.section..<max(position.section, head.sections.count) {
@@ -104,14 +117,17 @@ final class RemoteFetch {
 
     /// Fetches, shows how far it is, and says at the end what there is.
     static func run(
-        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient, into folder: ChunkFolder,
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient,
+        into folder: ChunkFolder,
         isJSON: Bool
     ) async throws {
         var progress = ProgressLine(isShown: !isJSON)
         let fetch = try await RemoteFetch(request, filter, query, client, into: folder)
         let manifest = try await fetch.run { done, all in progress.show(done, of: all, "chunks of the collector read") }
         progress.clear()
-        try FetchReport(manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: request.isCompressed).print(
+        try FetchReport(
+            manifest: manifest, resumed: fetch.resumed, folder: folder.absolutePath, isCompressed: request.isCompressed
+        ).print(
             isJSON: isJSON)
         var shortfall = Shortfall()
         for missing in manifest.missing { shortfall.add(missing.reason) }
@@ -149,7 +165,8 @@ final class RemoteFetch {
         }
         guard let text = try await text(path, proof) else {
             try miss(
-                section, number, "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differ")
+                section, number,
+                "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differ")
             return
         }
         var splitter = LineSplitter()
@@ -201,18 +218,24 @@ final class RemoteFetch {
             let page: RemotePage<RemoteChunk> = try await client.get(query.path(CollectorClient.listRoute))
             present.formUnion(page.items.map(\.id))
         }
-        for (number, section) in head.sections.enumerated() where section.proof == nil && !present.isSuperset(of: section.ids) {
+        for (number, section) in head.sections.enumerated()
+        where section.proof == nil && !present.isSuperset(of: section.ids) {
             try miss(
-                section, number, "lines \(section.first) to \(section.last) were deleted at the collector meanwhile: some may be missing")
+                section, number,
+                "lines \(section.first) to \(section.last) were deleted at the collector meanwhile: some may be missing"
+            )
         }
     }
 
     // MARK: Writing
 
-    private func write(_ line: UnsafeRawBufferPointer, _ fields: LogLine?, of section: RemoteSection, at place: RemoteFetchPosition) throws
-    {
+    private func write(
+        _ line: UnsafeRawBufferPointer, _ fields: LogLine?, of section: RemoteSection, at place: RemoteFetchPosition
+    ) throws {
         if let current, !current.fits(line.count) { try closeFile(at: place) }
-        let file = try current ?? RemoteChunkFile(chunks.count + 1, of: section, in: folder, isCompressed: head.request.isCompressed)
+        let file =
+            try current
+            ?? RemoteChunkFile(chunks.count + 1, of: section, in: folder, isCompressed: head.request.isCompressed)
         current = file
         try file.add(line, fields)
     }
@@ -236,8 +259,10 @@ final class RemoteFetch {
         let manifest = FetchManifest(
             chunks: zip(chunks, names).map { chunk, name in
                 FetchManifest.Chunk(
-                    order: chunk.order, name: name, bytes: chunk.bytes, sha256: chunk.sha256.hexadecimal, level: head.filter.level.name,
-                    type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.firstLine, lastLine: chunk.lastLine,
+                    order: chunk.order, name: name, bytes: chunk.bytes, sha256: chunk.sha256.hexadecimal,
+                    level: head.filter.level.name,
+                    type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.firstLine,
+                    lastLine: chunk.lastLine,
                     from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
             }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })
         try folder.write(manifest)

@@ -34,12 +34,26 @@ struct RemoteQuery: Sendable {
         var encoded = ""
         for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
                 UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ","), UInt8(ascii: ":"):
                 encoded.unicodeScalars.append(Unicode.Scalar(byte))
             default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
             }
         }
         return encoded
+    }
+}
+
+extension FilterOptions {
+    /// The same filter as the collector takes it.
+    func query(_ collector: CollectorOptions, now: Int64 = Clock.microseconds) throws(LogCommandError) -> RemoteQuery {
+        guard !ring else {
+            throw LogCommandError(
+                .usage,
+                "--ring is for logs of this machine: a collector has those lines where a request brought them (ws1log request --ring), and shows them"
+            )
+        }
+        return try RemoteQuery(try collector.access().device, type: type, lines: filter(now: now))
     }
 }

@@ -21,19 +21,25 @@ struct RequestCommand: AsyncParsableCommand {
         case snapshot, capture
     }
 
-    @Option(help: ArgumentHelp("What is there now (snapshot), or what is logged for a while (capture).", valueName: "mode"))
+    @Option(
+        help: ArgumentHelp("What is there now (snapshot), or what is logged for a while (capture).", valueName: "mode"))
     var mode: Mode = .snapshot
 
     @Option(help: ArgumentHelp("How long a capture lasts, 1 to 86400.", valueName: "n"))
     var seconds: Int?
 
-    @Option(help: ArgumentHelp("At most so many bytes of text, the newest; default no limit but the device's.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp(
+            "At most so many bytes of text, the newest; default no limit but the device's.", valueName: "n"))
     var bytes: Int?
 
-    @Option(help: ArgumentHelp("How long the request stands, if the device is not there: 1m to 30d.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp("How long the request stands, if the device is not there: 1m to 30d.", valueName: "time"))
     var expires: SpanArgument = .seconds(86_400)
 
-    @Option(help: ArgumentHelp("Of a request that was made: shows how it stands, or goes on waiting for it.", valueName: "id"))
+    @Option(
+        help: ArgumentHelp(
+            "Of a request that was made: shows how it stands, or goes on waiting for it.", valueName: "id"))
     var id: String?
 
     @Option(help: ArgumentHelp("Ends a request.", valueName: "id"))
@@ -42,7 +48,8 @@ struct RequestCommand: AsyncParsableCommand {
     @Flag(help: "Wait until it has ended.")
     var wait = false
 
-    @Option(help: ArgumentHelp("Wait no longer than this: 90s, 15m, 2h; default as long as it takes.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp("Wait no longer than this: 90s, 15m, 2h; default as long as it takes.", valueName: "time"))
     var waitLimit: SpanArgument?
 
     @Flag(help: "Wait, then fetch what it brought, in chunk files with a manifest.")
@@ -50,7 +57,8 @@ struct RequestCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --fetch: a directory, made if missing, empty but for an interrupted fetch; the current one by default.", valueName: "dir")
+            "With --fetch: a directory, made if missing, empty but for an interrupted fetch; the current one by default.",
+            valueName: "dir")
     )
     var output: String?
 
@@ -67,7 +75,9 @@ struct RequestCommand: AsyncParsableCommand {
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
     func validate() throws {
-        guard id == nil || cancel == nil else { throw ValidationError("--id and --cancel are of different requests: give one") }
+        guard id == nil || cancel == nil else {
+            throw ValidationError("--id and --cancel are of different requests: give one")
+        }
         guard (mode == .capture) == (seconds != nil) || id != nil || cancel != nil else {
             throw ValidationError("--seconds goes with --mode capture, and --mode capture with it")
         }
@@ -75,9 +85,15 @@ struct RequestCommand: AsyncParsableCommand {
             throw ValidationError("--seconds is \(seconds!), must be 1 to 86400")
         }
         guard bytes.map({ $0 > 0 }) ?? true else { throw ValidationError("--bytes is \(bytes!), must be more than 0") }
-        guard cancel == nil || !(wait || fetch) else { throw ValidationError("--cancel waits for nothing: follow the request with --id") }
-        guard fetch || output == nil && !gzip && !force else { throw ValidationError("--output, --gzip and --force go with --fetch") }
-        guard waitLimit == nil || wait || fetch else { throw ValidationError("--wait-limit goes with --wait or --fetch") }
+        guard cancel == nil || !(wait || fetch) else {
+            throw ValidationError("--cancel waits for nothing: follow the request with --id")
+        }
+        guard fetch || output == nil && !gzip && !force else {
+            throw ValidationError("--output, --gzip and --force go with --fetch")
+        }
+        guard waitLimit == nil || wait || fetch else {
+            throw ValidationError("--wait-limit goes with --wait or --fetch")
+        }
         for text in [id, cancel].compactMap({ $0 }) where RequestID(text) == nil {
             throw ValidationError("\(text) is no request's id (a UUID)")
         }
@@ -101,7 +117,8 @@ struct RequestCommand: AsyncParsableCommand {
             let expected = await DeviceExpectation.of(command, client)
             if !json, let expected { StandardError.warn(expected.text(now: Clock.microseconds)) }
             if wait || fetch {
-                let wait = RequestWait(command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
+                let wait = RequestWait(
+                    command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
                 command = try await wait.run(from: command)
             }
             if fetch { return try await fetch(command, client) }
@@ -121,8 +138,10 @@ struct RequestCommand: AsyncParsableCommand {
             arguments: NewRequest.Arguments(
                 mode: mode.rawValue, type: filter.type.rawValue, level: filter.level.name,
                 since: filter.since.map { LogTime.text($0.microseconds(now: now)) },
-                until: filter.until.map { LogTime.text($0.microseconds(now: now)) }, captureSeconds: seconds, maximumBytes: bytes,
-                categories: filter.category.isEmpty ? nil : filter.category, text: filter.text.isEmpty ? nil : filter.text,
+                until: filter.until.map { LogTime.text($0.microseconds(now: now)) }, captureSeconds: seconds,
+                maximumBytes: bytes,
+                categories: filter.category.isEmpty ? nil : filter.category,
+                text: filter.text.isEmpty ? nil : filter.text,
                 includeVerboseRing: filter.ring ? true : nil),
             expiresInSeconds: expires.seconds)
     }
@@ -130,15 +149,18 @@ struct RequestCommand: AsyncParsableCommand {
     /// What it brought, as it was brought: the device has filtered.
     private func fetch(_ command: RemoteCommand, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
-            collector: client.name, device: "\(client.device)", command: command.id, isCompressed: gzip, application: nil, deviceName: nil,
+            collector: client.name, device: "\(client.device)", command: command.id, isCompressed: gzip,
+            application: nil, deviceName: nil,
             type: TypeArgument.all.rawValue, level: .verbose, since: nil, until: nil, categories: [], text: "")
         do {
             try await RemoteFetch.run(
-                request, LogFilter(), try RemoteQuery(client.device), client, into: ChunkFolder(path: output ?? ".", isForced: force),
+                request, LogFilter(), try RemoteQuery(client.device), client,
+                into: ChunkFolder(path: output ?? ".", isForced: force),
                 isJSON: json)
         } catch let error as LogCommandError where error.code == .tryAgain {
             // The same command line again would be another request.
-            throw LogCommandError(.tryAgain, "\(error.message); go on with: ws1log request --id \(command.id) --fetch", cause: error)
+            throw LogCommandError(
+                .tryAgain, "\(error.message); go on with: ws1log request --id \(command.id) --fetch", cause: error)
         }
     }
 }

@@ -21,7 +21,9 @@ struct RequestWait {
     }
 
     /// What to say to who waits no longer.
-    private var remedy: String { "request \(id) goes on; wait for it with: ws1log request --id \(id) --wait, end it with --cancel \(id)" }
+    private var remedy: String {
+        "request \(id) goes on; wait for it with: ws1log request --id \(id) --wait, end it with --cancel \(id)"
+    }
 
     /// - Returns: the request as it was done.
     /// - Throws: `.failed` where it ended otherwise, `.tryAgain` where the limit is over.
@@ -69,5 +71,61 @@ struct RequestWait {
         }
         source.resume()
         return source
+    }
+}
+
+/// When a device is next expected at its collector. A device that has something to send comes when it transmits; an
+/// idle one asks for commands at its beacon interval, and at least every 15 min. So this is the latest time, for a
+/// device that is on, has a network, and transmits as often as that.
+struct DeviceExpectation: Equatable {
+    /// An idle device without a schedule of beacons, or with a longer one, asks so often.
+    static let greatestPauseSeconds: Int64 = 900
+
+    /// Microseconds since 1970, by the collector's clock; `nil`: it never came.
+    let lastSeen: Int64?
+    let pauseSeconds: Int64
+
+    init(lastSeen: Int64?, beaconSeconds: Int64?) {
+        self.lastSeen = lastSeen
+        pauseSeconds = min(beaconSeconds.map { max($0, 60) } ?? Self.greatestPauseSeconds, Self.greatestPauseSeconds)
+    }
+
+    /// Of the device that has not taken a command yet; `nil` where it has, or the collector does not say: then nothing
+    /// is expected.
+    static func of(_ command: RemoteCommand, _ client: CollectorClient) async -> DeviceExpectation? {
+        struct Device: Decodable {
+            var lastSeenAt: String?
+            var expectedBeaconSeconds: Int64?
+        }
+        guard command.isQueued, let device: Device = try? await client.get("/api/v1/devices/\(client.device)") else {
+            return nil
+        }
+        let seen = device.lastSeenAt.flatMap { TimeArgument($0) }.map { $0.microseconds(now: 0) }
+        return DeviceExpectation(lastSeen: seen, beaconSeconds: device.expectedBeaconSeconds)
+    }
+
+    /// A line for a person.
+    func text(now: Int64) -> String {
+        guard let lastSeen else {
+            return "the device has not been seen since it enrolled; it takes the request when it comes"
+        }
+        let expected = lastSeen + pauseSeconds * 1_000_000
+        let seen = "the device was last seen \(Self.span(now - lastSeen)) ago"
+        let time = LineStyle.localTime(expected, now: now).split(separator: ".")[0]
+        guard expected > now else {
+            return
+                "\(seen) and was expected by \(time): it may be off or without a network, and takes the request when it comes"
+        }
+        return "\(seen) and is expected by \(time), in \(Self.span(expected - now)) at most"
+    }
+
+    private static func span(_ microseconds: Int64) -> String {
+        let seconds = max(0, microseconds) / 1_000_000
+        switch seconds {
+        case ..<120: return "\(seconds) s"
+        case ..<7200: return "\(seconds / 60) min"
+        case ..<172_800: return "\(seconds / 3600) h"
+        default: return "\(seconds / 86_400) d"
+        }
     }
 }

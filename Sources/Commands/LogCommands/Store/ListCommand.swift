@@ -2,7 +2,7 @@ import ArgumentParser
 import LogStore
 import WireModel
 
-struct ListCommand: AsyncParsableCommand {
+struct ListCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the segments of the store: what lies where, and how large.",
         discussion: "At a collector: the chunks that came from the device.")
@@ -30,14 +30,7 @@ struct ListCommand: AsyncParsableCommand {
         var levels: [UInt64]
     }
 
-    func run() async throws {
-        switch try collector.place(data: store.data) {
-        case .store: try runLocally()
-        case .collector: try await runRemotely()
-        }
-    }
-
-    private func runLocally() throws {
+    func runLocally() throws {
         let snapshot = try store.snapshot(Set(SegmentName.Kind.allCases))
         var output = StandardOutput()
         let segments = snapshot.segments.map(Self.segment)
@@ -46,13 +39,15 @@ struct ListCommand: AsyncParsableCommand {
         } else {
             let style = view.style(isTerminal: output.isTerminal)
             var table = TextTable(
-                ["segment", "state", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"], right: [2, 3, 4, 7, 8, 9, 10])
+                ["segment", "state", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"],
+                right: [2, 3, 4, 7, 8, 9, 10])
             for (segment, shown) in zip(snapshot.segments, segments) {
                 let times = segment.index.whole.times
                 table.add(
                     [
                         shown.name, shown.isSealed ? "sealed" : "active", "\(shown.lines)", ByteText.of(shown.rawBytes),
-                        ByteText.of(shown.storedBytes), Self.time(times.lowerBound, style), Self.time(times.upperBound, style),
+                        ByteText.of(shown.storedBytes), Self.time(times.lowerBound, style),
+                        Self.time(times.upperBound, style),
                     ] + shown.levels.map(String.init))
             }
             try output.write(table.text.utf8)
@@ -66,7 +61,8 @@ struct ListCommand: AsyncParsableCommand {
     private static func segment(_ segment: StoreSnapshot.Segment) -> Segment {
         let whole = segment.index.whole
         return Segment(
-            name: segment.name.file(segment.isSealed ? .sealed : .text), kind: segment.name.kind.rawValue, isSealed: segment.isSealed,
+            name: segment.name.file(segment.isSealed ? .sealed : .text), kind: segment.name.kind.rawValue,
+            isSealed: segment.isSealed,
             lines: whole.lines, rawBytes: whole.rawBytes, storedBytes: whole.storedBytes, firstLine: whole.first.value,
             lastLine: segment.index.last.value, earliest: LogTime.text(whole.times.lowerBound),
             latest: LogTime.text(whole.times.upperBound),
@@ -75,5 +71,34 @@ struct ListCommand: AsyncParsableCommand {
 
     static func time(_ time: Int64, _ style: LineStyle) -> String {
         style.isLocalTime ? LineStyle.localTime(time) : LogTime.text(time)
+    }
+}
+
+extension ListCommand {
+    func runRemotely() async throws {
+        let chunks = try await CollectorClient.with(try collector.access()) { client in
+            try await client.chunks(try RemoteQuery(client.device))
+        }
+        var output = StandardOutput()
+        if json {
+            try output.json(chunks)
+        } else {
+            let style = view.style(isTerminal: output.isTerminal)
+            var table = TextTable(
+                ["chunk", "upload", "type", "lines", "text", "stored", "from", "to", "E", "W", "I", "V"],
+                right: [0, 3, 4, 5, 8, 9, 10, 11])
+            for chunk in chunks {
+                let times = chunk.times
+                table.add(
+                    [
+                        chunk.id, "\(chunk.upload)/\(chunk.number)", chunk.type?.rawValue ?? "-", "\(chunk.lines)",
+                        ByteText.of(chunk.rawBytes), ByteText.of(chunk.storedBytes),
+                        times.map { Self.time($0.lowerBound, style) } ?? "-",
+                        times.map { Self.time($0.upperBound, style) } ?? "-",
+                    ] + chunk.levels.list.map(String.init))
+            }
+            try output.write(table.text.utf8)
+        }
+        try output.flush()
     }
 }

@@ -2,9 +2,10 @@ import ArgumentParser
 import LogStore
 import WireModel
 
-struct StatsCommand: AsyncParsableCommand {
+struct StatsCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stats", abstract: "Counts lines and bytes by level, type and category, and what was dropped by reason.",
+        commandName: "stats",
+        abstract: "Counts lines and bytes by level, type and category, and what was dropped by reason.",
         discussion: """
             Reads the lines that are asked for; what was dropped is of the whole store. A collector sends them, each once; what the device dropped \
             it does not know.
@@ -47,14 +48,7 @@ struct StatsCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        switch try collector.place(data: store.data) {
-        case .store: try runLocally()
-        case .collector: try await runRemotely()
-        }
-    }
-
-    private func runLocally() throws {
+    func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
         let state = try snapshot.directory.readState()
         var statistics = Statistics()
@@ -83,7 +77,9 @@ struct StatsCommand: AsyncParsableCommand {
         func section(_ title: String, _ counts: [String: Count], order: [String]? = nil) {
             guard !counts.isEmpty else { return }
             var table = TextTable([title, "lines", "text"], right: [1, 2])
-            let names = order?.filter { counts[$0] != nil } ?? counts.keys.sorted { (counts[$1]!.lines, $0) < (counts[$0]!.lines, $1) }
+            let names =
+                order?.filter { counts[$0] != nil }
+                ?? counts.keys.sorted { (counts[$1]!.lines, $0) < (counts[$0]!.lines, $1) }
             for name in names { table.add([name, "\(counts[name]!.lines)", ByteText.of(counts[name]!.bytes)]) }
             text += "\n" + table.text
         }
@@ -92,9 +88,43 @@ struct StatsCommand: AsyncParsableCommand {
         section("category", statistics.categories)
         if !statistics.dropped.isEmpty {
             var table = TextTable(["dropped", "E", "W", "I", "V"], right: [1, 2, 3, 4])
-            for (reason, counts) in statistics.dropped.sorted(by: { $0.key < $1.key }) { table.add([reason] + counts.map(String.init)) }
+            for (reason, counts) in statistics.dropped.sorted(by: { $0.key < $1.key }) {
+                table.add([reason] + counts.map(String.init))
+            }
             text += "\n" + table.text
         }
         return text
+    }
+}
+
+extension StatsCommand {
+    /// Of the lines themselves, each once: what a collector lists of chunks counts a line as often as it was sent.
+    func runRemotely() async throws {
+        var statistics = Statistics()
+        let now = Clock.microseconds
+        try await CollectorClient.with(try collector.access()) { client in
+            let query = try filter.query(collector, now: now)
+            let chunks = try await client.chunks(query)
+            statistics.segments = chunks.count
+            statistics.storedBytes = chunks.reduce(0) { $0 + $1.storedBytes }
+            for (type, name) in [(LogType.application, TypeArgument.application), (.crash, .crash)]
+            where filter.type == .all || filter.type == name {
+                var tally = statistics
+                try await client.lines(
+                    try RemoteQuery(client.device, type: name, lines: filter.filter(now: now)), order: "number"
+                ) {
+                    line in
+                    tally.add(line, LogLine(line), kind: type == .crash ? .crash : .application)
+                }
+                statistics = tally
+            }
+        }
+        var output = StandardOutput()
+        if json {
+            try output.json(statistics)
+        } else {
+            try output.write(Self.text(statistics, pieces: "chunks", place: "at the collector").utf8)
+        }
+        try output.flush()
     }
 }

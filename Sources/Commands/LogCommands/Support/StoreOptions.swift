@@ -8,26 +8,39 @@ import WireModel
 struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The agent's data directory, with the logs in its directory logs, or a log store itself. (WS1_DATA)", valueName: "dir"))
+            "The agent's data directory, with the logs in its directory logs, or a log store itself. (WS1_DATA)",
+            valueName: "dir"))
     var data: String?
 
-    func directory() throws(LogCommandError) -> StoreDirectory {
+    /// The directory that the flag or the environment names, without a slash at its end.
+    /// - Parameter wanted: what the error says is missing, such as `logs`.
+    func path(of wanted: String) throws(LogCommandError) -> String {
         guard let given = data ?? ProcessInfo.processInfo.environment["WS1_DATA"], !given.isEmpty else {
-            throw LogCommandError(.usage, "which logs? Give --data DIR, or set WS1_DATA")
+            throw LogCommandError(.usage, "which \(wanted)? Give --data DIR, or set WS1_DATA")
         }
         let path = given.count > 1 && given.hasSuffix("/") ? String(given.dropLast()) : given
         var status = stat()
-        if stat(path, &status) != 0, let denial = AccessDenial.text(path, errno) { throw LogCommandError(.failed, "\(denial)") }
+        if stat(path, &status) != 0, let denial = AccessDenial.text(path, errno) {
+            throw LogCommandError(.failed, "\(denial)")
+        }
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw LogCommandError(.failed, "\(path) is no directory: check --data")
         }
+        return path
+    }
+
+    func directory() throws(LogCommandError) -> StoreDirectory {
+        let path = try path(of: "logs")
+        var status = stat()
         let nested = "\(path)/logs"
         if stat(nested, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return StoreDirectory(path: nested) }
         let directory = StoreDirectory(path: path)
         let names: [String]
         do { names = try directory.names() } catch { throw LogCommandError(error) }
-        guard names.isEmpty || names.contains(where: { $0 == SegmentName.stateName || SegmentName.read($0) != nil }) else {
-            throw LogCommandError(.failed, "\(path) is neither a log store nor an agent's data directory with one in logs: check --data")
+        guard names.isEmpty || names.contains(where: { $0 == SegmentName.stateName || SegmentName.read($0) != nil })
+        else {
+            throw LogCommandError(
+                .failed, "\(path) is neither a log store nor an agent's data directory with one in logs: check --data")
         }
         return directory
     }
@@ -66,7 +79,8 @@ struct LevelArgument: ExpressibleByArgument {
 
 /// Which lines.
 struct FilterOptions: ParsableArguments {
-    @Option(name: .customLong("level"), help: ArgumentHelp("This level and all that is more severe.", valueName: "level"))
+    @Option(
+        name: .customLong("level"), help: ArgumentHelp("This level and all that is more severe.", valueName: "level"))
     var levelArgument = LevelArgument(.verbose)
 
     @Option(help: "Which type of log.")
@@ -79,7 +93,9 @@ struct FilterOptions: ParsableArguments {
     var until: TimeArgument?
 
     @Option(
-        help: ArgumentHelp("Only this category; a name that ends in * stands for all that begin so. May be repeated.", valueName: "name"))
+        help: ArgumentHelp(
+            "Only this category; a name that ends in * stands for all that begin so. May be repeated.",
+            valueName: "name"))
     var category: [String] = []
 
     @Option(help: ArgumentHelp("Only lines that hold this, letters A to Z in either case.", valueName: "text"))
@@ -94,7 +110,8 @@ struct FilterOptions: ParsableArguments {
 
     func filter(now: Int64 = Clock.microseconds) -> LogFilter {
         LogFilter(
-            level: level, since: since?.microseconds(now: now), until: until?.microseconds(now: now), categories: category, text: text)
+            level: level, since: since?.microseconds(now: now), until: until?.microseconds(now: now),
+            categories: category, text: text)
     }
 }
 

@@ -18,7 +18,9 @@ enum TimeArgument: Equatable, Codable, Sendable {
 
     /// `nil` for what is none. A day is its first moment, UTC; a time without zone is UTC.
     init?(_ text: String) {
-        if let unit = text.last.flatMap({ Self.units[$0] }), let count = Int64(text.dropLast()), count >= 0, text.first != "+" {
+        if let unit = text.last.flatMap({ Self.units[$0] }), let count = Int64(text.dropLast()), count >= 0,
+            text.first != "+"
+        {
             let (seconds, overflow) = count.multipliedReportingOverflow(by: unit)
             guard !overflow, seconds <= 253_402_300_799 else { return nil }
             self = .ago(microseconds: seconds * Self.microsecondsPerSecond)
@@ -31,7 +33,8 @@ enum TimeArgument: Equatable, Codable, Sendable {
             rest = rest.dropLast()
         } else if rest.count > 19, let sign = rest.dropFirst(19).firstIndex(where: { $0 == "+" || $0 == "-" }) {
             let zone = rest[rest.index(after: sign)...].split(separator: ":", omittingEmptySubsequences: false)
-            guard zone.count == 2, zone.allSatisfy({ $0.count == 2 }), let hours = Int64(zone[0]), let minutes = Int64(zone[1]),
+            guard zone.count == 2, zone.allSatisfy({ $0.count == 2 }), let hours = Int64(zone[0]),
+                let minutes = Int64(zone[1]),
                 (0..<24) ~= hours,
                 (0..<60) ~= minutes
             else { return nil }
@@ -51,4 +54,21 @@ enum TimeArgument: Equatable, Codable, Sendable {
 
 extension TimeArgument: ExpressibleByArgument {
     init?(argument: String) { self.init(argument) }
+}
+
+/// A length of time as given on the command line: `90s`, `15m`, `2h`, `3d`, `1w`.
+struct SpanArgument: Equatable, Sendable, ExpressibleByArgument {
+    let seconds: Int64
+
+    static func seconds(_ seconds: Int64) -> SpanArgument { SpanArgument(seconds: seconds) }
+
+    private init(seconds: Int64) { self.seconds = seconds }
+
+    /// `nil` for what is none, and for none at all.
+    init?(argument: String) {
+        guard case .ago(let microseconds)? = TimeArgument(argument), microseconds > 0 else { return nil }
+        self.init(seconds: microseconds / 1_000_000)
+    }
+
+    var defaultValueDescription: String { seconds % 86_400 == 0 ? "\(seconds / 86_400)d" : "\(seconds)s" }
 }

@@ -21,7 +21,8 @@ enum LineJSON {
             guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
             if !isFirst { object.append(UInt8(ascii: ",")) }
             isFirst = false
-            object += string(unescaped(pair[..<equals])) + [UInt8(ascii: ":")] + string(unescaped(pair[(equals + 1)...]))
+            object +=
+                string(unescaped(pair[..<equals])) + [UInt8(ascii: ":")] + string(unescaped(pair[(equals + 1)...]))
         }
         return object + Array("}}\n".utf8)
     }
@@ -42,7 +43,8 @@ enum LineJSON {
             case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
             case backslash: text.append(backslash)
             case UInt8(ascii: "u"):
-                guard let close = rest.prefix(6).firstIndex(of: UInt8(ascii: "}")), rest.dropFirst().first == UInt8(ascii: "{"),
+                guard let close = rest.prefix(6).firstIndex(of: UInt8(ascii: "}")),
+                    rest.dropFirst().first == UInt8(ascii: "{"),
                     let value = UInt8(String(decoding: rest[..<close].dropFirst(2), as: UTF8.self), radix: 16)
                 else {
                     text.append(byte)

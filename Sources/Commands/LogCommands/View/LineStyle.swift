@@ -1,8 +1,10 @@
+import ArgumentParser
 import FoundationEssentials
 import Glibc
 import WireModel
 
-/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time short and local.
+/// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time short and
+/// local.
 struct LineStyle: Sendable {
     let isColoured: Bool
     /// Whether times are local, to the millisecond, and without the year where it is the present one.
@@ -25,9 +27,12 @@ struct LineStyle: Sendable {
         return styled(line)
     }
 
-    /// `nil` where nothing is to be escaped. Bytes that are no UTF-8 become U+FFFD: some terminals take them for control characters.
+    /// `nil` where nothing is to be escaped. Bytes that are no UTF-8 become U+FFFD: some terminals take them for
+    /// control characters.
     private static func escaped(_ line: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard line.contains(where: { ($0 < 0x20 && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\n")) || $0 >= 0x7F }) else {
+        guard
+            line.contains(where: { ($0 < 0x20 && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\n")) || $0 >= 0x7F })
+        else {
             return nil
         }
         let hasEnd = line.last == UInt8(ascii: "\n")
@@ -46,18 +51,21 @@ struct LineStyle: Sendable {
         let tab = [UInt8(ascii: "\t")]
         let end = [UInt8(ascii: "\n")]
         guard isColoured else {
-            return time + space + head + message + (fields.metadata.lowerBound > fields.message.upperBound ? tab : []) + metadata + end
+            return time + space + head + message + (fields.metadata.lowerBound > fields.message.upperBound ? tab : [])
+                + metadata + end
         }
         let colour = Array(Self.colour(fields.level).utf8)
         let shown = Self.dim + time + Self.reset + space + colour + head + message + Self.reset
         return shown + (metadata.isEmpty ? [] : Self.dim + tab + metadata + Self.reset) + end
     }
 
-    /// Metadata for a person: `\u{20}` and `\u{3D}`, which keep fields apart on disk, as space and equals sign again, in quotes.
+    /// Metadata for a person: `\u{20}` and `\u{3D}`, which keep fields apart on disk, as space and equals sign again,
+    /// in quotes.
     private static func readable(_ metadata: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
         guard metadata.contains(UInt8(ascii: "\\")) else { return Array(metadata) }
         return Array(
-            String(decoding: metadata, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false).map { pair in
+            String(decoding: metadata, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false).map {
+                pair in
                 let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(readable)
                 return parts.joined(separator: "=")
             }.joined(separator: " ").utf8)
@@ -105,5 +113,21 @@ struct LineStyle: Sendable {
         var parts = tm()
         localtime_r(&time, &parts)
         return LogTime.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
+    }
+}
+
+/// How times are shown, and whether in colour.
+struct ViewOptions: ParsableArguments {
+    @Flag(help: "Show times in UTC, as they are on disk; without it a terminal shows short local times.")
+    var utc = false
+
+    @Flag(inversion: .prefixedNo, help: "Colour; by default on a terminal, unless NO_COLOR is set.")
+    var color: Bool?
+
+    func style(isTerminal: Bool, isJSON: Bool = false) -> LineStyle {
+        let noColour = ProcessInfo.processInfo.environment["NO_COLOR"].map { !$0.isEmpty } ?? false
+        return LineStyle(
+            isColoured: color ?? (isTerminal && !noColour), isLocalTime: isTerminal && !utc, isJSON: isJSON,
+            isForTerminal: isTerminal)
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import LogStore
 
-struct ShowCommand: AsyncParsableCommand {
+struct ShowCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Prints lines, those of several processes merged by time.",
         discussion: """
@@ -17,14 +17,7 @@ struct ShowCommand: AsyncParsableCommand {
     @OptionGroup var store: StoreOptions
     @OptionGroup(title: "At a collector") var collector: CollectorOptions
 
-    func run() async throws {
-        switch try collector.place(data: store.data) {
-        case .store: try runLocally()
-        case .collector: try await runRemotely()
-        }
-    }
-
-    private func runLocally() throws {
+    func runLocally() throws {
         let snapshot = try store.snapshot(filter.kinds)
         var output = StandardOutput()
         let style = view.style(isTerminal: output.isTerminal, isJSON: json)
@@ -37,4 +30,38 @@ struct ShowCommand: AsyncParsableCommand {
         shortfall.add(snapshot.problems + lines.problems)
         try shortfall.throwIfAny()
     }
+}
+
+extension ShowCommand {
+    func runRemotely() async throws {
+        let query = try filter.query(collector)
+        let printer = LinePrinter(view, isJSON: json)
+        try await CollectorClient.with(try collector.access()) { client in
+            do { try await client.lines(query, order: "time") { try printer.print($0) } } catch {
+                // What came is as good as it was.
+                try printer.flush()
+                throw error
+            }
+            if printer.lines == 0 { try await client.requireDevice() }
+        }
+        try printer.flush()
+    }
+}
+
+/// Prints lines as they come.
+final class LinePrinter {
+    private let style: LineStyle
+    private var output = StandardOutput()
+    private(set) var lines = 0
+
+    init(_ view: ViewOptions, isJSON: Bool) { style = view.style(isTerminal: output.isTerminal, isJSON: isJSON) }
+
+    func print(_ line: UnsafeRawBufferPointer) throws(LogCommandError) {
+        lines += 1
+        if style.isPlain { try output.write(line) } else { try output.write(style.shown(line)) }
+        // Somebody watches.
+        if output.isTerminal { try output.flush() }
+    }
+
+    func flush() throws(LogCommandError) { try output.flush() }
 }

@@ -24,7 +24,9 @@ struct TailCommand: ParsableCommand {
     private static let pauseMicroseconds: UInt32 = 200_000
 
     func validate() throws {
-        guard (0...1_000_000).contains(lines) else { throw ValidationError("--lines is \(lines), must be 0 to 1000000") }
+        guard (0...1_000_000).contains(lines) else {
+            throw ValidationError("--lines is \(lines), must be 0 to 1000000")
+        }
     }
 
     func run() throws {
@@ -53,7 +55,11 @@ struct TailCommand: ParsableCommand {
 
     private func print(_ lines: [[UInt8]], _ style: LineStyle, _ output: inout StandardOutput) throws(LogCommandError) {
         for line in lines {
-            if style.isPlain { try output.write(line) } else { try output.write(line.withUnsafeBytes { style.shown($0) }) }
+            if style.isPlain {
+                try output.write(line)
+            } else {
+                try output.write(line.withUnsafeBytes { style.shown($0) })
+            }
         }
         try output.flush()
     }

@@ -25,7 +25,8 @@ struct EventRoutes: Sendable {
         let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
-            store: store, query: try await records(query, times, exchange), role: try exchange.person.role, events: filter, limit: limit,
+            store: store, query: try await records(query, times, exchange), role: try exchange.person.role,
+            events: filter, limit: limit,
             device: try query.device("device"))
         return try await listing.response(from: cursor)
     }
@@ -49,8 +50,10 @@ struct EventRoutes: Sendable {
         var summary = EventSummary(window: window, by: grouping)
         do {
             try await RecordPages(store: store, query: records).visit { record in
-                guard let event = try? WireEvent.decode(record.header.body(of: record.bytes)), filter.admits(event) else { return }
-                try summary.add(event, of: record.device, application: record.header.application, at: record.header.wallTime)
+                guard let event = try? WireEvent.decode(record.header.body(of: record.bytes)), filter.admits(event)
+                else { return }
+                try summary.add(
+                    event, of: record.device, application: record.header.application, at: record.header.wallTime)
             }
         } catch let overflow as EventSummary.Overflow { throw Problem.tooMuch(overflow.detail) }
         guard step == nil || summary.groups.count * window.buckets * 6 <= Self.maximumValues else {
@@ -58,10 +61,13 @@ struct EventRoutes: Sendable {
                 "\(summary.groups.count) groups of \(window.buckets) buckets are more than one answer holds. Ask for a longer `step`, or filter."
             )
         }
-        return try EventSummaryView(summary, isStepped: step != nil).response().naming(missing: store.unreadableFiles(of: .event))
+        return try EventSummaryView(summary, isStepped: step != nil).response().naming(
+            missing: store.unreadableFiles(of: .event))
     }
 
-    private func records(_ query: QueryParameters, _ times: RecordTimes, _ exchange: Exchange) async throws -> RecordQuery {
+    private func records(_ query: QueryParameters, _ times: RecordTimes, _ exchange: Exchange) async throws
+        -> RecordQuery
+    {
         let withTest = try query.flag("test")
         let organization = try exchange.person.organization
         let devices: RecordQuery.Devices
@@ -72,7 +78,57 @@ struct EventRoutes: Sendable {
             devices = .among(Set(try await registry.deviceIDs(organization: organization, withTest: withTest)))
         }
         return RecordQuery(
-            devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"), times: times,
+            devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"),
+            times: times,
             withTest: withTest)
+    }
+}
+
+/// Which events a list or a summary is of, by what is in their bodies.
+struct EventFilter: Equatable, Sendable {
+    var name: String?
+    var type: WireEventType?
+    /// The value as text: `42` is that text, that integer and that real number.
+    var value: String?
+
+    static let parameters: Set<String> = ["name", "type", "value"]
+
+    static let types: [(name: String, type: WireEventType)] = [
+        ("custom", .custom), ("launch", .launch), ("enrollment-call", .enrollmentCall), ("sdk-action", .sdkAction),
+        ("unspecified", .unspecified),
+    ]
+
+    /// - Throws: `Problem` for the parameter that is wrong.
+    init(_ query: QueryParameters) throws {
+        name = query.text("name")
+        value = query.text("value")
+        type = try query.text("type").map { text in
+            guard let found = Self.types.first(where: { $0.name == text })?.type else {
+                throw Problem.invalidParameter(
+                    "type", "is \(text); expected one of \(Self.types.map(\.name).joined(separator: ", ")).")
+            }
+            return found
+        }
+    }
+
+    init(name: String? = nil, type: WireEventType? = nil, value: String? = nil) {
+        (self.name, self.type, self.value) = (name, type, value)
+    }
+
+    var isAll: Bool { self == EventFilter() }
+
+    func admits(_ record: StoredRecord) -> Bool {
+        isAll || (try? WireEvent.decode(record.header.body(of: record.bytes))).map(admits) ?? false
+    }
+
+    func admits(_ event: WireEvent) -> Bool {
+        (name == nil || event.name == name) && (type == nil || event.type == type)
+            && value.map { Self.is(event.value, $0) } ?? true
+    }
+
+    private static func `is`(_ value: WireValue, _ text: String) -> Bool {
+        if case .real(let real) = value.value { return Double(text) == real }
+        if case .date(let date) = value.value { return Timestamp.parse(text) == date }
+        return EventSummary.Grouping.text(of: value) == text
     }
 }

@@ -24,9 +24,11 @@ struct FleetMetricRoutes: Sendable {
     /// Devices in the order of their ids; the cursor is the last one that was looked at.
     private func latest(_ exchange: Exchange) async throws -> Response {
         let query = try QueryParameters(
-            exchange.request, known: LatestValues.parameters.union(["limit", "cursor"]), repeated: LatestValues.repeatedParameters)
+            exchange.request, known: LatestValues.parameters.union(["limit", "cursor"]),
+            repeated: LatestValues.repeatedParameters)
         let (latest, limit) = (try LatestValues(query, store: store), try query.limit())
-        let devices = try await registry.deviceIDs(organization: exchange.person.organization, withTest: try query.flag("test"))
+        let devices = try await registry.deviceIDs(
+            organization: exchange.person.organization, withTest: try query.flag("test"))
         var rest = devices[...]
         if let cursor = try query.cursor() {
             guard let last = cursor.device else { throw Problem.invalidParameter("cursor", "is of another list.") }
@@ -46,9 +48,11 @@ struct FleetMetricRoutes: Sendable {
     }
 
     private func distribution(_ exchange: Exchange) async throws -> Response {
-        let query = try QueryParameters(exchange.request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
+        let query = try QueryParameters(
+            exchange.request, known: LatestValues.parameters, repeated: LatestValues.repeatedParameters)
         let latest = try LatestValues(query, store: store)
-        let devices = try await registry.deviceIDs(organization: exchange.person.organization, withTest: try query.flag("test"))
+        let devices = try await registry.deviceIDs(
+            organization: exchange.person.organization, withTest: try query.flag("test"))
         let place = try exchange.takePlace(in: scans, for: "questions over the fleet")
         defer { place.giveBack() }
         var rest = devices[...]
@@ -71,7 +75,8 @@ struct FleetMetricRoutes: Sendable {
             }
             rest = rest.dropFirst(step.count)
         }
-        return try DistributionView(metric: latest.metric, definition: definition, devices: found, values: values).response()
+        return try DistributionView(metric: latest.metric, definition: definition, devices: found, values: values)
+            .response()
             .naming(missing: store.unreadableFiles(of: .sample))
     }
 }

@@ -3,8 +3,8 @@ import WireModel
 
 /// Looks up newest values where the samples are: in each device's newest rows of the record files.
 ///
-/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest value is looked for in its newest slices, at most
-/// 256 of them, and what is asked of the whole fleet is as many of these.
+/// There is no projection of them to keep, to rebuild or to be wrong: a device's newest value is looked for in its
+/// newest slices, at most 256 of them, and what is asked of the whole fleet is as many of these.
 struct LatestValues: Sendable {
     let store: any RecordStore
     let metric: String
@@ -14,7 +14,8 @@ struct LatestValues: Sendable {
     /// The device apart.
     let query: RecordQuery
 
-    /// A field that not every sample has - those of the machine's identity - is looked for in so many of a device's newest.
+    /// A field that not every sample has - those of the machine's identity - is looked for in so many of a device's
+    /// newest.
     static let samplesLookedInto = 16
 
     init(_ query: QueryParameters, store: any RecordStore) throws {
@@ -22,11 +23,13 @@ struct LatestValues: Sendable {
         let module = query.text("module")
         self.store = store
         self.metric = metric
-        selection = MetricSelection([metric], withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
+        selection = MetricSelection(
+            [metric], withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
         attributes = try SeriesQuery.attributes(query.texts("attribute"))
         self.query = RecordQuery(
             .among([]), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
-            application: query.text("application"), times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
+            application: query.text("application"),
+            times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
             withTest: try query.flag("test"))
     }
 
@@ -60,5 +63,39 @@ struct LatestValues: Sendable {
         return found.points.filter { point in
             point.value.isFinite && attributes.allSatisfy { point.attributes[$0.key] == $0.value }
         }
+    }
+}
+
+/// A device's newest sample that has a metric, and what it says of it.
+struct LatestValue: Sendable {
+    let record: StoredRecord
+    let points: [MetricPoint]
+}
+
+/// A device's newest value of a metric.
+struct LatestValueView: Encodable {
+    struct Value: Encodable {
+        var attributes: [String: String]
+        var value: Double
+    }
+
+    var device: String
+    /// The device's wall clock.
+    var time: String
+    var receivedAt: String
+    var module: String
+    var unit: String
+    var kind: String
+    /// One per attribute set.
+    var values: [Value]
+
+    init(_ latest: LatestValue) {
+        device = latest.record.device.description
+        time = Timestamp.text(latest.record.header.wallTime)
+        receivedAt = Timestamp.text(latest.record.receivedAt)
+        module = latest.record.header.module
+        unit = latest.points.first?.definition.unit ?? ""
+        kind = latest.points.first?.definition.kind.name ?? ""
+        values = latest.points.map { Value(attributes: $0.attributes, value: $0.value) }
     }
 }

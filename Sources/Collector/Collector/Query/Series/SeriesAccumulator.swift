@@ -1,11 +1,12 @@
 import WireModel
 
-/// Makes series of the points of a device's samples in one pass, newest first as the store gives them, in memory that does not grow with
-/// their number: only with the buckets that hold something.
+/// Makes series of the points of a device's samples in one pass, newest first as the store gives them, in memory that
+/// does not grow with their number: only with the buckets that hold something.
 ///
-/// A counter's growth is known between two samples of one boot, by the machine's own time since boot; what an increase since the sample
-/// before says is taken as it is. Over a reboot, or where a counter is less than it was (its program started anew), nothing is known and
-/// nothing is guessed: that stretch is missing from the increase and from the time a rate is over.
+/// A counter's growth is known between two samples of one boot, by the machine's own time since boot; what an increase
+/// since the sample before says is taken as it is. Over a reboot, or where a counter is less than it was (its program
+/// started anew), nothing is known and nothing is guessed: that stretch is missing from the increase and from the time
+/// a rate is over.
 struct SeriesAccumulator {
     struct Key: Hashable, Sendable {
         var metric: String
@@ -54,7 +55,8 @@ struct SeriesAccumulator {
         guard point.value.isFinite, attributes.allSatisfy({ point.attributes[$0.key] == $0.value }) else { return }
         let bucket = window.bucket(of: moment.time)
         let key = Key(
-            metric: point.definition.name, module: moment.module, application: moment.application, attributes: point.attributes)
+            metric: point.definition.name, module: moment.module, application: moment.application,
+            attributes: point.attributes)
         var found: Series
         if let known = series.removeValue(forKey: key) {
             found = known
@@ -83,13 +85,17 @@ extension SeriesAccumulator.Series {
                 if let bucket, interval > 0 { grow(bucket, by: value, in: interval) }
                 return
             }
-            if let (later, elapsed) = followed(by: moment), let bucket = later.bucket { grow(bucket, by: later.value, in: elapsed) }
+            if let (later, elapsed) = followed(by: moment), let bucket = later.bucket {
+                grow(bucket, by: later.value, in: elapsed)
+            }
         case .cumulativeCounter:
             if let (later, elapsed) = followed(by: moment), let bucket = later.bucket, later.value >= value {
                 grow(bucket, by: later.value - value, in: elapsed)
             }
         }
-        later = moment.bootID.map { .init(bootID: $0, timeSinceBoot: moment.timeSinceBoot, value: value, bucket: bucket) }
+        later = moment.bootID.map {
+            .init(bootID: $0, timeSinceBoot: moment.timeSinceBoot, value: value, bucket: bucket)
+        }
     }
 
     /// The point after this moment, and the time between; `nil` where it is of another boot, or not after it.
@@ -100,5 +106,83 @@ extension SeriesAccumulator.Series {
 
     private mutating func grow(_ bucket: Int, by amount: Double, in microseconds: UInt64) {
         buckets[bucket, default: SeriesBucket()].grow(amount, microseconds: microseconds)
+    }
+}
+
+/// The running aggregates of one series in one bucket. The order in which values come does not matter.
+struct SeriesBucket: Equatable, Sendable {
+    private(set) var count = 0
+    private var sum = 0.0
+    private var least = Double.infinity
+    private var greatest = -Double.infinity
+    private var last: (time: Int64, value: Double) = (.min, 0)
+    private var growth: (amount: Double, microseconds: UInt64) = (0, 0)
+
+    mutating func add(_ value: Double, at time: Int64) {
+        count += 1
+        sum += value
+        least = min(least, value)
+        greatest = max(greatest, value)
+        if time > last.time || count == 1 { last = (time, value) }
+    }
+
+    /// Notes that a counter grew by `amount` within `microseconds`.
+    mutating func grow(_ amount: Double, microseconds: UInt64) {
+        growth.amount += amount
+        growth.microseconds += microseconds
+    }
+
+    /// `nil` if the bucket holds nothing to compute it from.
+    func value(_ aggregate: SeriesAggregate) -> Double? {
+        let value: Double? =
+            switch aggregate {
+            case .count: Double(count)
+            case .mean: count > 0 ? sum / Double(count) : nil
+            case .min: count > 0 ? least : nil
+            case .max: count > 0 ? greatest : nil
+            case .last: count > 0 ? last.value : nil
+            case .increase: growth.microseconds > 0 ? growth.amount : nil
+            case .rate: growth.microseconds > 0 ? growth.amount / (Double(growth.microseconds) / 1_000_000) : nil
+            }
+        return value.flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.count == right.count && left.sum == right.sum && left.least == right.least
+            && left.greatest == right.greatest
+            && left.last == right.last && left.growth == right.growth
+    }
+}
+
+/// When and where a sample was taken, by the device's clocks.
+struct SampleMoment: Equatable, Sendable {
+    /// The wall clock: what puts a value into its bucket. As wrong as the device's clock.
+    var time: Int64
+    /// With the time since boot it tells how much time lies between two samples, however the wall clock was set in
+    /// between.
+    var bootID: BootID?
+    /// Microseconds.
+    var timeSinceBoot: UInt64
+    var module: String
+    var application: String
+    /// The time since the sample before, where the sample says it: what its increases are over.
+    var interval: UInt64?
+
+    init(
+        time: Int64, bootID: BootID?, timeSinceBoot: UInt64, module: String = "", application: String = "",
+        interval: UInt64? = nil
+    ) {
+        self.time = time
+        self.bootID = bootID
+        self.timeSinceBoot = timeSinceBoot
+        self.module = module
+        self.application = application
+        self.interval = interval
+    }
+
+    init(_ header: RecordHeader, interval: UInt64?) {
+        self.init(
+            time: header.wallTime, bootID: header.bootID, timeSinceBoot: header.timeSinceBoot, module: header.module,
+            application: header.application, interval: interval)
     }
 }

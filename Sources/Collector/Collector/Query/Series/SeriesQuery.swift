@@ -25,7 +25,8 @@ struct SeriesQuery: Equatable, Sendable {
     init(_ query: QueryParameters, now: Int64) throws {
         metrics = query.texts("metric")
         guard (1...Self.maximumMetrics).contains(metrics.count) else {
-            throw Problem.invalidParameter("metric", "is given \(metrics.count) times; expected 1 to \(Self.maximumMetrics).")
+            throw Problem.invalidParameter(
+                "metric", "is given \(metrics.count) times; expected 1 to \(Self.maximumMetrics).")
         }
         module = query.text("module")
         application = query.text("application")
@@ -42,9 +43,13 @@ struct SeriesQuery: Equatable, Sendable {
         guard let text else { return nil }
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
-        guard let number = Int64(unit == nil ? Substring(text) : text.dropLast()), number >= 1, number <= Self.greatestStep,
+        guard let number = Int64(unit == nil ? Substring(text) : text.dropLast()), number >= 1,
+            number <= Self.greatestStep,
             number * (unit ?? 1) <= Self.greatestStep
-        else { throw Problem.invalidParameter("step", "is \(text); expected seconds, or a number with s, m, h or d, up to 366 d.") }
+        else {
+            throw Problem.invalidParameter(
+                "step", "is \(text); expected seconds, or a number with s, m, h or d, up to 366 d.")
+        }
         return number * (unit ?? 1) * Self.second
     }
 
@@ -53,7 +58,8 @@ struct SeriesQuery: Equatable, Sendable {
         var attributes: [String: String] = [:]
         for text in texts {
             guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
-                throw Problem.invalidParameter("attribute", "is \(text); expected name:value, such as system.memory.state:free.")
+                throw Problem.invalidParameter(
+                    "attribute", "is \(text); expected name:value, such as system.memory.state:free.")
             }
             let name = String(text[..<colon])
             guard attributes[name] == nil else { throw Problem.invalidParameter("attribute", "names \(name) twice.") }
@@ -68,7 +74,8 @@ struct SeriesQuery: Equatable, Sendable {
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
             guard let aggregate = SeriesAggregate(rawValue: String(name)), !found.contains(aggregate) else {
                 let known = SeriesAggregate.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Problem.invalidParameter("aggregate", "has `\(name)`; expected some of \(known), each once, with commas between.")
+                throw Problem.invalidParameter(
+                    "aggregate", "has `\(name)`; expected some of \(known), each once, with commas between.")
             }
             found.append(aggregate)
         }
@@ -82,13 +89,82 @@ struct SeriesQuery: Equatable, Sendable {
     var wantsGrowth: Bool { aggregates.contains(.rate) || aggregates.contains(.increase) }
 
     var selection: MetricSelection {
-        MetricSelection(Set(metrics), withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
+        MetricSelection(
+            Set(metrics), withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
     }
 
     func records(of device: DeviceID, _ selection: MetricSelection) -> RecordQuery {
         let (start, isUnder) = window.from.subtractingReportingOverflow(wantsGrowth ? lookBack : 0)
         return RecordQuery(
-            .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module, application: application,
+            .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
+            application: application,
             times: RecordTimes(from: isUnder ? .min : start, to: window.to), withTest: withTest)
     }
+}
+
+/// The buckets of a series: `[from + i * step, from + (i + 1) * step)`, the last one cut at `to`. Microseconds.
+struct SeriesWindow: Equatable, Sendable {
+    let from: Int64
+    /// Exclusive; above `from`.
+    let to: Int64
+    /// Above 0.
+    let step: Int64
+
+    /// As many as Prometheus gives in one answer.
+    static let maximumBuckets = 11_000
+
+    var buckets: Int { Self.count(from: from, to: to, step: step) }
+
+    static func count(from: Int64, to: Int64, step: Int64) -> Int { Int((to - from - 1) / step) + 1 }
+
+    init(from: Int64, to: Int64, step: Int64) {
+        self.from = from
+        self.to = to
+        self.step = step
+    }
+
+    private static let second: Int64 = 1_000_000
+    private static let defaultRange = 86_400 * second
+
+    /// Of the parameters `from` and `to`, by default the last day.
+    /// - Parameters:
+    ///   - step: `nil` for one bucket over the whole.
+    ///   - now: where `to` is not given.
+    /// - Throws: `Problem` for the parameter that is wrong.
+    init(_ query: QueryParameters, step: Int64?, now: Int64) throws {
+        let to = try query.time("to") ?? now
+        let from = try query.time("from") ?? to - Self.defaultRange
+        guard from < to else { throw Problem.invalidParameter("from", "is not before `to`.") }
+        let step = step ?? to - from
+        guard Self.count(from: from, to: to, step: step) <= Self.maximumBuckets else {
+            let least = ((to - from) / Int64(Self.maximumBuckets)) / Self.second + 1
+            throw Problem.invalidParameter(
+                "step",
+                "makes more than \(Self.maximumBuckets) buckets of the time asked for; ask for \(least) s or more, or for less time."
+            )
+        }
+        self.init(from: from, to: to, step: step)
+    }
+
+    /// The step where none is asked for: five minutes, or longer where that would be more than a thousand buckets.
+    var defaultStep: Int64 { max(300 * Self.second, ((to - from) / 1000 / Self.second + 1) * Self.second) }
+
+    /// The bucket of a time; `nil` outside.
+    func bucket(of time: Int64) -> Int? {
+        time >= from && time < to ? Int((time - from) / step) : nil
+    }
+}
+
+/// How the values in a bucket become one number.
+enum SeriesAggregate: String, CaseIterable, Sendable {
+    case mean
+    case min
+    case max
+    /// The latest by the device's clock.
+    case last
+    case count
+    /// Of counters: how much they grew.
+    case increase
+    /// Of counters: growth a second, over the time that was watched.
+    case rate
 }

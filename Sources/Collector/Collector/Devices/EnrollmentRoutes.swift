@@ -1,0 +1,155 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import Logging
+import WireModel
+
+/// How a device gets, renews and gives up its credential.
+struct EnrollmentRoutes: Sendable {
+    /// Largest enrollment request; it may hold a certificate signing request.
+    static let bodyBytes = 64 * 1024
+    static let machineHashBytes = 256
+
+    let registry: any DeviceRegistry
+    let certificates: DeviceCertificates
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        [
+            Route(.post, WireNames.enrollPath, .enrollmentToken, handle: enroll),
+            Route(.post, WireNames.rotatePath, .device, handle: rotate),
+            Route(.post, WireNames.unenrollPath, .device, handle: unenroll),
+        ]
+    }
+
+    private func enroll(_ exchange: Exchange) async throws -> Response {
+        guard case .bearer(let token) = exchange.sender else { throw Exchange.RouteFault() }
+        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
+            let request = try decode(WireEnrollRequest.self, body)
+            guard request.deviceID.isEmpty || request.deviceID.count == 16 else {
+                throw Problem.malformed(
+                    "device_id has \(request.deviceID.count) bytes; expected 16, or none for a new device.")
+            }
+            guard request.requestID.isEmpty || request.requestID.count == 16 else {
+                throw Problem.malformed("request_id has \(request.requestID.count) bytes; expected 16, or none.")
+            }
+            guard request.machineHash.utf8.count <= Self.machineHashBytes else {
+                throw Problem.malformed(
+                    "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes)."
+                )
+            }
+            let signing = try signingRequest(request.certificateSigningRequest)
+            let result: EnrollResult
+            do throws(EnrollError) { result = try await registry.enroll(token: token, request: request) } catch {
+                throw Problem.ofEnrollment(error)
+            }
+            logger.info(
+                "device enrolled",
+                metadata: [
+                    "device.id": "\(result.deviceID)", "organization": "\(result.organization)",
+                    "device.kept": "\(result.deviceKept)",
+                ])
+            var answer = answer(result, now: exchange.now)
+            answer.certificate = try await certificate(
+                for: signing, device: result.deviceID, organization: result.organization, reason: "enrollment",
+                now: exchange.now)
+            return answer.response()
+        }
+    }
+
+    private func answer(_ result: EnrollResult, now: Int64) -> WireEnrollAnswer {
+        var answer = WireEnrollAnswer()
+        answer.deviceID = result.deviceID.data
+        answer.credential = result.credential
+        answer.organization = result.organization
+        answer.collectorID = registry.collectorID.data
+        answer.incarnationID = registry.incarnationID.data
+        answer.profileRevision = result.profileRevision
+        answer.serverTime = now
+        answer.deviceKept = result.deviceKept
+        answer.enrollmentID = result.enrollmentID
+        return answer
+    }
+
+    private func rotate(_ exchange: Exchange) async throws -> Response {
+        // A device that wants nothing but a credential sends no body.
+        guard exchange.request.headers[.contentType] != nil else { return try await rotate(exchange, signing: nil) }
+        return try await reader.read(exchange, limit: .small(Self.bodyBytes)) { body in
+            let request = try decode(WireRotateRequest.self, body)
+            return try await rotate(exchange, signing: try signingRequest(request.certificateSigningRequest))
+        }
+    }
+
+    private func rotate(_ exchange: Exchange, signing: SigningRequest?) async throws -> Response {
+        let device = try exchange.device
+        var answer = WireRotateAnswer()
+        answer.credential = try await registry.rotateCredential(device: device.id)
+        answer.certificate = try await certificate(
+            for: signing, device: device.id, organization: device.organization, reason: "renewal", now: exchange.now)
+        return answer.response()
+    }
+
+    /// - Parameter der: empty: none is wanted.
+    /// - Returns: `nil` where none is wanted, or none is issued here.
+    private func signingRequest(_ der: Data) throws -> SigningRequest? {
+        guard certificates.authority != nil, !der.isEmpty else { return nil }
+        return try SigningRequest(der: der)
+    }
+
+    /// - Returns: the chain for the device; empty where none is wanted or can be had.
+    private func certificate(
+        for request: SigningRequest?, device: DeviceID, organization: String, reason: String, now: Int64
+    ) async throws -> Data {
+        guard let request, let authority = certificates.authority else { return Data() }
+        guard let issued = try authority.issue(request, to: device, of: organization, at: now) else {
+            logger.error(
+                "no certificate issued: the authority of devices' certificates has expired",
+                metadata: ["device.id": "\(device)"])
+            return Data()
+        }
+        try await registry.keepCertificate(issued.record, device: device, reason: reason)
+        logger.info(
+            "certificate issued",
+            metadata: ["device.id": "\(device)", "certificate.serial": "\(issued.record.serial.hexadecimal)"])
+        return issued.chain
+    }
+
+    private func unenroll(_ exchange: Exchange) async throws -> Response {
+        let device = try exchange.device
+        try await registry.unenroll(device: device.id)
+        logger.info(
+            "device unenrolled", metadata: ["device.id": "\(device.id)", "organization": "\(device.organization)"])
+        return Response(status: .noContent)
+    }
+}
+
+extension Problem {
+    static func ofEnrollment(_ error: EnrollError) -> Problem {
+        switch error {
+        case .tokenUnknown: enrollmentTokenUnknown
+        case .tokenExpired: credentialExpired
+        case .tokenUsedUp:
+            Problem(
+                status: 403, code: "token-used-up", title: "Enrollment token used up",
+                detail:
+                    "As many devices as this token is for have enrolled. Make another with "
+                    + "`ws1collector token create --enrollment --uses N`.",
+                scope: .device)
+        case .tokenRevoked:
+            Problem(
+                status: 403, code: "token-revoked", title: "Enrollment token revoked",
+                detail:
+                    "This enrollment token was revoked. Make another with `ws1collector token create --enrollment`.",
+                scope: .device)
+        case .deviceConflict:
+            Problem(
+                status: 409, code: Code.deviceConflict, title: "Device id taken",
+                detail:
+                    "The device id is another enrollment's: the previous credential does not prove it. Enroll as a new device.",
+                scope: .device)
+        case .deviceRevoked: revoked
+        case .store(let error): ofStore(error)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CollectorStore
+import Foundation
+import Hummingbird
+import Logging
+import WireModel
+
+/// How a device sends its logs: a manifest that it has fixed, the chunks one by one in any order and as often as it
+/// likes, and its word that these were all. Every answer says where the upload stands on disk.
+struct UploadRoutes: Sendable {
+    /// A manifest of as many chunks as one may have, with room to spare.
+    static let manifestBytes = 512 * 1024
+    static let completeBytes = 64 * 1024
+    /// A chunk of text that cannot be compressed, as gzip members of 64 KiB each, with room to spare.
+    static let chunkBytes = LogLimits.chunkBytes + 262_144
+
+    let archive: any LogArchive
+    let reader: BodyReader
+    let logger: Logger
+
+    var routes: [Route] {
+        let path = WireNames.uploadsPath + "/{upload}"
+        return [
+            Route(.put, path, .device, handle: begin),
+            Route(.get, path, .device, handle: standing),
+            Route(.put, path + "/chunks/{number}", .device, handle: chunk),
+            Route(.post, path + "/complete", .device, handle: complete),
+        ]
+    }
+
+    private func begin(_ exchange: Exchange) async throws -> Response {
+        let (device, upload) = (try exchange.device, try Self.upload(exchange))
+        return try await reader.read(exchange, limit: .small(Self.manifestBytes)) { body in
+            let wire = try decode(WireUploadManifest.self, body)
+            let manifest: UploadManifest
+            do throws(WireError) { manifest = try UploadManifest(wire) } catch {
+                throw Problem.invalidManifest(error.message)
+            }
+            guard manifest.upload == upload else {
+                throw Problem.invalidManifest("upload_id is another than that of the path, \(upload).")
+            }
+            return try await answer(exchange) { () throws(UploadError) in
+                try await archive.begin(manifest, from: device)
+            }
+        }
+    }
+
+    private func standing(_ exchange: Exchange) async throws -> Response {
+        let (device, upload) = (try exchange.device, try Self.upload(exchange))
+        return try await answer(exchange) { () throws(UploadError) in
+            try await archive.standing(of: upload, from: device.id)
+        }
+    }
+
+    private func chunk(_ exchange: Exchange) async throws -> Response {
+        let (device, upload) = (try exchange.device, try Self.upload(exchange))
+        guard let number = Int(exchange.parameters["number"] ?? ""), (1...UploadManifest.maximumChunks).contains(number)
+        else {
+            throw Problem.ofUpload(.unknownChunk)
+        }
+        return try await reader.read(exchange, limit: .gzip(Self.chunkBytes)) { body in
+            try await answer(exchange) { () throws(UploadError) in
+                try await archive.store(body, chunk: number, of: upload, from: device.id)
+            }
+        }
+    }
+
+    private func complete(_ exchange: Exchange) async throws -> Response {
+        let (device, upload) = (try exchange.device, try Self.upload(exchange))
+        return try await reader.read(exchange, limit: .small(Self.completeBytes)) { body in
+            let wire = try decode(WireCompleteUpload.self, body)
+            let gone = wire.gone.map {
+                UploadStanding.GoneChunk(number: Int($0.number), reason: DropReason(rawValue: $0.reason.rawValue))
+            }
+            return try await answer(exchange) { () throws(UploadError) in
+                try await archive.complete(upload, gone: gone, from: device.id)
+            }
+        }
+    }
+
+    private static func upload(_ exchange: Exchange) throws -> UploadID {
+        guard let upload = UploadID(exchange.parameters["upload"] ?? "") else {
+            throw Problem.malformed("The upload's id in the path is not a UUID.")
+        }
+        return upload
+    }
+
+    private func answer(
+        _ exchange: Exchange, _ body: () async throws(UploadError) -> UploadStanding
+    ) async throws -> Response {
+        do throws(UploadError) { return try await body().wire(now: exchange.now).response() } catch {
+            if case .store(let failure) = error {
+                logger.error("log chunk or manifest not kept", metadata: ["error": "\(failure)"])
+            }
+            throw Problem.ofUpload(error)
+        }
+    }
+}
+
+extension UploadStanding {
+    func wire(now: Int64) -> WireUploadStatus {
+        var status = WireUploadStatus()
+        status.uploadID = upload.data
+        status.missing = missing.map { UInt32($0) }
+        status.complete = phase == .complete
+        status.expires = expires
+        status.state = WireUploadState(rawValue: phase.rawValue) ?? .unspecified
+        status.deleted = deleted.map { UInt32($0) }
+        status.gone = gone.map { chunk in
+            var gone = WireGoneChunk()
+            gone.number = UInt32(chunk.number)
+            gone.reason = WireDropReason(rawValue: chunk.reason.rawValue) ?? .unspecified
+            return gone
+        }
+        status.storedChunks = UInt32(storedChunks)
+        status.storedRawBytes = UInt64(storedRawBytes)
+        status.serverTime = now
+        return status
+    }
+}
+
+extension Problem {
+    static func invalidManifest(_ detail: String) -> Problem {
+        Problem(status: 422, code: "manifest-invalid", title: "Manifest invalid", detail: detail, scope: .record)
+    }
+
+    static func ofUpload(_ error: UploadError) -> Problem {
+        switch error {
+        case .unknownUpload:
+            Problem(
+                status: 404, code: Code.uploadUnknown, title: "Upload unknown",
+                detail: "This device has begun no such upload. Begin it with PUT /api/v1/uploads/{upload}.",
+                scope: .record)
+        case .unknownChunk:
+            Problem(
+                status: 404, code: "chunk-unknown", title: "Chunk unknown",
+                detail: "The upload's manifest has no chunk of this number.",
+                scope: .record)
+        case .manifestDiffers:
+            Problem(
+                status: 409, code: Code.manifestDiffers, title: "Manifest differs",
+                detail: "The upload was begun with another manifest. Begin one with an id of its own.", scope: .record)
+        case .expired:
+            Problem(
+                status: 409, code: Code.uploadExpired, title: "Upload expired",
+                detail: "The upload is over: what has not come is not taken any more. Begin another.", scope: .record)
+        case .damaged(let detail):
+            Problem(
+                status: 422, code: Code.chunkDamaged, title: "Chunk damaged", detail: detail + " Send it again.",
+                retryable: true,
+                scope: .record)
+        case .tooMany(let limit):
+            Problem(
+                status: 429, code: "too-many-uploads", title: "Too many uploads",
+                detail: "As many uploads of this device are open as may be (\(limit)). Complete them first.",
+                retryable: true,
+                scope: .device, retryAfterMs: 60_000, limit: limit)
+        case .quotaExceeded(let used, let limit):
+            Problem(
+                status: 507, code: Code.logQuotaExceeded, title: "Log quota exceeded",
+                detail:
+                    "\(used) of \(limit) bytes of logs are kept for this organization and application. Keep the chunk and try again later.",
+                retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+        case .organizationQuotaExceeded(let used, let limit):
+            Problem(
+                status: 507, code: Code.logQuotaExceeded, title: "Log quota exceeded",
+                detail:
+                    "\(used) of \(limit) bytes of logs are kept for this organization, all applications together. Keep the chunk and "
+                    + "try again later.",
+                retryable: true, scope: .collector, retryAfterMs: 3_600_000, limit: limit)
+        case .tooManyApplications(let ofDevice, let limit):
+            Problem(
+                status: 507, code: "too-many-applications", title: "Too many applications",
+                detail: "Logs of as many applications as may be (\(limit)) are kept or on their way "
+                    + "\(ofDevice ? "from this device" : "for this organization"), and this is another one. Keep the logs and try again later.",
+                retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 3_600_000, limit: limit)
+        case .store(let error): ofStore(error)
+        }
+    }
+}

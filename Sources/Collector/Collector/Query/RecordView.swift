@@ -1,0 +1,128 @@
+import CollectorStore
+import Foundation
+import SwiftProtobuf
+import WireModel
+
+/// What every record says of itself, whatever its body is.
+struct RecordView: Encodable {
+    var device: String
+    var epoch: String
+    var number: UInt64
+    var module: String?
+    var application: String?
+    /// The device's wall clock.
+    var time: String
+    var receivedAt: String
+    var bootId: String?
+    var timeSinceBootMicroseconds: UInt64
+    var test: Bool?
+    var beacon: JSONValue?
+    var sample: JSONValue?
+    var event: EventView?
+    /// The sample's values as metrics of the catalog; only if asked for.
+    var metrics: [MetricView]?
+    /// The body in Base64, if this version does not know its kind or form.
+    var body: String?
+
+    /// - Parameter role: of the person who looks.
+    init(_ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false) throws {
+        let header = record.header
+        device = record.device.description
+        epoch = record.epoch.description
+        number = header.number
+        module = header.module.isEmpty ? nil : header.module
+        application = header.application.isEmpty ? nil : header.application
+        time = Timestamp.text(header.wallTime)
+        receivedAt = Timestamp.text(record.receivedAt)
+        bootId = header.bootID?.description
+        timeSinceBootMicroseconds = header.timeSinceBoot
+        test = header.test ? true : nil
+        let bytes = header.body(of: record.bytes)
+        do throws(WireError) {
+            switch WireRecordKind(rawValue: header.kind) {
+            case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes).seen(by: role))
+            case .event: event = EventView(try WireEvent.decode(bytes))
+            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
+            case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
+            case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decode(bytes))
+            case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decode(bytes))
+            case .sampleWlan: sample = try? MessageView.json(try WireWLANSample.decode(bytes))
+            case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decode(bytes))
+            case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decode(bytes))
+            default: break
+            }
+            if withMetrics, sample != nil, let kind = WireRecordKind(rawValue: header.kind) {
+                metrics = try MetricCatalog.points(ofKind: kind, body: bytes).map(MetricView.init)
+            }
+        } catch {
+            // The body is shown as it is.
+        }
+        // A beacon that cannot be read may hold what a viewer does not see.
+        let isHidden = role < .operator && WireRecordKind(rawValue: header.kind) == .beacon
+        if beacon == nil, sample == nil, event == nil, !isHidden { body = bytes.base64EncodedString() }
+    }
+}
+
+struct EventView: Encodable {
+    var type: String
+    var name: String
+    var value: JSONValue
+    var valueType: String
+    var attributes: [String: JSONValue]
+    var session: String?
+    var succeeded: Bool?
+    var durationMicroseconds: UInt64?
+
+    init(_ event: WireEvent) {
+        type = EventFilter.types.first { $0.type == event.type }?.name ?? "type-\(event.type.rawValue)"
+        name = event.name
+        (value, valueType) = event.value.json
+        attributes = event.attributes.mapValues { $0.json.value }
+        session = Identifier<Never>(event.sessionID)?.description
+        succeeded = event.hasSucceeded ? event.succeeded : nil
+        durationMicroseconds = event.hasDurationMicroseconds ? event.durationMicroseconds : nil
+    }
+}
+
+/// One value of one metric that a sample gives, under the catalog's name.
+struct MetricView: Encodable {
+    var name: String
+    /// UCUM.
+    var unit: String
+    /// Empty if the metric has one series per device.
+    var attributes: [String: String]
+    var value: JSONValue
+
+    init(_ point: MetricPoint) {
+        name = point.definition.name
+        unit = point.definition.unit
+        attributes = point.attributes
+        value = .real(point.value)
+    }
+}
+
+/// A stored record as one line of NDJSON: what the API shows of it, and whose, of which stream and kind it is.
+package struct ExportLine: Encodable {
+    private let stream: String
+    private let kind: String
+    private let organization: String
+    private let record: RecordView
+
+    private enum Key: CodingKey { case stream, kind, organization }
+
+    /// Hides nothing: whoever runs `export` can read the data directory anyway.
+    package init(_ entry: RecordScan.Entry) throws {
+        stream = "\(entry.stream)"
+        kind = RecordKindName.text(entry.record.header.kind)
+        organization = entry.organization
+        record = try RecordView(entry.record, for: .administrator)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        try record.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(stream, forKey: .stream)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(organization, forKey: .organization)
+    }
+}

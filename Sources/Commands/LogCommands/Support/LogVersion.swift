@@ -1,4 +1,0 @@
-/// The version printed by `--version`.
-enum LogVersion {
-    static let text = "1.0.0"
-}
