@@ -42,10 +42,38 @@ struct MessageViewTests {
         let fields = try Self.enumFields().filter { Self.shown.contains($0.message) }
         #expect(fields.count >= 18 && fields.contains { $0.field == "deviceCompliance" })
         for (message, field, value) in fields {
-            let prefixes = MessageView.enumPrefixes[field] ?? []
-            let rest = prefixes.first { value.hasPrefix($0) }.map { value.dropFirst($0.count) }
-            #expect(rest == "UNKNOWN" || rest == "UNSPECIFIED", "\(message).\(field) shows \(value)")
+            guard case .enumeration(let prefix) = MessageView.fields[message]?[field] else {
+                Issue.record("\(message).\(field) is not listed")
+                continue
+            }
+            #expect(["\(prefix)UNKNOWN", "\(prefix)UNSPECIFIED"].contains(value), "\(message).\(field) shows \(value)")
         }
+    }
+
+    /// A field of a message type is reached only if each message on the way lists it.
+    @Test func everyMessageThatIsListedIsReached() {
+        let roots: Set<String> = [
+            "Beacon", "CommandResult", "SystemSample", "NetworkDataSample", "NetworkAdapterSample", "GPSSample",
+        ]
+        let nested = MessageView.fields.values.flatMap(\.values).compactMap { field -> String? in
+            if case .message(let name) = field { name } else { nil }
+        }
+        #expect(Set(MessageView.fields.keys) == roots.union(nested))
+    }
+
+    /// A rule by the name of a field once turned a custom sample's attribute `stream=STREAM_A` into `a`.
+    @Test func dataThatLooksLikeAnEnumOrATimeStaysAsItCame() throws {
+        var sample = WireCustomSample()
+        var measurement = WireMeasurement()
+        measurement.attributes = ["stream": "STREAM_A", "state": "COMPLIANCE_X", "bootId": "AAAAAAAAAAAAAAAAAAAAAA==", "time": "1"]
+        sample.measurements = [measurement]
+        guard case .object(let fields) = try MessageView.json(sample), case .array(let measurements) = fields["measurements"],
+            case .object(let first) = measurements.first, case .object(let attributes) = first["attributes"]
+        else {
+            Issue.record("no attributes")
+            return
+        }
+        #expect(attributes == measurement.attributes.mapValues { .text($0) })
     }
 
     @Test func aBeaconReadsAsTheRestOfTheAPIDoes() throws {

@@ -3,56 +3,82 @@ import Foundation
 import SwiftProtobuf
 import WireModel
 
-/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum
-/// values in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
+/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum values
+/// in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
+///
+/// Each message lists the fields that differ. Everything else is data and stays as it came: texts, and the keys and
+/// values of maps.
 enum MessageView {
-    /// Fields of an enum type and the prefixes their values have in telemetry.proto.
-    static let enumPrefixes: [String: [String]] = [
-        "trigger": ["BEACON_TRIGGER_"],
-        "enrollment": ["ENROLLMENT_STATE_"],
-        "deviceCompliance": ["COMPLIANCE_"],
-        "applicationCompliance": ["COMPLIANCE_"],
-        "compromised": ["VERDICT_"],
-        "managed": ["VERDICT_"],
-        "doNotDisturb": ["VERDICT_"],
-        "verdict": ["VERDICT_"],
-        "roaming": ["VERDICT_"],
-        "network": ["NETWORK_CLASS_"],
-        "class": ["NETWORK_CLASS_"],
-        "stream": ["STREAM_"],
-        "consent": ["CONSENT_"],
-        "reason": ["DROP_REASON_", "REJECT_REASON_"],
-        "state": ["POWER_STATE_", "COMPLIANCE_", "COMMAND_STATE_"],
+    enum Field: Equatable {
+        /// Its values' common prefix in telemetry.proto.
+        case enumeration(String)
+        /// Microseconds since 1970.
+        case time
+        /// 16 bytes.
+        case identifier
+        /// A message, or several, with fields of its own that differ.
+        case message(String)
+    }
+
+    /// By the message's name, then by the field's name in JSON.
+    static let fields: [String: [String: Field]] = [
+        "Beacon": [
+            "trigger": .enumeration("BEACON_TRIGGER_"), "enrollment": .enumeration("ENROLLMENT_STATE_"),
+            "deviceCompliance": .enumeration("COMPLIANCE_"), "applicationCompliance": .enumeration("COMPLIANCE_"),
+            "compromised": .enumeration("VERDICT_"), "managed": .enumeration("VERDICT_"),
+            "doNotDisturb": .enumeration("VERDICT_"), "network": .enumeration("NETWORK_CLASS_"),
+            "consent": .enumeration("CONSENT_"), "processStartTime": .time, "findings": .message("Finding"),
+            "location": .message("Location"), "power": .message("Power"), "queue": .message("StreamStatus"),
+            "rules": .message("RuleResult"),
+        ],
+        "Finding": ["verdict": .enumeration("VERDICT_")],
+        "Location": ["time": .time],
+        "Power": ["state": .enumeration("POWER_STATE_")],
+        "StreamStatus": ["stream": .enumeration("STREAM_"), "losses": .message("DropCount")],
+        "DropCount": ["reason": .enumeration("DROP_REASON_")],
+        "RuleResult": ["state": .enumeration("COMPLIANCE_")],
+        "CommandResult": [
+            "commandId": .identifier, "state": .enumeration("COMMAND_STATE_"),
+            "deviceInformation": .message("DeviceInformation"),
+        ],
+        "DeviceInformation": ["identity": .message("SystemIdentity")],
+        "SystemIdentity": ["bootId": .identifier, "bootTime": .time],
+        "SystemSample": ["identity": .message("SystemIdentity"), "power": .message("Power")],
+        "NetworkDataSample": [
+            "classes": .message("NetworkClassData"), "interfaces": .message("InterfaceData"),
+            "roaming": .enumeration("VERDICT_"),
+        ],
+        "NetworkClassData": ["class": .enumeration("NETWORK_CLASS_")],
+        "InterfaceData": ["class": .enumeration("NETWORK_CLASS_")],
+        "NetworkAdapterSample": ["adapters": .message("NetworkAdapter")],
+        "NetworkAdapter": ["class": .enumeration("NETWORK_CLASS_")],
+        "GPSSample": ["location": .message("Location")],
     ]
-    private static let timeFields: Set<String> = ["processStartTime", "bootTime", "time"]
-    private static let identifierFields: Set<String> = ["bootId", "commandId"]
 
     static func json(_ message: any Message) throws -> JSONValue {
         var options = JSONEncodingOptions()
         options.alwaysPrintInt64sAsNumbers = true
         let bytes: Data = try message.jsonUTF8Bytes(options: options)
-        return refine(try JSONValue(parsing: bytes, limits: .own))
+        let name = type(of: message).protoMessageName.split(separator: ".").last.map(String.init) ?? ""
+        return refine(try JSONValue(parsing: bytes, limits: .own), as: .message(name))
     }
 
-    private static func refine(_ value: JSONValue, field: String = "") -> JSONValue {
-        switch value {
-        case .object(let fields):
-            .object(Dictionary(uniqueKeysWithValues: fields.map { ($0.key, refine($0.value, field: $0.key)) }))
-        case .array(let values): .array(values.map { refine($0, field: field) })
-        case .integer(let time) where timeFields.contains(field): .text(Timestamp.text(time))
-        case .text(let text): .text(refine(text, field: field))
-        case .null, .boolean, .integer, .unsigned, .real: value
+    private static func refine(_ value: JSONValue, as field: Field) -> JSONValue {
+        switch (value, field) {
+        case (.array(let values), _): return .array(values.map { refine($0, as: field) })
+        case (.object(var members), .message(let name)):
+            for (key, field) in fields[name] ?? [:] {
+                if let member = members[key] { members[key] = refine(member, as: field) }
+            }
+            return .object(members)
+        case (.integer(let time), .time): return .text(Timestamp.text(time))
+        case (.text(let text), .identifier):
+            guard let bytes = Data(base64Encoded: text), let identifier = Identifier<Never>(bytes) else { return value }
+            return .text(identifier.description)
+        case (.text(let text), .enumeration(let prefix)) where text.hasPrefix(prefix):
+            return .text(text.dropFirst(prefix.count).lowercased().replacing("_", with: "-"))
+        default: return value
         }
-    }
-
-    private static func refine(_ text: String, field: String) -> String {
-        if identifierFields.contains(field), let bytes = Data(base64Encoded: text),
-            let identifier = Identifier<Never>(bytes)
-        {
-            return identifier.description
-        }
-        guard let prefix = enumPrefixes[field]?.first(where: { text.hasPrefix($0) }) else { return text }
-        return text.dropFirst(prefix.count).lowercased().replacing("_", with: "-")
     }
 }
 
