@@ -114,15 +114,21 @@ let package = Package(
         target("LogStore", in: .device, ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("Transmitter", in: .device, ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", in: .device, ["WireModel"]),
-        target("HTTPTransport", in: .device, ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target(
+            "HTTPTransport", in: .device,
+            ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler", in: .device,
-            ["WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto, lifecycle, logging, metrics]),
+            [
+                "WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto,
+                lifecycle, logging, metrics,
+            ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
         target(
             "AgentCommands", in: .commands,
             [
-                "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel", "CMalloc", nioCore, nioPosix,
+                "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel", "CMalloc",
+                nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
                 logging,
             ]),
@@ -137,8 +143,10 @@ let package = Package(
         target(
             "Collector", in: .collector,
             [
-                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS, nioCore, nioPosix,
-                nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509, swiftASN1, crypto,
+                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
+                nioCore, nioPosix,
+                nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509,
+                swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
         // Beside the collector, not in it: only the command brings the two together.
@@ -169,22 +177,30 @@ let package = Package(
         tests(
             "DataSampler",
             [
-                "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter", "CollectorStore", swiftProtobuf, logging,
+                "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter", "CollectorStore",
+                swiftProtobuf, logging,
                 metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
-        tests("AgentCommands", ["DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
-        tests("LogCommands", ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
+        tests(
+            "AgentCommands",
+            ["DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
+        tests(
+            "LogCommands",
+            ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [
-                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector", "ws1log", "Gzip",
-                "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore, nioHTTP1, nioSSL,
+                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector",
+                "ws1log", "Gzip",
+                "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
+                nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
-        tests("FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
+        tests(
+            "FleetSimulator", ["WireModel", "CollectorStore", "Collector", hummingbird, hummingbirdTesting, logging]),
         .testTarget(
             name: "ExactlyOnceTests",
             dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", logging],

@@ -50,9 +50,11 @@ import WireModel
         (SettingName.sampleInterval, "0", "1 to 86400 seconds"), (.sampleInterval, "abc", "1 to 86400 seconds"),
         (.sampleInterval, "nan", "1 to 86400 seconds"), (.transmitInterval, "inf", "1 to 86400 seconds"),
         (.transmitInterval, "86401", "1 to 86400 seconds"), (.eventHold, "-1", "0 to 259200 seconds"),
-        (.beaconInterval, "59", "60 to 86400 seconds"), (.lossWindow, "61", "0 to 60 seconds"), (.logLevel, "loud", "off, error"),
+        (.beaconInterval, "59", "60 to 86400 seconds"), (.lossWindow, "61", "0 to 60 seconds"),
+        (.logLevel, "loud", "off, error"),
         (.modules, "1", "by name, never by number"), (.modules, "system,callLog", "not offered by this platform"),
-        (.modules, "systm", "There is no sample module"), (.collector, "localhost", "collector URL"), (.data, "", "not empty"),
+        (.modules, "systm", "There is no sample module"), (.collector, "localhost", "collector URL"),
+        (.data, "", "not empty"),
         (.proxy, "socks://x", "proxy URL"),
     ]) func `A value that cannot be is an error naming flag or variable and what is allowed`(
         name: SettingName, value: String, expected: String
@@ -69,7 +71,8 @@ import WireModel
     @Test(arguments: [
         ("{ sampelInterval: 5 }", "sampelInterval"), ("{ sampleInterval: 0 }", "sampleInterval in agent.json5"),
         ("{ modules: 1 }", "modules in agent.json5"), ("{ modules: ['callLog'] }", "not offered by this platform"),
-        ("{ sampleInterval: true }", "sampleInterval"), ("[]", "agent.json5"), ("{", "agent.json5"), ("", "agent.json5"),
+        ("{ sampleInterval: true }", "sampleInterval"), ("[]", "agent.json5"), ("{", "agent.json5"),
+        ("", "agent.json5"),
         ("{ moduleIntervals: { system: { sampleInterval: 0.5 } } }", "system.sampleInterval"),
         ("{ moduleIntervals: { system: { interval: 5 } } }", "system.interval"),
         ("{ moduleIntervals: { systm: { sampleInterval: 5 } } }", "systm"), ("{ data: 5 }", "data in agent.json5"),
@@ -77,7 +80,8 @@ import WireModel
         let error = #expect(throws: AgentError.self) {
             let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
             let flags: [SettingName: String] = values[.data] == nil ? [.data: "/d"] : [:]
-            let layers = SettingLayers(flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: (values, "agent.json5"))
+            let layers = SettingLayers(
+                flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: (values, "agent.json5"))
             _ = try AgentSettings(layers, needsCollector: true)
         }
         #expect(error?.exitCode == 64)
@@ -98,7 +102,9 @@ import WireModel
         let byFile = try settings(flags: [.enrollmentTokenFile: path])
         #expect(byFile.enrollmentToken == "token-in-file")
         #expect(throws: AgentError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
-        let missing = #expect(throws: AgentError.self) { try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"]) }
+        let missing = #expect(throws: AgentError.self) {
+            try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"])
+        }
         #expect(missing?.message.contains("/nonexistent/token") == true)
     }
 
@@ -134,7 +140,8 @@ import WireModel
         #expect(try AgentSettings(layers, needsCollector: false).configuration.enrollmentToken == nil)
 
         let enrollment = Enrollment(
-            deviceID: .random(), credential: "c", organization: "default", collectorID: .random(), incarnationID: .random())
+            deviceID: .random(), credential: "c", organization: "default", collectorID: .random(),
+            incarnationID: .random())
         let identity = IdentityFile(directory: directory)
         try identity.save(.enrolled(enrollment, machineHash: nil))
         let settings = try AgentSettings(layers, needsCollector: true)
@@ -149,8 +156,11 @@ import WireModel
         try Data().write(to: URL(filePath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
         for path in [file, "\(file)/below/it"] {
-            let layers = SettingLayers(flags: [.data: path, .collector: "http://localhost"], environment: [:], file: nil)
-            let error = #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true).checkDirectory() }
+            let layers = SettingLayers(
+                flags: [.data: path, .collector: "http://localhost"], environment: [:], file: nil)
+            let error = #expect(throws: AgentError.self) {
+                try AgentSettings(layers, needsCollector: true).checkDirectory()
+            }
             #expect(error?.exitCode == 1 && error?.message.contains(file) == true)
         }
         let layers = SettingLayers(
@@ -163,6 +173,8 @@ import WireModel
         let error = #expect(throws: AgentError.self) {
             try AgentSettings(SettingLayers(flags: [:], environment: [:], file: nil), needsCollector: true)
         }
-        for place in ["--data", "WS1_DATA", "data in the configuration file"] { #expect(error?.message.contains(place) == true) }
+        for place in ["--data", "WS1_DATA", "data in the configuration file"] {
+            #expect(error?.message.contains(place) == true)
+        }
     }
 }

@@ -6,8 +6,10 @@ import Testing
 
 /// The schema and the example that people write their files by say what the agent takes, neither more nor less.
 @Suite struct ConfigurationSchemaTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
-        .standardizedFileURL
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+        "../.."
+    )
+    .standardizedFileURL
 
     private static func schema() throws -> [String: [String: Any]] {
         let bytes = try Data(contentsOf: root.appendingPathComponent("Schemas/agent/configuration.schema.json"))
@@ -35,7 +37,9 @@ import Testing
             let form = (property["anyOf"] as? [[String: Any]])?.first ?? property
             guard let least = form["minimum"] as? Double, let greatest = form["maximum"] as? Double else { continue }
             tried += 1
-            for value in [least, greatest] { _ = try Self.settings("{collector: 'http://localhost', \(key): \(value)}") }
+            for value in [least, greatest] {
+                _ = try Self.settings("{collector: 'http://localhost', \(key): \(value)}")
+            }
             for value in [least - 1, greatest + 1] {
                 #expect(throws: AgentError.self, "\(key): \(value)") {
                     try Self.settings("{collector: 'http://localhost', \(key): \(value)}")
@@ -70,12 +74,15 @@ import Testing
         let keys = Set(SettingName.allCases.map(\.fileKey))
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
             let bare = line.trimmingCharacters(in: .whitespaces)
-            guard bare.hasPrefix("// "), let key = bare.dropFirst(3).split(separator: ":").first, keys.contains(String(key)) else {
+            guard bare.hasPrefix("// "), let key = bare.dropFirst(3).split(separator: ":").first,
+                keys.contains(String(key))
+            else {
                 return String(line)
             }
             return String(bare.dropFirst(3))
         }
-        let shown = keys.filter { key in lines.contains { $0.trimmingCharacters(in: .whitespaces).hasPrefix("\(key):") } }
+        let shown = keys.filter { key in lines.contains { $0.trimmingCharacters(in: .whitespaces).hasPrefix("\(key):") }
+        }
         #expect(keys.subtracting(shown) == ["data", "enrollmentToken"], "not shown in the example")
         // What names files and groups of a real device is not on this machine.
         let elsewhere = ["enrollmentTokenFile:", "binaryDigest:", "ca:", "accessGroup:"]

@@ -36,7 +36,9 @@ import WireModel
     }
 
     /// What happened to files of a directory, from the kernel.
-    private func events(in directory: String, _ body: () async throws -> Void) async throws -> [(mask: UInt32, name: String)] {
+    private func events(in directory: String, _ body: () async throws -> Void) async throws -> [(
+        mask: UInt32, name: String
+    )] {
         let descriptor = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
         defer { close(descriptor) }
         try #require(descriptor >= 0 && inotify_add_watch(descriptor, directory, UInt32(IN_CREATE | IN_ATTRIB)) >= 0)
@@ -73,7 +75,8 @@ import WireModel
         return request
     }
 
-    @Test(arguments: [false, true]) func `A request gets its answer, also where the path is longer than a socket address`(long: Bool)
+    @Test(arguments: [false, true])
+    func `A request gets its answer, also where the path is longer than a socket address`(long: Bool)
         async throws
     {
         let directory = try directory(long: long)
@@ -87,7 +90,8 @@ import WireModel
             let refusal = try await client.ask(status)
             #expect(refusal?.succeeded == false)
             #expect(refusal?.exitCode == 1)
-            let mode = try FileManager.default.attributesOfItem(atPath: "\(directory)/control.sock")[.posixPermissions] as? Int
+            let mode =
+                try FileManager.default.attributesOfItem(atPath: "\(directory)/control.sock")[.posixPermissions] as? Int
             #expect(mode == 0o600)
         }
         let later = try await ControlClient(directory: directory).ask(Self.beacon)
@@ -124,7 +128,8 @@ import WireModel
         try await serving(directory) {
             let descriptor = try #require(rawConnection(directory, bind: false))
             defer { close(descriptor) }
-            let answer = try WireControlAnswer.decode(await exchange(descriptor, Data([0, 0, 0, 3, 0xFF, 0xFF, 0xFF])).dropFirst(4))
+            let answer = try WireControlAnswer.decode(
+                await exchange(descriptor, Data([0, 0, 0, 3, 0xFF, 0xFF, 0xFF])).dropFirst(4))
             #expect(answer.errorCode == "malformed-request")
             #expect(answer.exitCode == 64)
         }
@@ -154,7 +159,8 @@ import WireModel
     @Test func `More connections than the bound are closed, and make room when they go`() async throws {
         let directory = try directory()
         try await serving(directory) {
-            let silent = (0..<ControlServer.maximumConnections).compactMap { _ in rawConnection(directory, bind: false) }
+            let silent = (0..<ControlServer.maximumConnections).compactMap { _ in rawConnection(directory, bind: false)
+            }
             // Connections are taken in their order, so this one finds the others there.
             let beyond = try #require(rawConnection(directory, bind: false))
             #expect(await exchange(beyond, Data()).isEmpty)

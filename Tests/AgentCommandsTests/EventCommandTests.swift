@@ -10,7 +10,8 @@ import WireModel
     private func command(_ arguments: [String]) throws -> EventCommand { try EventCommand.parse(arguments) }
 
     @Test func `Name, value, type and attributes become an event`() throws {
-        let message = try command(["door", "7", "--type", "integer", "--attribute", "a=b=c", "--attribute", "empty="]).event().message
+        let message = try command(["door", "7", "--type", "integer", "--attribute", "a=b=c", "--attribute", "empty="])
+            .event().message
         #expect(message.name == "door")
         #expect(message.value.integer == 7)
         #expect(message.attributes["a"]?.text == "b=c")
@@ -35,12 +36,14 @@ import WireModel
         #expect(text(EventPlan(holdSeconds: 0, running: true)) == "event 7: on disk; sent now")
         #expect(
             text(EventPlan(holdSeconds: 60, running: false))
-                == "event 7: on disk; held until 2023-11-14T22:14:20Z (for 60 s), then sent by the next run of the agent")
+                == "event 7: on disk; held until 2023-11-14T22:14:20Z (for 60 s), then sent by the next run of the agent"
+        )
         #expect(
             text(EventPlan(holdSeconds: 0, running: true, obstacle: "the collector is not reachable: refused"))
                 == "event 7: on disk; waits. What stands in the way now: the collector is not reachable: refused")
         #expect(text(nil) == "event 7")
-        #expect(text(EventPlan(holdSeconds: 0, running: true), number: 0) == "event kept apart until consent is decided")
+        #expect(
+            text(EventPlan(holdSeconds: 0, running: true), number: 0) == "event kept apart until consent is decided")
     }
 
     @Test func `A running agent hands the plan over with the number`() throws {

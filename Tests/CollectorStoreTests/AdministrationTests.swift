@@ -13,16 +13,21 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         first = try #require(created)
     }
 
-    private func device(_ name: String = "kiosk", previous: EnrollResult? = nil, machine: String = "m") async throws -> EnrollResult {
+    private func device(_ name: String = "kiosk", previous: EnrollResult? = nil, machine: String = "m") async throws
+        -> EnrollResult
+    {
         var request = WireEnrollRequest()
         request.deviceName = name
         request.machineHash = machine
-        if let previous { (request.deviceID, request.previousCredential) = (previous.deviceID.data, previous.credential) }
+        if let previous {
+            (request.deviceID, request.previousCredential) = (previous.deviceID.data, previous.credential)
+        }
         return try await registry.enroll(token: first.enrollmentToken, request: request)
     }
 
@@ -35,7 +40,8 @@ import WireModel
     }
 
     private func delete(_ device: EnrollResult) async throws {
-        try await registry.deleteDevice(device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
+        try await registry.deleteDevice(
+            device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
     }
 
     // MARK: Audit
@@ -43,7 +49,8 @@ import WireModel
     @Test func everyChangeIsInTheTrailWithWhoDidIt() async throws {
         let actor = try await administrator()
         try await registry.createOrganization("west", by: actor)
-        let made = try await registry.createToken(NewToken(.person(.viewer), name: "ann", organization: "west"), by: actor)
+        let made = try await registry.createToken(
+            NewToken(.person(.viewer), name: "ann", organization: "west"), by: actor)
         try await registry.revokeToken(made.row.id, organization: nil, by: actor)
         try await registry.revokeToken(made.row.id, organization: nil, by: actor)
         _ = try await registry.putProfile(WireProfile(), ProfileScope(organization: "west"), expected: nil, by: actor)
@@ -51,7 +58,8 @@ import WireModel
         let (one, two) = (try await device(), try await device())
         _ = try await registry.issue(
             NewCommand(
-                device: one.deviceID, action: .sendBeacon(.init()), expires: clock.now() + 5, issuer: actor, idempotencyKey: nil,
+                device: one.deviceID, action: .sendBeacon(.init()), expires: clock.now() + 5, issuer: actor,
+                idempotencyKey: nil,
                 request: Data()), organization: nil)
         _ = try await registry.setPredecessor(one.deviceID, of: two.deviceID, organization: nil, by: actor)
         _ = try await registry.revokeDevice(one.deviceID, organization: nil, by: actor)
@@ -60,10 +68,13 @@ import WireModel
         let rows = try await trail().filter { !$0.entry.action.isOfDevices }
         #expect(
             rows.reversed().map(\.entry.action) == [
-                .organizationCreate, .tokenCreate, .tokenRevoke, .profilePut, .profileRollback, .commandIssue, .devicePredecessor,
+                .organizationCreate, .tokenCreate, .tokenRevoke, .profilePut, .profileRollback, .commandIssue,
+                .devicePredecessor,
                 .deviceRevoke, .deviceDelete,
             ])
-        #expect(rows.dropFirst().allSatisfy { $0.entry.actor == actor && $0.at == clock.now() && $0.entry.outcome == .done })
+        #expect(
+            rows.dropFirst().allSatisfy { $0.entry.actor == actor && $0.at == clock.now() && $0.entry.outcome == .done }
+        )
         #expect(rows.first?.entry.actor == .commandLine && rows.first?.entry.subject == one.deviceID.description)
         #expect(!rows.contains { "\($0)".contains(made.secret) })
     }
@@ -93,7 +104,8 @@ import WireModel
             try connection.transaction { () throws(SQLiteError) in
                 for number in 0..<count {
                     try table.append(
-                        AuditEntry(.tokenCreate, by: .commandLine, organization: organization, subject: "\(number)"), at: now)
+                        AuditEntry(.tokenCreate, by: .commandLine, organization: organization, subject: "\(number)"),
+                        at: now)
                 }
             }
         }
@@ -120,7 +132,8 @@ import WireModel
 
     @Test func rightsAreThoseOfTheTokenAsItIsOnDisk() async throws {
         let actor = try await administrator()
-        let own = try await registry.createToken(NewToken(.person(.administrator), name: "own", organization: "default"), by: actor)
+        let own = try await registry.createToken(
+            NewToken(.person(.administrator), name: "own", organization: "default"), by: actor)
         let maker = AuditActor(name: "own", token: own.row.id, role: .administrator)
         await #expect {
             _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: nil), by: maker)
@@ -128,7 +141,8 @@ import WireModel
         _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
         try await registry.revokeToken(own.row.id, organization: nil, by: actor)
         await #expect {
-            _ = try await registry.createToken(NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
+            _ = try await registry.createToken(
+                NewToken(.person(.viewer), name: "x", organization: "default"), by: maker)
         } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
     }
 
@@ -146,7 +160,9 @@ import WireModel
 
     @Test func tokensComeInPagesAndAnotherOrganizationsAreNotThere() async throws {
         try await registry.createOrganization("west")
-        for number in 0..<5 { _ = try await registry.createPersonToken(name: "\(number)", role: .viewer, organization: "west") }
+        for number in 0..<5 {
+            _ = try await registry.createPersonToken(name: "\(number)", role: .viewer, organization: "west")
+        }
         var (found, position): ([String], TokenPosition?) = ([], nil)
         repeat {
             let page = try await registry.tokens(organization: "west", kind: .person, after: position, limit: 2)
@@ -154,7 +170,10 @@ import WireModel
             position = page.next
         } while position != nil
         #expect(found.count == 5 && Set(found).count == 5)
-        #expect(try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).tokens.map(\.kind) == [.enrollment])
+        #expect(
+            try await registry.tokens(organization: "default", kind: nil, after: nil, limit: 10).tokens.map(\.kind) == [
+                .enrollment
+            ])
         await #expect {
             try await registry.revokeToken(found[0], organization: "default", by: .commandLine)
         } throws: { if case .notFound = $0 as? AdministrationError { true } else { false } }
@@ -238,7 +257,8 @@ import WireModel
         // A start in between takes over what it finds.
         await registry.close()
         let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
-        #expect(try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
+        #expect(
+            try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
         for credential in [device.credential, rotated] {
             guard case .device(let known) = try await again.authenticateDevice(credential: credential) else {
                 Issue.record("refused")
@@ -246,7 +266,10 @@ import WireModel
             }
             #expect(again.openCommands(of: known, at: clock.now()).isEmpty, "a wipe of before its revocation")
         }
-        #expect(try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map(\.status.state) == [.expired])
+        #expect(
+            try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map(\.status.state) == [
+                .expired
+            ])
         #expect(try await again.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.revoked) == [nil])
         _ = try await again.reinstateDevice(device.deviceID, organization: nil, by: .commandLine)
         let actions = try await again.audit(AuditQuery(), below: nil, limit: 2).rows.map(\.entry.action)
@@ -259,7 +282,9 @@ import WireModel
         #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
         registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
         try await delete(device)
-        #expect(try await registry.devices(DeviceQuery(), after: nil, limit: 10) == DeviceList(devices: [], total: 0, next: nil))
+        #expect(
+            try await registry.devices(DeviceQuery(), after: nil, limit: 10)
+                == DeviceList(devices: [], total: 0, next: nil))
         #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.isEmpty)
         #expect(try await registry.device(device.deviceID, organization: nil) == nil)
         #expect(try await registry.authenticateDevice(credential: device.credential) == .revoked)
@@ -268,7 +293,9 @@ import WireModel
         stranger.credential = "ws1d_guessed"
         await #expect(throws: EnrollError.deviceConflict) { _ = try await self.device(previous: stranger) }
         registry.seen(device.deviceID, DeviceObservation(at: clock.now()))
-        #expect(try await registry.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back")
+        #expect(
+            try await registry.device(device.deviceID, organization: nil) == nil, "a late record does not bring it back"
+        )
         #expect(try await self.device().deviceID != device.deviceID, "the machine may enroll as a new device")
         await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
     }
@@ -347,7 +374,8 @@ import WireModel
         #expect(try await found() == 1)
     }
 
-    /// Whatever is done with devices, in whatever order: the list from memory is the one that a fresh look at the disk gives.
+    /// Whatever is done with devices, in whatever order: the list from memory is the one that a fresh look at the disk
+    /// gives.
     @Test(arguments: 1...4) func theListIsAlwaysWhatIsOnDisk(run: Int) async throws {
         var generator = SystemRandomNumberGenerator()
         var devices: [EnrollResult] = []
@@ -366,7 +394,8 @@ import WireModel
                 registry.seen(
                     chosen.deviceID,
                     DeviceObservation(
-                        at: clock.now(), beacon: Bool.random(using: &generator) ? beacon : nil, expectedBeaconSeconds: 60,
+                        at: clock.now(), beacon: Bool.random(using: &generator) ? beacon : nil,
+                        expectedBeaconSeconds: 60,
                         profileRevision: .random(in: 1...3, using: &generator)))
             case (6, let chosen?): try? await registry.unenroll(device: chosen.deviceID)
             case (7, let chosen?):
@@ -390,7 +419,8 @@ import WireModel
             let fresh = DeviceIndex()
             stored.forEach(fresh.insert)
             let expected = fresh.page(query, after: nil, limit: 1000, at: clock.now())
-            #expect(listed.devices.map(\.id) == expected.ids && listed.total == expected.total, "\(query) after \(history)")
+            #expect(
+                listed.devices.map(\.id) == expected.ids && listed.total == expected.total, "\(query) after \(history)")
             let adoption = try await registry.profileAdoption(organization: "default")
             #expect(adoption == fresh.adoption(organization: "default"))
         }

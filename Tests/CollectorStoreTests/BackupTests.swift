@@ -23,7 +23,8 @@ import WireModel
     private func openArchive(_ path: String) throws -> SQLiteLogArchive {
         var configuration = SQLiteLogArchive.Configuration()
         configuration.leastFreeBytes = 0
-        return try SQLiteLogArchive.open(directory: path, clock: clock, configuration: configuration, logger: quietLogger)
+        return try SQLiteLogArchive.open(
+            directory: path, clock: clock, configuration: configuration, logger: quietLogger)
     }
 
     @discardableResult
@@ -117,7 +118,9 @@ import WireModel
     @Test func whatIsDeletedMeanwhileIsThereOrIsNot() async throws {
         let archive = try openArchive(data)
         let device = LogDevice()
-        for segment in 1...30 { try await device.upload([LogDevice.chunk(segment: UInt64(segment), 1...20)], to: archive) }
+        for segment in 1...30 {
+            try await device.upload([LogDevice.chunk(segment: UInt64(segment), 1...20)], to: archive)
+        }
         let (path, output, clock) = (data, backup, clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -168,10 +171,12 @@ import WireModel
 
     @Test func commandsOfBeforeAreNotGivenAgain() async throws {
         let (registry, created) = try CollectorRegistry.open(directory: data, clock: clock, logger: quietLogger)
-        let enrolled = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        let enrolled = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         _ = try await registry.issue(
             NewCommand(
-                device: enrolled.deviceID, action: .wipe(.init()), expires: ManualStoreClock.start + 900_000_000, issuer: .commandLine,
+                device: enrolled.deviceID, action: .wipe(.init()), expires: ManualStoreClock.start + 900_000_000,
+                issuer: .commandLine,
                 idempotencyKey: nil, request: Data()), organization: "default")
         try await takeBackup()
         await registry.close()
@@ -225,7 +230,8 @@ import WireModel
         try await store.drain(&device)
         await store.shutDown()
         if wasThere { try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: true) }
-        let file = try #require(try DataDirectory(path: data).partitions().first.map { DataDirectory(path: data).path(of: $0) })
+        let file = try #require(
+            try DataDirectory(path: data).partitions().first.map { DataDirectory(path: data).path(of: $0) })
         let good = try Data(contentsOf: URL(fileURLWithPath: file))
         try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: file))
         await #expect(throws: StoreError.self) { try await takeBackup() }
@@ -250,7 +256,9 @@ import WireModel
             try FileManager.default.copyItem(atPath: backup, toPath: copy)
             try harm(copy)
             #expect { try restore(from: copy) } throws: { ($0 as? StoreError)?.code == code }
-            #expect(!FileManager.default.fileExists(atPath: restored + "/collector.sqlite"), "nothing a collector would start with")
+            #expect(
+                !FileManager.default.fileExists(atPath: restored + "/collector.sqlite"),
+                "nothing a collector would start with")
         }
         let file = "/records/2026-03-01/sample.sqlite"
         try expectRefused(.corrupt) { copy in
@@ -264,15 +272,18 @@ import WireModel
         try expectRefused(.corrupt) { #expect(truncate($0 + "/manifest.ndjson", 200) == 0) }
         try expectRefused(.corrupt) { copy in
             let list = copy + "/manifest.ndjson"
-            let text = try String(contentsOfFile: list, encoding: .utf8).replacing("records/2026-03-01", with: "records/../../2026")
+            let text = try String(contentsOfFile: list, encoding: .utf8).replacing(
+                "records/2026-03-01", with: "records/../../2026")
             try text.write(toFile: list, atomically: true, encoding: .utf8)
         }
     }
 
     @Test(arguments: [
-        ("collector.sqlite", true), ("records/2026-03-01/sample.sqlite", true), ("chunks/a/b/c/d.log.gz", true), ("", false),
+        ("collector.sqlite", true), ("records/2026-03-01/sample.sqlite", true), ("chunks/a/b/c/d.log.gz", true),
+        ("", false),
         ("/collector.sqlite", false), ("records/../collector.sqlite", false), ("records/2026-03-01/../x.sqlite", false),
-        ("chunks/a/../c/d", false), ("chunks/a/b/c", false), ("lock", false), ("records/2026-13-01/sample.sqlite", false),
+        ("chunks/a/../c/d", false), ("chunks/a/b/c", false), ("lock", false),
+        ("records/2026-13-01/sample.sqlite", false),
         ("collector.sqlite/x", false), ("chunks//b/c/d", false),
     ])
     func onlyFilesOfOursAreRestored(path: String, isSafe: Bool) {

@@ -18,7 +18,8 @@ import Testing
 
     /// Days that are left, and which notices last then.
     private static let days: [(left: Double, lasting: [String])] = [
-        (31, []), (30, ["30 days"]), (29, ["30 days"]), (7.01, ["30 days"]), (7, ["7 days"]), (1, ["7 days"]), (-1, ["7 days"]),
+        (31, []), (30, ["30 days"]), (29, ["30 days"]), (7.01, ["30 days"]), (7, ["7 days"]), (1, ["7 days"]),
+        (-1, ["7 days"]),
     ]
 
     @Test func eachThresholdIsToldOnceAlsoOverRestarts() async throws {
@@ -34,11 +35,15 @@ import Testing
         for (left, lasting) in Self.days {
             await look(at: expires - Int64(left * 86_400 * 1_000_000))
             let found = try await notices()
-            #expect(found.filter(\.lasts).map(\.subject) == lasting.map { "tls-certificate /a, serial 01, \($0)" }, "\(left)")
+            #expect(
+                found.filter(\.lasts).map(\.subject) == lasting.map { "tls-certificate /a, serial 01, \($0)" },
+                "\(left)")
             #expect(found.allSatisfy { $0.count == 1 })
         }
         #expect(try await notices().count == 2)
-        served.withLock { $0 = WatchedCertificate(name: $0.name, serial: "02", expires: expires + 365 * 86_400 * 1_000_000) }
+        served.withLock {
+            $0 = WatchedCertificate(name: $0.name, serial: "02", expires: expires + 365 * 86_400 * 1_000_000)
+        }
         await look(at: expires)
         #expect(try await notices().filter(\.lasts).isEmpty)
     }

@@ -11,12 +11,16 @@ import Testing
         (.open, .stored, 99, .already), (.complete, .stored, 99, .already), (.expired, .stored, 99, .already),
         (.open, .deleted, 10, .already), (.complete, .gone, 10, .already), (.open, nil, 10, .refuse(.unknownChunk)),
     ])
-    func aChunkIsTakenWhileItIsMissingAndThereIsRoom(_ phase: UploadPhase, _ fate: ChunkFate?, _ bytes: Int, _ expected: ChunkDecision) {
+    func aChunkIsTakenWhileItIsMissingAndThereIsRoom(
+        _ phase: UploadPhase, _ fate: ChunkFate?, _ bytes: Int, _ expected: ChunkDecision
+    ) {
         #expect(
-            ChunkDecision.decide(phase: phase, expires: 100, now: 99, fate: fate, rawBytes: bytes, used: 910, quota: 1000) == expected)
+            ChunkDecision.decide(
+                phase: phase, expires: 100, now: 99, fate: fate, rawBytes: bytes, used: 910, quota: 1000) == expected)
         if fate == .missing {
             #expect(
-                ChunkDecision.decide(phase: phase, expires: 100, now: 100, fate: fate, rawBytes: bytes, used: 0, quota: 1000)
+                ChunkDecision.decide(
+                    phase: phase, expires: 100, now: 100, fate: fate, rawBytes: bytes, used: 0, quota: 1000)
                     == .refuse(.expired))
         }
     }

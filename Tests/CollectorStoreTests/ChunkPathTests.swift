@@ -5,7 +5,8 @@ import WireModel
 
 @Suite struct ChunkPathTests {
     @Test(arguments: [
-        ("com.example.kiosk", "com.example.kiosk"), ("", "%"), ("..", "%2e."), (".", "%2e"), ("../x", "%2e.%2fx"), ("a/b", "a%2fb"),
+        ("com.example.kiosk", "com.example.kiosk"), ("", "%"), ("..", "%2e."), (".", "%2e"), ("../x", "%2e.%2fx"),
+        ("a/b", "a%2fb"),
         ("a b", "a%20b"), ("ü", "%c3%bc"), ("%2e", "%252e"), ("a\0b", "a%00b"), ("A_b-9", "A_b-9"),
     ])
     func everyNameIsOneComponent(_ name: String, _ expected: String) {
@@ -13,7 +14,9 @@ import WireModel
     }
 
     @Test func longNamesStayApartAndFitEveryFileSystem() {
-        let names = [String(repeating: "x", count: 255), String(repeating: "x", count: 254), String(repeating: "/", count: 255)]
+        let names = [
+            String(repeating: "x", count: 255), String(repeating: "x", count: 254), String(repeating: "/", count: 255),
+        ]
         let components = names.map(ChunkPath.component)
         #expect(Set(components).count == 3 && components.allSatisfy { $0.utf8.count <= 120 })
         // No other name gives the same.

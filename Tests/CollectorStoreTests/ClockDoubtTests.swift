@@ -11,7 +11,8 @@ import WireModel
     }
 
     private static let steps: [(now: ClockReading, expected: ClockDoubt?)] = [
-        (reading(100, 5), nil), (reading(101, 6), nil), (reading(101, 5), nil), (reading(900, 1, "b"), nil), (reading(50, 6), nil),
+        (reading(100, 5), nil), (reading(101, 6), nil), (reading(101, 5), nil), (reading(900, 1, "b"), nil),
+        (reading(50, 6), nil),
         (reading(103, 6), .steppedForward(seconds: 7200)), (reading(900, 5), .steppedForward(seconds: 2_880_000)),
     ]
 
@@ -21,7 +22,8 @@ import WireModel
     }
 
     private static let receipts: [(newest: Int64?, accepted: Int64?, expected: ClockDoubt?)] = [
-        (nil, nil, nil), (1, nil, nil), (100, nil, nil), (101, nil, nil), (103, nil, .recordsAhead(seconds: 10_800)), (103, 103, nil),
+        (nil, nil, nil), (1, nil, nil), (100, nil, nil), (101, nil, nil), (103, nil, .recordsAhead(seconds: 10_800)),
+        (103, 103, nil),
         (104, 103, .recordsAhead(seconds: 14_400)),
     ]
 
@@ -34,7 +36,8 @@ import WireModel
     }
 
     private static let devices: [(behindDays: Int64?, acceptedDays: Int64?, expected: ClockDoubt?)] = [
-        (nil, nil, nil), (0, nil, nil), (-900, nil, nil), (2, nil, nil), (3, nil, .devicesBehind(seconds: 259_200)), (3, 3, nil),
+        (nil, nil, nil), (0, nil, nil), (-900, nil, nil), (2, nil, nil), (3, nil, .devicesBehind(seconds: 259_200)),
+        (3, 3, nil),
         (5, 3, nil),
         (6, 3, .devicesBehind(seconds: 518_400)),
     ]
@@ -42,13 +45,15 @@ import WireModel
     @Test(arguments: devices)
     func devicesThatAreBehindMakeItDoubtfulUntilAccepted(behind: Int64?, accepted: Int64?, expected: ClockDoubt?) {
         let doubt = ClockDoubt.of(
-            Self.reading(100, 5), former: nil, newestReceipt: nil, acceptedReceipt: nil, devicesBehind: behind.map { $0 * 24 * Self.hour },
+            Self.reading(100, 5), former: nil, newestReceipt: nil, acceptedReceipt: nil,
+            devicesBehind: behind.map { $0 * 24 * Self.hour },
             acceptedBehind: accepted.map { $0 * 24 * Self.hour })
         #expect(doubt == expected)
     }
 
     private static let juries: [(voices: [Int64], median: Int64?)] = [
-        ([], nil), ([9, 9, 9, 9], nil), ([9, 9, 9, 9, 9], 9), ([0, 0, 9, 9, 9], 9), ([0, 0, 0, 9, 9], 0), ([-5, 0, 0, 0, 1_000_000], 0),
+        ([], nil), ([9, 9, 9, 9], nil), ([9, 9, 9, 9, 9], 9), ([0, 0, 9, 9, 9], 9), ([0, 0, 0, 9, 9], 0),
+        ([-5, 0, 0, 0, 1_000_000], 0),
         (Array(repeating: 9, count: 10) + Array(repeating: 1, count: ClockConsensus.voices), 1),
     ]
 
@@ -67,6 +72,7 @@ import WireModel
     }
 
     @Test func aStartLongAfterTheNewestRecordIsNormal() {
-        #expect(ClockDoubt.of(Self.reading(9000, 5), former: nil, newestReceipt: Self.hour, acceptedReceipt: nil) == nil)
+        #expect(
+            ClockDoubt.of(Self.reading(9000, 5), former: nil, newestReceipt: Self.hour, acceptedReceipt: nil) == nil)
     }
 }

@@ -3,8 +3,8 @@ import Foundation
 import Testing
 import WireModel
 
-/// Random histories of produce, drop, send, lose, repeat, reorder and answer against a reference of a few lines: the store's marks
-/// and counts are the model's after every part, and its rows are what the model has.
+/// Random histories of produce, drop, send, lose, repeat, reorder and answer against a reference of a few lines: the
+/// store's marks and counts are the model's after every part, and its rows are what the model has.
 @Suite struct CollectorModelTests {
     /// The rules of the wire protocol, with reasons.
     private struct Model {
@@ -83,10 +83,13 @@ import WireModel
                 }
                 let action = Double.random(in: 0..<1, using: &generator)
                 switch action {
-                case ..<0.4: device.produce(.random(in: 1...5, using: &generator), bodyBytes: .random(in: 1...60, using: &generator))
+                case ..<0.4:
+                    device.produce(
+                        .random(in: 1...5, using: &generator), bodyBytes: .random(in: 1...60, using: &generator))
                 case ..<0.46:
                     device.dropOldest(
-                        .random(in: 1...6, using: &generator), reason: [.byteCap, .ageCap].randomElement(using: &generator) ?? .byteCap)
+                        .random(in: 1...6, using: &generator),
+                        reason: [.byteCap, .ageCap].randomElement(using: &generator) ?? .byteCap)
                 case ..<0.66:
                     if let part = device.part(.random(in: 1...30, using: &generator)) {
                         network += Array(repeating: part, count: Bool.random(using: &generator) ? 2 : 1)
@@ -97,13 +100,17 @@ import WireModel
                     let answer = await store.append(part, from: device.device)
                     let conflict = model.post(part, made: device.made)
                     #expect((answer.outcome == .identityConflict) == conflict)
-                    #expect(answer.mark.number == model.number && answer.mark.link == model.link && answer.mark.stored == model.stored)
+                    #expect(
+                        answer.mark.number == model.number && answer.mark.link == model.link
+                            && answer.mark.stored == model.stored)
                     #expect(answer.mark.droppedCount == model.dropped && answer.mark.lostAtCollector == model.lost)
                     if Double.random(in: 0..<1, using: &generator) < 0.7 { answers.append(answer) }
                     #expect(restore || !conflict)
                 default:
                     guard !answers.isEmpty else { continue }
-                    if case .diverged = device.apply(answers.remove(at: .random(in: answers.indices, using: &generator))) {
+                    if case .diverged = device.apply(
+                        answers.remove(at: .random(in: answers.indices, using: &generator)))
+                    {
                         diverged = true
                     }
                     #expect(restore || !diverged)
@@ -118,7 +125,9 @@ import WireModel
                 // Every number of the device is a point: the answer is the greatest that both have the same way to.
                 let points = device.links.map { EpochClose.Point(number: $0.key, link: $0.value) }
                 let closed = try await store.close(
-                    EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: device.last, reason: .moved, points: points)]),
+                    EpochClose(
+                        epoch: device.epoch,
+                        streams: [.init(stream: .sample, last: device.last, reason: .moved, points: points)]),
                     from: device.device)
                 let greatest = device.links.filter { model.history[$0.key] == $0.value }.keys.max() ?? 0
                 #expect(closed.first?.match == .point(.init(number: greatest, link: device.links[greatest] ?? .zero)))
@@ -126,7 +135,8 @@ import WireModel
             }
             let balance = try await store.balance(of: device.device)
             #expect(balance.allSatisfy { $0.balance.closes && $0.storedRows == model.stored })
-            let numbers = try await store.allRecords(of: device.device, stream: .sample, pageSize: 50).map(\.header.number)
+            let numbers = try await store.allRecords(of: device.device, stream: .sample, pageSize: 50).map(
+                \.header.number)
             #expect(numbers == Array(model.rows.reversed()))
         }
         await store.shutDown()

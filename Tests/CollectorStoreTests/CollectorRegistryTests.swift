@@ -13,7 +13,8 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         first = try #require(created)
     }
@@ -40,11 +41,18 @@ import WireModel
         #expect(person.role == .administrator && person.organization == nil)
         let given = try await registry.deviceProfile(of: ProfileScope(organization: "default"))
         let profile = try WireProfile.decode(given.bytes)
-        #expect(given.revision == 1 && profile.privacyKey.count == 32 && profile.revision == 1 && profile.organization == "default")
-        #expect(profile.analytics.enabled && profile.logging.level == .information && !profile.sampling.modules.contains("gps"))
+        #expect(
+            given.revision == 1 && profile.privacyKey.count == 32 && profile.revision == 1
+                && profile.organization == "default")
+        #expect(
+            profile.analytics.enabled && profile.logging.level == .information
+                && !profile.sampling.modules.contains("gps"))
         await registry.close()
-        let (again, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
-        #expect(created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID)
+        let (again, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
+        #expect(
+            created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID
+        )
         #expect(try await again.authenticatePerson(token: first.administratorToken) == person)
         await again.close()
     }
@@ -52,12 +60,15 @@ import WireModel
     @Test func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
         let directory = try TemporaryDirectory()
         #expect(throws: StoreError(.io, "no paper")) {
-            try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) { _ throws(StoreError) in
+            try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) {
+                _ throws(StoreError) in
                 throw StoreError(.io, "no paper")
             }
         }
         let delivered = Mutex<FirstStart?>(nil)
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) { made in
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger
+        ) { made in
             delivered.withLock { $0 = made }
         }
         let first = try #require(created)
@@ -91,10 +102,12 @@ import WireModel
         let old = try await registry.enroll(token: first.enrollmentToken, request: request())
         #expect(await fault(first.enrollmentToken, request(old.deviceID)) == .deviceConflict)
         #expect(await fault(first.enrollmentToken, request(old.deviceID, previous: "wrong")) == .deviceConflict)
-        let new = try await registry.enroll(token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
+        let new = try await registry.enroll(
+            token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
         #expect(new.deviceKept && new.deviceID == old.deviceID && new.credential != old.credential)
         // The answer was lost: the device has only its old credential, and it is still good.
-        let again = try await registry.enroll(token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
+        let again = try await registry.enroll(
+            token: first.enrollmentToken, request: request(old.deviceID, previous: old.credential))
         #expect(again.deviceID == old.deviceID)
         #expect(try await registry.authenticateDevice(credential: new.credential) == .unknown)
         guard case .device = try await registry.authenticateDevice(credential: again.credential) else {
@@ -127,7 +140,8 @@ import WireModel
     @Test func enrollmentTokensExpireAreUsedUpAndRevoked() async throws {
         #expect(await fault("nonsense", request()) == .tokenUnknown)
         #expect(await fault(first.administratorToken, request()) == .tokenUnknown)
-        let twice = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 60, maximumUses: 2, note: "shop")
+        let twice = try await registry.createEnrollmentToken(
+            organization: "default", expiresInSeconds: 60, maximumUses: 2, note: "shop")
         for _ in 0..<2 { #expect(await fault(twice.token, request()) == nil) }
         #expect(await fault(twice.token, request()) == .tokenUsedUp)
         let short = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 60)
@@ -176,7 +190,9 @@ import WireModel
         registry.seen(device.deviceID, DeviceObservation(at: clock.now() + 5, identity: identity))
         registry.seen(.random(), DeviceObservation(at: clock.now(), beacon: beacon))
         let row = try #require(try await registry.device(device.deviceID, organization: "default"))
-        #expect(row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5 && row.lastBeacon == clock.now())
+        #expect(
+            row.beacon == beacon && row.identity == identity && row.lastSeen == clock.now() + 5
+                && row.lastBeacon == clock.now())
         #expect(try await registry.device(device.deviceID, organization: "other") == nil)
     }
 
@@ -187,7 +203,8 @@ import WireModel
             var beacon = WireBeacon()
             beacon.deviceName = "lobby"
             change(&beacon)
-            registry.seen(device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
+            registry.seen(
+                device.deviceID, DeviceObservation(at: clock.now(), beacon: beacon, expectedBeaconSeconds: 60))
             if atOnce { return nil }
             let row = try #require(try await registry.device(device.deviceID, organization: nil))
             #expect(row.beacon?.deviceName == "lobby" && row.expectedBeaconSeconds == 60)
@@ -207,7 +224,9 @@ import WireModel
         try await registry.createOrganization("west")
         await #expect(throws: StoreError.self) { try await registry.createOrganization("west") }
         for name in ["", "-a", "a/b", "ü", String(repeating: "x", count: 64), "a b"] {
-            await #expect { try await registry.createOrganization(name) } throws: { ($0 as? StoreError)?.code == .invalid }
+            await #expect { try await registry.createOrganization(name) } throws: {
+                ($0 as? StoreError)?.code == .invalid
+            }
         }
         for _ in 1...2 { _ = try await registry.enroll(token: first.enrollmentToken, request: request()) }
         let listed = try await registry.organizations()
@@ -225,7 +244,8 @@ import WireModel
         for seconds in [60, 600, 600] as [Int64] {
             _ = try await registry.issue(
                 NewCommand(
-                    device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000, issuer: .commandLine,
+                    device: device.deviceID, action: .sendBeacon(.init()), expires: clock.now() + seconds * 1_000_000,
+                    issuer: .commandLine,
                     idempotencyKey: nil, request: Data()), organization: nil)
         }
         let row = try #require(try await registry.device(device.deviceID, organization: nil))
@@ -244,14 +264,18 @@ import WireModel
         await registry.close()
         let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
-        let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map { $0.state(at: clock.now()) }
+        let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map {
+            $0.state(at: clock.now())
+        }
         #expect(Set(states) == [.expired, .done, .notNow])
         await again.close()
     }
 
     @Test func devicesComeInPages() async throws {
         var ids: [DeviceID] = []
-        for _ in 0..<5 { ids.append(try await registry.enroll(token: first.enrollmentToken, request: request()).deviceID) }
+        for _ in 0..<5 {
+            ids.append(try await registry.enroll(token: first.enrollmentToken, request: request()).deviceID)
+        }
         var found: [DeviceID] = []
         var cursor: String?
         repeat {

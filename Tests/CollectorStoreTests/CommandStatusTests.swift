@@ -15,9 +15,12 @@ import WireModel
 
     @Test(
         arguments: [
-            ([], .unspecified), ([.received], .received), ([.received, .running], .running), ([.running, .received], .running),
-            ([.running, .notNow], .notNow), ([.notNow, .running], .running), ([.running, .done], .done), ([.done, .running], .done),
-            ([.done, .failed], .done), ([.failed, .done], .failed), ([.expired, .running], .expired), ([.expired, .done], .done),
+            ([], .unspecified), ([.received], .received), ([.received, .running], .running),
+            ([.running, .received], .running),
+            ([.running, .notNow], .notNow), ([.notNow, .running], .running), ([.running, .done], .done),
+            ([.done, .running], .done),
+            ([.done, .failed], .done), ([.failed, .done], .failed), ([.expired, .running], .expired),
+            ([.expired, .done], .done),
             ([.unsupported, .expired], .unsupported), ([.received, .unspecified], .received),
             ([.UNRECOGNIZED(40), .received], .UNRECOGNIZED(40)),
             ([.UNRECOGNIZED(40), .done], .done),
@@ -28,7 +31,9 @@ import WireModel
 
     @Test func onlyAnEndIsFinal() {
         for state in [WireCommandState.done, .failed, .expired, .unsupported] { #expect(status([state]).isFinal) }
-        for state in [WireCommandState.unspecified, .received, .running, .notNow, .UNRECOGNIZED(9)] { #expect(!status([state]).isFinal) }
+        for state in [WireCommandState.unspecified, .received, .running, .notNow, .UNRECOGNIZED(9)] {
+            #expect(!status([state]).isFinal)
+        }
     }
 
     @Test func progressAndDetailAreBounded() {

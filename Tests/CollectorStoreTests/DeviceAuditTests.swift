@@ -12,8 +12,10 @@ import WireModel
         var limit = DeviceAuditLimit()
         let (one, two) = (DeviceID.random(), DeviceID.random())
         let steps: [(at: Int64, action: AuditEntry.Action, device: DeviceID, expected: Int?)] = [
-            (0, .deviceRotate, one, 0), (1, .deviceRotate, one, nil), (2, .deviceRotate, two, 0), (3, .deviceReenroll, one, 0),
-            (Self.hour - 1, .deviceRotate, one, nil), (Self.hour, .deviceRotate, one, 2), (Self.hour + 1, .deviceRotate, one, nil),
+            (0, .deviceRotate, one, 0), (1, .deviceRotate, one, nil), (2, .deviceRotate, two, 0),
+            (3, .deviceReenroll, one, 0),
+            (Self.hour - 1, .deviceRotate, one, nil), (Self.hour, .deviceRotate, one, 2),
+            (Self.hour + 1, .deviceRotate, one, nil),
             // Set back: told at once.
             (-5, .deviceRotate, one, 1), (Self.hour - 5, .deviceRotate, one, 0),
         ]
@@ -25,7 +27,9 @@ import WireModel
 
     @Test func whatIsRememberedIsBoundedAndMakesRoomByTheHour() {
         var limit = DeviceAuditLimit()
-        let told = (0..<DeviceAuditLimit.maximum + 10).count { _ in limit.admit(.deviceEnroll, of: .random(), at: 0) != nil }
+        let told = (0..<DeviceAuditLimit.maximum + 10).count { _ in
+            limit.admit(.deviceEnroll, of: .random(), at: 0) != nil
+        }
         #expect(told == DeviceAuditLimit.maximum)
         let afterAnHour = limit.admit(.deviceEnroll, of: .random(), at: Self.hour)
         #expect(afterAnHour == 0)
@@ -34,7 +38,8 @@ import WireModel
     @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         var request = WireEnrollRequest()
         request.deviceName = "kiosk"
@@ -42,16 +47,21 @@ import WireModel
         for _ in 0..<5 { _ = try await registry.rotateCredential(device: device.deviceID) }
         (request.deviceID, request.previousCredential) = (device.deviceID.data, "ws1d_guessed")
         for _ in 0..<3 {
-            await #expect(throws: EnrollError.deviceConflict) { _ = try await registry.enroll(token: token, request: request) }
+            await #expect(throws: EnrollError.deviceConflict) {
+                _ = try await registry.enroll(token: token, request: request)
+            }
         }
         request.previousCredential = device.credential
         _ = try await registry.enroll(token: token, request: request)
         try await registry.unenroll(device: device.deviceID)
         _ = try await registry.revokeDevice(device.deviceID, organization: nil, by: .commandLine)
         clock.advance(seconds: 3600)
-        await #expect(throws: EnrollError.deviceRevoked) { _ = try await registry.enroll(token: token, request: request) }
+        await #expect(throws: EnrollError.deviceRevoked) {
+            _ = try await registry.enroll(token: token, request: request)
+        }
         let actor = "device \(device.deviceID)"
-        let rows = try await registry.audit(AuditQuery(organization: "default", actor: actor), below: nil, limit: 100).rows.reversed()
+        let rows = try await registry.audit(AuditQuery(organization: "default", actor: actor), below: nil, limit: 100)
+            .rows.reversed()
         #expect(
             rows.map(\.entry.action) == [
                 .deviceEnroll, .deviceRotate, .deviceConflict, .deviceReenroll, .deviceUnenroll, .deviceReenroll,
@@ -60,19 +70,26 @@ import WireModel
         #expect(rows.allSatisfy { $0.entry.subject == device.deviceID.description && $0.entry.actor.token == nil })
         let tokens = try await registry.tokens().filter { $0.kind == .enrollment }.map(\.id)
         #expect(rows.first?.entry.detail == ["enrollmentToken": tokens[0], "name": "kiosk"])
-        #expect(!rows.contains { "\($0)".contains(device.credential) || "\($0)".contains(token) || "\($0)".contains("guessed") })
+        #expect(
+            !rows.contains {
+                "\($0)".contains(device.credential) || "\($0)".contains(token) || "\($0)".contains("guessed")
+            })
         await registry.close()
     }
 
     @Test func anotherOrganizationsTokenIsNotNamedToWhoseDeviceItIs() async throws {
         let directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-        let device = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let device = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         try await registry.createOrganization("west")
         let west = try await registry.createEnrollmentToken(organization: "west")
         var request = WireEnrollRequest()
         (request.deviceID, request.previousCredential) = (device.deviceID.data, device.credential)
-        await #expect(throws: EnrollError.deviceConflict) { _ = try await registry.enroll(token: west.token, request: request) }
+        await #expect(throws: EnrollError.deviceConflict) {
+            _ = try await registry.enroll(token: west.token, request: request)
+        }
         let query = AuditQuery(action: .deviceConflict)
         let rows = try await registry.audit(query, below: nil, limit: 10).rows
         #expect(rows.map(\.entry.organization) == ["default"])
@@ -85,7 +102,9 @@ import WireModel
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
         let table = AuditTable(connection: connection)
         try connection.transaction { () throws(SQLiteError) in
-            for _ in 0..<10 { try table.append(AuditEntry(.tokenCreate, by: .commandLine, organization: "o", subject: ""), at: 5) }
+            for _ in 0..<10 {
+                try table.append(AuditEntry(.tokenCreate, by: .commandLine, organization: "o", subject: ""), at: 5)
+            }
             for _ in 0..<AuditTable.kept + 200 {
                 try table.append(.ofDevice(.deviceRotate, .random(), organization: "o", [:], leftOut: 0), at: 5)
             }

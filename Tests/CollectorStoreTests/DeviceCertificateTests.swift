@@ -14,19 +14,23 @@ import WireModel
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         token = try #require(created).enrollmentToken
     }
 
     private func certificate(_ number: UInt8) -> DeviceCertificate {
         DeviceCertificate(
-            fingerprint: Data(repeating: number, count: 32), serial: Data(repeating: number, count: 16), issued: clock.now(),
+            fingerprint: Data(repeating: number, count: 32), serial: Data(repeating: number, count: 16),
+            issued: clock.now(),
             expires: clock.now() + 1_000_000)
     }
 
     private func held(_ enrolled: EnrollResult) async throws -> [UInt8] {
-        guard case .device(let device) = try await registry.authenticateDevice(credential: enrolled.credential) else { return [] }
+        guard case .device(let device) = try await registry.authenticateDevice(credential: enrolled.credential) else {
+            return []
+        }
         let shown = try await registry.device(enrolled.deviceID, organization: nil)
         #expect(shown?.certificates == device.certificates)
         return device.certificates.map { $0.fingerprint[0] }
@@ -76,7 +80,8 @@ import WireModel
         await registry.close()
         let connection = try CollectorDatabase.open(DataDirectory(path: directory.path))
         let table = AuditTable(connection: connection)
-        let entry = AuditEntry(.certificateIssue, by: .device(enrolled.deviceID), organization: "default", subject: "\(enrolled.deviceID)")
+        let entry = AuditEntry(
+            .certificateIssue, by: .device(enrolled.deviceID), organization: "default", subject: "\(enrolled.deviceID)")
         try connection.transaction { () throws(SQLiteError) in
             for _ in 0..<(AuditTable.kept + 200) { try table.append(entry, at: clock.now()) }
         }

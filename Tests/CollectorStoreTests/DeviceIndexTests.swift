@@ -9,11 +9,15 @@ import WireModel
 
     private static func device(_ number: Int, _ change: (inout DeviceRow) -> Void = { _ in }) -> DeviceRow {
         var system = WireOperatingSystem()
-        (system.name, system.distribution, system.version) = ("linux", number.isMultiple(of: 2) ? "Debian" : "ubuntu", "12")
+        (system.name, system.distribution, system.version) = (
+            "linux", number.isMultiple(of: 2) ? "Debian" : "ubuntu", "12"
+        )
         var device = DeviceRow(
-            id: DeviceID(high: UInt64(number % 7), low: UInt64(number)), organization: number.isMultiple(of: 10) ? "other" : "default",
+            id: DeviceID(high: UInt64(number % 7), low: UInt64(number)),
+            organization: number.isMultiple(of: 10) ? "other" : "default",
             name: "Kiosk-\(number % 13)", operatingSystem: system, agentVersion: "1.\(number % 3).0",
-            application: number.isMultiple(of: 4) ? "com.example.shop" : "", machineHash: "m", test: number.isMultiple(of: 11), created: 0,
+            application: number.isMultiple(of: 4) ? "com.example.shop" : "", machineHash: "m",
+            test: number.isMultiple(of: 11), created: 0,
             enrolled: now - Int64(number % 17))
         if number.isMultiple(of: 3) { device.lastSeen = Int64(number % 5) }
         change(&device)
@@ -118,7 +122,9 @@ import WireModel
 
     @Test func adoptionCountsWhatDevicesSayTheyRun() {
         let index = Self.index((1...8).map { Self.device($0) } + [Self.device(9) { $0.revoked = 1 }])
-        for number in 1...3 { #expect(index.note(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id)) }
+        for number in 1...3 {
+            #expect(index.note(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id))
+        }
         let adoption = index.adoption(organization: "default")
         #expect(
             adoption.map { "\($0.key.application) \($0.key.revision.map(String.init) ?? "-") \($0.devices)" }

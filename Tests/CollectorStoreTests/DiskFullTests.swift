@@ -62,7 +62,8 @@ import WireModel
             devices.append(device)
         }
         let watch = DiskWatch(
-            directory: directory.path, lowBytes: 0, notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
+            directory: directory.path, lowBytes: 0,
+            notices: try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         )
         func fill() throws {
             let descriptor = open(directory.path + "/filler", O_WRONLY | O_CREAT | O_APPEND, 0o600)
@@ -77,7 +78,9 @@ import WireModel
         }
         clock.advance(days: 2)
         try fill()
-        await #expect { try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample) } throws: {
+        await #expect {
+            try await store.dropPartition(day: UTCDay("2026-03-01") ?? UTCDay(number: 0), stream: .sample)
+        } throws: {
             ($0 as? StoreError)?.code == .diskFull
         }
         unlink(directory.path + "/filler")

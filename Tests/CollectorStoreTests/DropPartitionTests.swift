@@ -54,7 +54,9 @@ import WireModel
 
     @Test func aRemovedNameIsNeverUsedAgain() async throws {
         var (store, device) = try await filled()
-        for name in ["2026-03-01", "2026-03-02", "2026-03-03"] { try await store.dropPartition(day: try day(name), stream: .sample) }
+        for name in ["2026-03-01", "2026-03-02", "2026-03-03"] {
+            try await store.dropPartition(day: try day(name), stream: .sample)
+        }
         device.produce(1)
         try await store.drain(&device)
         #expect(directory.days == ["2026-03-04"])
@@ -90,7 +92,8 @@ import WireModel
         try await store.dropPartition(day: try day("2026-03-01"), stream: .sample)
         await store.shutDown()
         // As if the process had died between the baseline and the removal.
-        try FileManager.default.createDirectory(atPath: directory.path + "/records/2026-03-01", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: directory.path + "/records/2026-03-01", withIntermediateDirectories: true)
         try bytes.write(to: URL(fileURLWithPath: file))
         #expect(try directory.verify().isWhole)
         #expect(try StoreVerifier(directory: directory.path).balance().first?.epochs.first?.storedRows == 30)
@@ -106,7 +109,8 @@ import WireModel
         func match(_ number: UInt64, link: ChainLink?) async throws -> ClosedStream.Match? {
             let points = [EpochClose.Point(number: number, link: link ?? .zero)]
             return try await store.close(
-                EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: points)]),
+                EpochClose(
+                    epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: points)]),
                 from: device.device
             ).first?.match
         }
@@ -114,10 +118,15 @@ import WireModel
         // The start is in every history: it must not hide that nothing can be told.
         let all = [5, 0].map { EpochClose.Point(number: $0, link: device.links[$0] ?? .zero) }
         let closed = try await store.close(
-            EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: all)]), from: device.device)
+            EpochClose(epoch: device.epoch, streams: [.init(stream: .sample, last: 33, reason: .moved, points: all)]),
+            from: device.device)
         #expect(closed.first?.match == .unknown)
-        #expect(try await match(10, link: device.links[10]) == .point(.init(number: 10, link: try #require(device.links[10]))))
-        #expect(try await match(17, link: device.links[17]) == .point(.init(number: 17, link: try #require(device.links[17]))))
+        #expect(
+            try await match(10, link: device.links[10])
+                == .point(.init(number: 10, link: try #require(device.links[10]))))
+        #expect(
+            try await match(17, link: device.links[17])
+                == .point(.init(number: 17, link: try #require(device.links[17]))))
         #expect(try await match(17, link: .zero) == ClosedStream.Match.none)
         for name in ["2026-03-02", "2026-03-03"] { try await store.dropPartition(day: try day(name), stream: .sample) }
         await store.shutDown()

@@ -35,14 +35,18 @@ import WireModel
         let first = try await registry.enroll(token: token.token, request: request())
         try await registry.checkEnrollmentToken(token.token)
         let second = try await registry.enroll(token: token.token, request: request())
-        #expect(second.deviceID == first.deviceID && second.enrollmentID == first.enrollmentID && first.enrollmentID.count == 16)
+        #expect(
+            second.deviceID == first.deviceID && second.enrollmentID == first.enrollmentID
+                && first.enrollmentID.count == 16)
         #expect(second.credential != first.credential)
         #expect(try await isKnown(second.credential))
         #expect(try await !isKnown(first.credential))
         #expect(try await registry.tokens().first { $0.id == token.id }?.uses == 1)
         #expect(try await registry.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
         // Someone else with the token that is used up.
-        await #expect(throws: EnrollError.tokenUsedUp) { _ = try await registry.enroll(token: token.token, request: request(2)) }
+        await #expect(throws: EnrollError.tokenUsedUp) {
+            _ = try await registry.enroll(token: token.token, request: request(2))
+        }
     }
 
     @Test func anotherRequestMachineOrTokenIsAnotherDevice() async throws {
@@ -99,7 +103,9 @@ import WireModel
         let token = try await token()
         _ = try await registry.enroll(token: token.token, request: request())
         try await registry.revokeToken(token.id)
-        await #expect(throws: EnrollError.tokenRevoked) { _ = try await registry.enroll(token: token.token, request: request()) }
+        await #expect(throws: EnrollError.tokenRevoked) {
+            _ = try await registry.enroll(token: token.token, request: request())
+        }
     }
 
     @Test func longTextsAreCutAtACharactersEnd() async throws {

@@ -12,7 +12,8 @@ import WireModel
     init() throws { directory = try TemporaryDirectory() }
 
     private static let looks: [(former: DiskState?, free: UInt64, expected: DiskState)] = [
-        (nil, 100, .enough), (nil, 99, .low), (.enough, 99, .low), (.low, 100, .low), (.low, 109, .low), (.low, 110, .enough),
+        (nil, 100, .enough), (nil, 99, .low), (.enough, 99, .low), (.low, 100, .low), (.low, 109, .low),
+        (.low, 110, .enough),
         (.enough, 100, .enough), (nil, 0, .low),
     ]
 
@@ -30,7 +31,9 @@ import WireModel
         var device = ScriptedDevice()
         func send() async throws {
             device.produce(1)
-            _ = await store.append([try #require(device.part())], from: device.device, receivedAt: clock.now()).map { device.apply($0) }
+            _ = await store.append([try #require(device.part())], from: device.device, receivedAt: clock.now()).map {
+                device.apply($0)
+            }
         }
         try await send()
         clock.advance(days: 40)
@@ -41,7 +44,8 @@ import WireModel
             bootClock: ManualBootClock(clock),
             logger: quietLogger)
         let free = Mutex<UInt64>(1000)
-        let disk = DiskWatch(directory: directory.path, lowBytes: 100, notices: service, freeBytes: { free.withLock { $0 } })
+        let disk = DiskWatch(
+            directory: directory.path, lowBytes: 100, notices: service, freeBytes: { free.withLock { $0 } })
         let sleeper = ManualSleeper()
         let running = Task { await Housekeeping(retention: retention, disk: disk, notices: service).run(on: sleeper) }
         await sleeper.waitForSleeper()
@@ -73,8 +77,11 @@ import WireModel
     }
 
     @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let known = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
+        let known = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest()
+        ).deviceID
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(
             directory: directory.path, clock: clock, incidents: { service.note($0, count: $1) }, logger: quietLogger)
@@ -111,9 +118,14 @@ import WireModel
         #expect(
             counts[.queueDamaged].notices == 1 && counts[.queueDamaged].raised == 1
                 && counts[.queueDamaged].lasting == 0)
-        let conflicts = try await registry.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(\.entry)
-        #expect(conflicts.map(\.subject) == [known.description] && conflicts.map(\.detail) == [["stream": "sample", "count": "1"]])
-        #expect(counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0 && counts[.identityConflict].raised == 1)
+        let conflicts = try await registry.audit(AuditQuery(action: .deviceConflict), below: nil, limit: 10).rows.map(
+            \.entry)
+        #expect(
+            conflicts.map(\.subject) == [known.description]
+                && conflicts.map(\.detail) == [["stream": "sample", "count": "1"]])
+        #expect(
+            counts[.recordsLost].notices == 1 && counts[.recordsLost].lasting == 0
+                && counts[.identityConflict].raised == 1)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
         let notices = try await archive.notices(organization: "default", below: nil, limit: 10).notices
         #expect(Set(notices.map(\.subject)) == [known.description])

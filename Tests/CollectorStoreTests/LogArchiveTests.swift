@@ -34,7 +34,8 @@ import WireModel
         // The points a kill can come at: while the file is written, when it is written, when it has its name.
         let files = ChunkFiles(directory: DataDirectory(path: directory.path))
         let path = ChunkPath(
-            organization: "default", application: device.row.application, device: device.row.id, upload: upload, number: 2)
+            organization: "default", application: device.row.application, device: device.row.id, upload: upload,
+            number: 2)
         _ = try files.write(lost.gzip.prefix(10), for: path)
         _ = try files.write(lost.gzip, for: path)
         try files.publish(try files.write(lost.gzip, for: path), as: path)
@@ -57,7 +58,9 @@ import WireModel
         let archive = try SQLiteLogArchive.open(directory)
         #expect(FileManager.default.fileExists(atPath: directory.path + "/chunks/lock"))
         let files = ChunkFiles(directory: DataDirectory(path: directory.path))
-        func strangers() throws -> [String] { try files.removeLeftovers(kept: []) { (_, _) throws(StoreError) in .unknown }.strangers }
+        func strangers() throws -> [String] {
+            try files.removeLeftovers(kept: []) { (_, _) throws(StoreError) in .unknown }.strangers
+        }
         #expect(try strangers().isEmpty)
         try Data("kept".utf8).write(to: URL(fileURLWithPath: directory.path + "/chunks/note"))
         #expect(try strangers() == ["note"])
@@ -70,11 +73,15 @@ import WireModel
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
         await archive.shutDown()
         let chunks = directory.path + "/chunks"
-        let parent = "\(chunks)/\(try #require(directory.chunkFiles.first))".split(separator: "/").dropLast().joined(separator: "/")
-        // A directory of somebody else behind a link, at the depth of chunks; files and directories where none of ours are.
-        try FileManager.default.createDirectory(atPath: elsewhere.path + "/photos/2026", withIntermediateDirectories: true)
+        let parent = "\(chunks)/\(try #require(directory.chunkFiles.first))".split(separator: "/").dropLast().joined(
+            separator: "/")
+        // A directory of somebody else behind a link, at the depth of chunks; files and directories where none of ours
+        // are.
+        try FileManager.default.createDirectory(
+            atPath: elsewhere.path + "/photos/2026", withIntermediateDirectories: true)
         let strangers = [
-            elsewhere.path + "/photos/2026/a.jpg", chunks + "/note", "/\(parent)/note.txt", "/\(parent)/\(UploadID.random())-1.gz",
+            elsewhere.path + "/photos/2026/a.jpg", chunks + "/note", "/\(parent)/note.txt",
+            "/\(parent)/\(UploadID.random())-1.gz",
             // A chunk that a catalog of another time knows.
             "/\(parent)/\(UploadID.random())-0001.log.gz",
         ]
@@ -97,7 +104,8 @@ import WireModel
         let archive = try SQLiteLogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
         await archive.shutDown()
-        try directory.execute("UPDATE chunk SET fate = 4, deleted = 1, path = NULL", on: directory.path + "/collector.sqlite")
+        try directory.execute(
+            "UPDATE chunk SET fate = 4, deleted = 1, path = NULL", on: directory.path + "/collector.sqlite")
         #expect(directory.chunkFiles.count == 1)
         await (try SQLiteLogArchive.open(directory)).shutDown()
         #expect(directory.chunkFiles.isEmpty)
@@ -118,7 +126,9 @@ import WireModel
         let plan = try await archive.deletion(query)
         #expect(try await archive.delete(query, confirmation: plan.confirmation, by: .commandLine) == plan)
         clock.advance(days: 59)
-        for upload in uploads { #expect(try await archive.standing(of: upload, from: device.row.id).phase == .complete) }
+        for upload in uploads {
+            #expect(try await archive.standing(of: upload, from: device.row.id).phase == .complete)
+        }
         #expect(try await archive.standing(of: uploads[1], from: device.row.id).deleted == [1])
         clock.advance(days: 2)
         #expect(try await archive.standing(of: uploads[0], from: device.row.id).storedChunks == 1)
@@ -139,7 +149,9 @@ import WireModel
     @Test func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try SQLiteLogArchive.open(directory)
-        for segment in 1...3 { try await device.upload([try LogDevice.chunk(segment: UInt64(segment), 1...50)], to: archive) }
+        for segment in 1...3 {
+            try await device.upload([try LogDevice.chunk(segment: UInt64(segment), 1...50)], to: archive)
+        }
         await archive.shutDown()
         #expect(try directory.verify().isWhole)
         let files = directory.chunkFiles
@@ -147,7 +159,8 @@ import WireModel
         bytes[bytes.count / 2] ^= 1
         try bytes.write(to: URL(fileURLWithPath: "\(directory.path)/chunks/\(files[0])"))
         try FileManager.default.removeItem(atPath: "\(directory.path)/chunks/\(files[1])")
-        try directory.execute("UPDATE log_usage SET raw_bytes = raw_bytes + 1", on: directory.path + "/collector.sqlite")
+        try directory.execute(
+            "UPDATE log_usage SET raw_bytes = raw_bytes + 1", on: directory.path + "/collector.sqlite")
         let report = try directory.verify()
         #expect(Set(report.findings.map(\.code)) == [.altered, .missing, .miscounted] && report.findings.count == 3)
         #expect(report.findings.first { $0.code == .altered }?.file == "chunks/\(files[0])")
@@ -199,7 +212,9 @@ import WireModel
         configuration.leastFreeBytes = .max
         let archive = try SQLiteLogArchive.open(
             directory: directory.path, clock: ManualStoreClock(), configuration: configuration, logger: quietLogger)
-        await #expect(throws: UploadError.self) { try await device.upload([try LogDevice.chunk(segment: 1, 1...5)], to: archive) }
+        await #expect(throws: UploadError.self) {
+            try await device.upload([try LogDevice.chunk(segment: 1, 1...5)], to: archive)
+        }
         #expect(directory.chunkFiles.isEmpty)
         await archive.shutDown()
     }
@@ -211,7 +226,8 @@ import WireModel
         var position: UInt64 = 0
         while text.utf8.count < bytes {
             position += 1
-            let noise = Data((0..<100).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }).base64EncodedString()
+            let noise = Data((0..<100).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
+                .base64EncodedString()
             text +=
                 "\(LogTime.text(ManualStoreClock.start + Int64(position))) I \(LogNumber(segment: segment, position: position).value) app \(noise)\n"
         }
@@ -224,10 +240,13 @@ import WireModel
         let directory = try TemporaryDirectory()
         let archive = try SQLiteLogArchive.open(directory)
         // 40 devices that say 60 KB each in the same hour: 2.4 MB together, of which 200 KB may be held.
-        for _ in 0..<40 { try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300, padding: 150)], to: archive) }
+        for _ in 0..<40 {
+            try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300, padding: 150)], to: archive)
+        }
         let query = LogQuery()
         let reader = try LogReader(
-            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog, heldBytes: 200_000)
+            try await archive.catalog.segments(query), of: query, as: LogForm(), catalog: archive.catalog,
+            heldBytes: 200_000)
         var last: Int64 = 0
         var lines = 0
         while let piece = try await reader.next() {
@@ -269,7 +288,8 @@ import WireModel
         var total = 0
         for segment in 1...40 {
             let chunk = try LogDevice.chunk(
-                segment: UInt64(segment), 1...78, from: ManualStoreClock.start + Int64(segment) * 100_000_000, padding: 63_890)
+                segment: UInt64(segment), 1...78, from: ManualStoreClock.start + Int64(segment) * 100_000_000,
+                padding: 63_890)
             total += chunk.text.count
             try await device.upload([chunk], to: archive)
         }

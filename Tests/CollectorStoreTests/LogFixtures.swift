@@ -16,7 +16,8 @@ struct LogDevice: Sendable {
 
     init(_ organization: String = "default", application: String = "com.example.kiosk") {
         row = DeviceRow(
-            id: .random(), organization: organization, name: "kiosk", operatingSystem: WireOperatingSystem(), agentVersion: "1",
+            id: .random(), organization: organization, name: "kiosk", operatingSystem: WireOperatingSystem(),
+            agentVersion: "1",
             application: application, machineHash: "m", test: false, created: 0, enrolled: 0)
     }
 
@@ -65,7 +66,9 @@ struct LogDevice: Sendable {
 }
 
 extension SQLiteLogArchive {
-    static func open(_ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock()) throws -> SQLiteLogArchive {
+    static func open(_ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock()) throws
+        -> SQLiteLogArchive
+    {
         var configuration = Configuration()
         configuration.leastFreeBytes = 0
         return try open(directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)

@@ -44,13 +44,18 @@ import WireModel
     private func firstVersion() throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
         let connection = try Connection(
-            path: directory.path + "/collector.sqlite", options: .init(mode: .create, applicationID: CollectorDatabase.applicationID))
+            path: directory.path + "/collector.sqlite",
+            options: .init(mode: .create, applicationID: CollectorDatabase.applicationID))
         try connection.execute(Self.firstSchema)
         try connection.setUserVersion(1)
         func insert(_ sql: String, _ values: (any BindableValue)?...) throws {
             let statement = try connection.prepare(sql)
             for (place, value) in values.enumerated() {
-                if let value { try value.bind(to: statement, at: Int32(place + 1)) } else { try statement.bindNull(at: Int32(place + 1)) }
+                if let value {
+                    try value.bind(to: statement, at: Int32(place + 1))
+                } else {
+                    try statement.bindNull(at: Int32(place + 1))
+                }
             }
             try statement.run()
         }
@@ -65,9 +70,11 @@ import WireModel
             try insert("INSERT INTO profile VALUES (?, 4, ?, 5)", organization, profile.encoded)
         }
         try insert(
-            "INSERT INTO token (id, hash, kind, name, role, created) VALUES ('a', ?, 2, 'administrator', 3, 5)", Self.administrator.hash)
+            "INSERT INTO token (id, hash, kind, name, role, created) VALUES ('a', ?, 2, 'administrator', 3, 5)",
+            Self.administrator.hash)
         try insert(
-            "INSERT INTO token (id, hash, kind, name, organization, created) VALUES ('e', ?, 1, '', 'west', 5)", Self.enrollment.hash)
+            "INSERT INTO token (id, hash, kind, name, organization, created) VALUES ('e', ?, 1, '', 'west', 5)",
+            Self.enrollment.hash)
         for (id, credential, revoked) in [
             (Self.device, Self.credential, nil), (Self.leftDevice, Self.leftCredential, Int64(9)),
         ] {
@@ -86,7 +93,8 @@ import WireModel
     }
 
     private func open(_ directory: TemporaryDirectory) throws -> CollectorRegistry {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         #expect(created == nil)
         return registry
     }
@@ -95,7 +103,9 @@ import WireModel
         let directory = try firstVersion()
         defer { withExtendedLifetime(directory) {} }
         let registry = try open(directory)
-        #expect(registry.collectorID == CollectorID(high: 5, low: 6) && registry.incarnationID == IncarnationID(high: 7, low: 8))
+        #expect(
+            registry.collectorID == CollectorID(high: 5, low: 6)
+                && registry.incarnationID == IncarnationID(high: 7, low: 8))
         #expect(try await registry.authenticatePerson(token: Self.administrator.text)?.role == .administrator)
         guard case .device(let device) = try await registry.authenticateDevice(credential: Self.credential.text) else {
             Issue.record("the device is not known any more")
@@ -147,7 +157,8 @@ import WireModel
         let registry = try open(directory)
         _ = try await registry.issue(
             NewCommand(
-                device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5, issuer: .commandLine,
+                device: Self.device, action: .sendBeacon(.init()), expires: ManualStoreClock.start + 5,
+                issuer: .commandLine,
                 idempotencyKey: nil,
                 request: Data()), organization: "west")
         let device = try #require(try await registry.device(Self.device, organization: nil))
@@ -157,7 +168,8 @@ import WireModel
 
     @Test func recordFilesThatAreThereAreMissedWhenTheyGo() async throws {
         let directory = try firstVersion()
-        try FileManager.default.createDirectory(atPath: directory.path + "/records/2026-02-01", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: directory.path + "/records/2026-02-01", withIntermediateDirectories: true)
         let file = directory.recordFile("2026-02-01", .event)
         let connection = try Connection(path: file, options: .init(mode: .create))
         try connection.close()
@@ -176,15 +188,18 @@ import WireModel
 
     @Test func aFileOfVersion4GetsAPlaceForCertificates() async throws {
         let directory = try TemporaryDirectory()
-        let (first, created) = try CollectorRegistry.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
-        let device = try await first.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        let (first, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+        let device = try await first.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+            .deviceID
         await first.close()
         let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readWrite))
         try connection.execute("DROP TABLE device_certificate; \(Self.undoingVersion6)")
         try connection.setUserVersion(4)
         try connection.close()
         let registry = try open(directory)
-        let certificate = DeviceCertificate(fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: 2)
+        let certificate = DeviceCertificate(
+            fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: 2)
         try await registry.keepCertificate(certificate, device: device, reason: "enrollment")
         #expect(try await registry.device(device, organization: nil)?.certificates == [certificate])
         await registry.close()
@@ -195,13 +210,16 @@ import WireModel
             let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
             let statement = try connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
             var found: [String] = []
-            while try statement.step() { found.append(statement.string(0).split { $0.isWhitespace }.joined(separator: " ")) }
+            while try statement.step() {
+                found.append(statement.string(0).split { $0.isWhitespace }.joined(separator: " "))
+            }
             return found
         }
         let (old, new) = (try firstVersion(), try TemporaryDirectory())
         defer { withExtendedLifetime((old, new)) {} }
         await (try open(old)).close()
-        let (registry, _) = try CollectorRegistry.open(directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
+        let (registry, _) = try CollectorRegistry.open(
+            directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
         await registry.close()
         #expect(try schema(old) == schema(new) && schema(new).count > 12)
     }

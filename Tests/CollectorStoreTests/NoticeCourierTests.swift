@@ -12,7 +12,9 @@ import WireModel
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func service() throws -> NoticeService { try NoticeService(directory: directory.path, clock: clock, logger: quietLogger) }
+    private func service() throws -> NoticeService {
+        try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
+    }
 
     /// What a receiver got, and how it answers.
     private final class Receiver: Sendable {
@@ -58,7 +60,9 @@ import WireModel
 
         // Another process goes on where this one was; what is refused is passed over.
         receiver.answer.withLock { $0 = .refused("no") }
-        let later = Task { await NoticeCourier(service: service, logger: quietLogger) { receiver.post($0) }.run(on: sleeper) }
+        let later = Task {
+            await NoticeCourier(service: service, logger: quietLogger) { receiver.post($0) }.run(on: sleeper)
+        }
         await sleeper.waitForSleeper(after: 3)
         #expect(receiver.subjects == ["a", "b", "c", "c", "d"])
         later.cancel()

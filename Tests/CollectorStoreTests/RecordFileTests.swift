@@ -18,7 +18,9 @@ import WireModel
             #expect(await store.append(ghost, from: device.device).outcome == .already)
         }
         #expect(directory.days == ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05"])
-        #expect(try await store.allRecords(of: device.device, stream: .sample).map(\.header.number) == Array((1...20).reversed()))
+        #expect(
+            try await store.allRecords(of: device.device, stream: .sample).map(\.header.number)
+                == Array((1...20).reversed()))
         let balance = try #require(try await store.balance(of: device.device).first)
         #expect(balance.storedRows == 20 && balance.mark.stored == 20 && balance.balance.closes)
 
@@ -142,7 +144,8 @@ import WireModel
         device.produce(3)
         try await store.drain(&device)
         await store.shutDown()
-        try FileManager.default.createDirectory(atPath: directory.path + "/records/2026-03-02", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: directory.path + "/records/2026-03-02", withIntermediateDirectories: true)
         #expect(FileManager.default.createFile(atPath: directory.recordFile("2026-03-02"), contents: Data()))
         #expect(try directory.verify().isWhole)
         clock.advance(days: 2)

@@ -8,7 +8,8 @@ import WireModel
 @Suite struct RecordQueryTests {
     private static let hour: Int64 = 3_600_000_000
     private static let modules: [(kind: WireRecordKind, module: String)] = [
-        (.sampleSystem, "system"), (.sampleNetworkData, "networkData"), (.sampleCustom, "till"), (.sampleCustom, "door"),
+        (.sampleSystem, "system"), (.sampleNetworkData, "networkData"), (.sampleCustom, "till"),
+        (.sampleCustom, "door"),
     ]
 
     /// A fleet whose clocks are wrong by hours, over several days of receipt.
@@ -35,8 +36,10 @@ import WireModel
                         let (kind, module) = RecordQueryTests.modules[Int.random(in: 0..<4, using: &random)]
                         let time = clock.now() + Int64.random(in: -30...6, using: &random) * RecordQueryTests.hour
                         let record = NewRecord(
-                            stream: .sample, kind: kind, module: module, stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 1),
-                            application: Bool.random(using: &random) ? "till" : "", test: Int.random(in: 0..<5, using: &random) == 0,
+                            stream: .sample, kind: kind, module: module,
+                            stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 1),
+                            application: Bool.random(using: &random) ? "till" : "",
+                            test: Int.random(in: 0..<5, using: &random) == 0,
                             body: Data([1, 2, 3]))
                         devices[index].append(record.serialized(number: devices[index].last + 1))
                     }
@@ -47,7 +50,8 @@ import WireModel
                     for bytes in part.records {
                         stored.append(
                             StoredRecord(
-                                device: devices[index].device, epoch: part.epoch, header: try #require(RecordHeader(scanning: bytes)),
+                                device: devices[index].device, epoch: part.epoch,
+                                header: try #require(RecordHeader(scanning: bytes)),
                                 bytes: bytes, receivedAt: clock.now()))
                     }
                     clock.advance(seconds: 60)
@@ -61,7 +65,9 @@ import WireModel
         }
     }
 
-    private static func all(_ store: some RecordStore, _ query: RecordQuery, pageSize: Int) async throws -> [StoredRecord] {
+    private static func all(_ store: some RecordStore, _ query: RecordQuery, pageSize: Int) async throws
+        -> [StoredRecord]
+    {
         var found: [StoredRecord] = []
         var cursor: String?
         repeat {
@@ -82,11 +88,17 @@ import WireModel
             if Bool.random(using: &random) {
                 // Few are followed one by one, many are found by going over the file.
                 scope = .among(
-                    Set(fleet.devices.shuffled(using: &random).prefix(Int.random(in: 0...devices, using: &random)).map(\.device)))
+                    Set(
+                        fleet.devices.shuffled(using: &random).prefix(Int.random(in: 0...devices, using: &random)).map(
+                            \.device)))
             }
             var query = RecordQuery(scope, stream: .sample, withTest: Bool.random(using: &random))
-            if Bool.random(using: &random) { query.kinds = [Self.modules[Int.random(in: 0..<4, using: &random)].kind.rawValue] }
-            if Int.random(in: 0..<3, using: &random) == 0 { query.module = Self.modules[Int.random(in: 0..<4, using: &random)].module }
+            if Bool.random(using: &random) {
+                query.kinds = [Self.modules[Int.random(in: 0..<4, using: &random)].kind.rawValue]
+            }
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                query.module = Self.modules[Int.random(in: 0..<4, using: &random)].module
+            }
             if Int.random(in: 0..<3, using: &random) == 0 { query.application = "till" }
             if Bool.random(using: &random) {
                 query.times.from = ManualStoreClock.start + Int64.random(in: -40...120, using: &random) * Self.hour
@@ -110,10 +122,12 @@ import WireModel
         let fleet = try await Fleet(devices: 2, days: 4, seed: 3)
         await fleet.store.shutDown()
         // The first day's records cannot be read any more.
-        try fleet.directory.execute("UPDATE slice SET records = x'FF'", on: fleet.directory.recordFile(fleet.directory.days[0]))
+        try fleet.directory.execute(
+            "UPDATE slice SET records = x'FF'", on: fleet.directory.recordFile(fleet.directory.days[0]))
         let store = try SQLiteRecordStore.open(fleet.directory, clock: fleet.clock)
         let latest = try #require(
-            fleet.stored.filter { $0.receivedAt < ManualStoreClock.start + 12 * Self.hour }.map(\.header.wallTime).max())
+            fleet.stored.filter { $0.receivedAt < ManualStoreClock.start + 12 * Self.hour }.map(\.header.wallTime).max()
+        )
         var query = RecordQuery(
             .among(Set(fleet.devices.map(\.device))), stream: .sample, times: RecordTimes(from: latest + 1))
         #expect(try await Self.all(store, query, pageSize: 10) == fleet.expected(query))
@@ -129,7 +143,8 @@ import WireModel
         await fleet.store.shutDown()
         for day in fleet.directory.days {
             for column in ["earliest", "latest", "kinds"] {
-                try fleet.directory.execute("ALTER TABLE chain DROP COLUMN \(column)", on: fleet.directory.recordFile(day))
+                try fleet.directory.execute(
+                    "ALTER TABLE chain DROP COLUMN \(column)", on: fleet.directory.recordFile(day))
             }
             try fleet.directory.execute("PRAGMA user_version = 1", on: fleet.directory.recordFile(day))
         }
@@ -142,17 +157,22 @@ import WireModel
         fleet.devices[0].produce(2)
         try await fleet.store.drain(&fleet.devices[0])
         let devices = Set(fleet.devices.map(\.device))
-        for times in [RecordTimes.all, RecordTimes(from: ManualStoreClock.start, to: ManualStoreClock.start + 30 * Self.hour)] {
+        for times in [
+            RecordTimes.all, RecordTimes(from: ManualStoreClock.start, to: ManualStoreClock.start + 30 * Self.hour),
+        ] {
             let query = RecordQuery(.among(devices), stream: .sample, times: times)
             let found = try await Self.all(fleet.store, query, pageSize: 20)
             // What is new has times of long ago.
-            #expect(found.filter { $0.header.wallTime > ManualStoreClock.start - 100 * Self.hour } == fleet.expected(query))
+            #expect(
+                found.filter { $0.header.wallTime > ManualStoreClock.start - 100 * Self.hour } == fleet.expected(query))
         }
-        let old = RecordQuery(.one(newcomer.device), stream: .sample, times: RecordTimes(to: ManualStoreClock.start - 100 * Self.hour))
+        let old = RecordQuery(
+            .one(newcomer.device), stream: .sample, times: RecordTimes(to: ManualStoreClock.start - 100 * Self.hour))
         #expect(try await fleet.store.records(old, before: nil, limit: 10).records.count == 2)
         #expect(
             try await fleet.store.records(
-                RecordQuery(.one(newcomer.device), stream: .sample, times: RecordTimes(from: ManualStoreClock.start)), before: nil,
+                RecordQuery(.one(newcomer.device), stream: .sample, times: RecordTimes(from: ManualStoreClock.start)),
+                before: nil,
                 limit: 10
             ).records.isEmpty)
         await fleet.store.shutDown()

@@ -33,13 +33,18 @@ import WireModel
         return (store, devices)
     }
 
-    private func retention(_ store: SQLiteRecordStore, _ limits: RetentionLimits, boot: ManualBootClock? = nil) throws -> RecordRetention {
+    private func retention(_ store: SQLiteRecordStore, _ limits: RetentionLimits, boot: ManualBootClock? = nil) throws
+        -> RecordRetention
+    {
         try RecordRetention(
-            store: store, directory: directory.path, limits: limits, notices: service(), clock: clock, bootClock: boot ?? bootClock,
+            store: store, directory: directory.path, limits: limits, notices: service(), clock: clock,
+            bootClock: boot ?? bootClock,
             logger: quietLogger)
     }
 
-    private func service() throws -> NoticeService { try NoticeService(directory: directory.path, clock: clock, logger: quietLogger) }
+    private func service() throws -> NoticeService {
+        try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
+    }
 
     private func days(_ stream: StreamName) -> [String] {
         directory.days.filter { FileManager.default.fileExists(atPath: directory.recordFile($0, stream)) }
@@ -92,7 +97,8 @@ import WireModel
         await store.shutDown()
     }
 
-    /// A process that is killed after it was asked, and one that was asked while no other had done it, leave nothing undone and nothing untold.
+    /// A process that is killed after it was asked, and one that was asked while no other had done it, leave nothing
+    /// undone and nothing untold.
     @Test func aPurgeThatWasCutShortIsDoneByWhoeverComesNext() async throws {
         let (store, devices) = try await filled()
         await store.shutDown()
@@ -180,18 +186,24 @@ import WireModel
     /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
     @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
         let (store, devices) = try await filled()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         var fleet: [DeviceID] = []
         for _ in 0..<6 {
-            fleet.append(try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID)
+            fleet.append(
+                try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+                    .deviceID)
         }
-        for device in fleet { registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+        for device in fleet {
+            registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+        }
         _ = try await registry.silentDevices()
         let right = clock.now()
         clock.advance(days: 1000)
         let boot = ManualBootClock(clock, bootID: "next")
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock, bootClock: boot,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
+            bootClock: boot,
             deviceClocks: registry.deviceClocks, logger: quietLogger)
         #expect(await retention.pass().isEmpty, "devices are heard first")
         for device in fleet { registry.seen(device, DeviceObservation(at: clock.now(), newestRecordTime: right)) }
@@ -201,7 +213,9 @@ import WireModel
         await retention.watchClock()
         #expect(try await service().counts()[.retentionWaiting].lasting == 1)
         let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
-        await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: { ($0 as? StoreError)?.code == .conflict }
+        await #expect { try await purge.plan(olderThanDays: 1, streams: [.event]) } throws: {
+            ($0 as? StoreError)?.code == .conflict
+        }
         #expect {
             try LogPurge(directory: directory.path, quotas: LogQuotas(), clock: clock, logger: quietLogger)
         } throws: {
@@ -220,7 +234,8 @@ import WireModel
         clock.advance(days: 200)
         let clocks = DeviceClocks()
         let retention = try RecordRetention(
-            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock, bootClock: bootClock,
+            store: store, directory: directory.path, limits: RetentionLimits(), notices: service(), clock: clock,
+            bootClock: bootClock,
             deviceClocks: clocks, logger: quietLogger)
         let fleet = (0..<20).map { _ in DeviceID.random() }
         for device in fleet { clocks.note(device, newestRecord: clock.now() - 5 * 86_400_000_000, at: clock.now()) }
@@ -234,8 +249,11 @@ import WireModel
 
     @Test func devicesThatDoNotSpeakAreWaitedForAnHour() async throws {
         let (store, _) = try await filled()
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
-        let device = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
+        let device = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest()
+        ).deviceID
         registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
         _ = try await registry.silentDevices()
         clock.advance(days: 1000)
@@ -323,7 +341,8 @@ import WireModel
         await store.shutDown()
     }
 
-    /// The baseline is read before the files are listed: what retention moves from the one to the other in between is in neither.
+    /// The baseline is read before the files are listed: what retention moves from the one to the other in between is
+    /// in neither.
     @Test func aFileThatGoesWhileAVerificationLooksForItIsNotMissed() async throws {
         let (store, _) = try await filled()
         await store.shutDown()

@@ -72,7 +72,8 @@ struct RecordStoreConformance {
 
     func keepsStreamsEpochsAndDevicesApart() async throws {
         var devices = [
-            ScriptedDevice(stream: .status), ScriptedDevice(stream: .event), ScriptedDevice(stream: .sample), ScriptedDevice(),
+            ScriptedDevice(stream: .status), ScriptedDevice(stream: .event), ScriptedDevice(stream: .sample),
+            ScriptedDevice(),
         ]
         devices.append(ScriptedDevice(device: devices[3].device, stream: .sample))
         for position in devices.indices { devices[position].produce(position + 1) }
@@ -115,47 +116,62 @@ struct RecordStoreConformance {
         }
         func request(_ points: [UInt64], wrong: Set<UInt64> = []) -> EpochClose {
             let points = points.map { number in
-                EpochClose.Point(number: number, link: wrong.contains(number) ? ChainLink(high: 1, low: 1) : device.links[number] ?? .zero)
+                EpochClose.Point(
+                    number: number,
+                    link: wrong.contains(number) ? ChainLink(high: 1, low: 1) : device.links[number] ?? .zero)
             }
             return EpochClose(
                 epoch: device.epoch,
                 streams: StreamName.allCases.map { stream in
                     EpochClose.Stream(
-                        stream: stream, last: stream == .sample ? 12 : 0, reason: .moved, points: stream == .sample ? points : [])
+                        stream: stream, last: stream == .sample ? 12 : 0, reason: .moved,
+                        points: stream == .sample ? points : [])
                 })
         }
         func match(_ request: EpochClose) async throws -> ClosedStream.Match? {
             try await store.close(request, from: device.device).first { $0.stream == .sample }?.match
         }
-        #expect(try await match(request([12, 8, 3], wrong: [8])) == .point(.init(number: 3, link: try #require(device.links[3]))))
+        #expect(
+            try await match(request([12, 8, 3], wrong: [8]))
+                == .point(.init(number: 3, link: try #require(device.links[3]))))
         // Finer points, of the same closed epoch.
-        #expect(try await match(request([8, 7, 6], wrong: [8])) == .point(.init(number: 7, link: try #require(device.links[7]))))
+        #expect(
+            try await match(request([8, 7, 6], wrong: [8]))
+                == .point(.init(number: 7, link: try #require(device.links[7]))))
         #expect(try await match(request([9])) == .point(.init(number: 9, link: try #require(device.links[9]))))
         #expect(try await match(request([4], wrong: [4])) == ClosedStream.Match.none)
         let late = await store.append(try #require(device.part()), from: device.device)
         #expect(late.outcome == .closed && late.mark.number == 9)
         let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
         #expect(balance.closed && balance.balance.closes)
-        #expect(balance.balance.dropped == ["moved": 3] && balance.balance.produced == 12 && balance.balance.waiting == 0)
+        #expect(
+            balance.balance.dropped == ["moved": 3] && balance.balance.produced == 12 && balance.balance.waiting == 0)
     }
 
-    /// What the queue does when histories part: coarse points first, finer ones between the match and the next, until they meet.
+    /// What the queue does when histories part: coarse points first, finer ones between the match and the next, until
+    /// they meet.
     func finerPointsFindWhereAnOldImageAndTheHistoryPart() async throws {
         var device = ScriptedDevice()
         device.produce(40)
-        for size in [7, 9, 11] { device.apply(await store.append(try #require(device.part(size)), from: device.device)) }
+        for size in [7, 9, 11] {
+            device.apply(await store.append(try #require(device.part(size)), from: device.device))
+        }
         // An image of 18 records went on by itself: the same up to 18, another way after.
         var image = ScriptedDevice(device: device.device, epoch: device.epoch)
         for number in 1...18 { image.append(try #require(device.made[UInt64(number)])) }
         image.produce(30, bodyBytes: 9)
         func match(_ numbers: [UInt64]) async throws -> ClosedStream {
-            let points = numbers.compactMap { number in image.links[number].map { EpochClose.Point(number: number, link: $0) } }
+            let points = numbers.compactMap { number in
+                image.links[number].map { EpochClose.Point(number: number, link: $0) }
+            }
             return try #require(
                 try await store.close(
                     EpochClose(
                         epoch: device.epoch,
                         streams: StreamName.allCases.map {
-                            .init(stream: $0, last: $0 == .sample ? image.last : 0, reason: .moved, points: $0 == .sample ? points : [])
+                            .init(
+                                stream: $0, last: $0 == .sample ? image.last : 0, reason: .moved,
+                                points: $0 == .sample ? points : [])
                         }), from: device.device
                 ).first { $0.stream == .sample })
         }
@@ -192,7 +208,8 @@ struct RecordStoreConformance {
         for (last, reason) in [(UInt64(4), DropReason.wiped), (9, .moved), (2, .wiped)] {
             let closed = try await store.close(
                 EpochClose(
-                    epoch: device.epoch, streams: StreamName.allCases.map { .init(stream: $0, last: last, reason: reason, points: []) }),
+                    epoch: device.epoch,
+                    streams: StreamName.allCases.map { .init(stream: $0, last: last, reason: reason, points: []) }),
                 from: device.device)
             #expect(closed.count == 3 && closed.allSatisfy { $0.match == .none })
             let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
@@ -200,7 +217,8 @@ struct RecordStoreConformance {
         }
     }
 
-    /// What a device dropped after its last part, without a number: only the close tells, and what was told is never taken back.
+    /// What a device dropped after its last part, without a number: only the close tells, and what was told is never
+    /// taken back.
     func aCloseTellsTheLastTotals() async throws {
         var device = ScriptedDevice()
         device.produce(4)
@@ -212,14 +230,20 @@ struct RecordStoreConformance {
             _ = try await store.close(
                 EpochClose(
                     epoch: device.epoch,
-                    streams: StreamName.allCases.map { .init(stream: $0, last: 4, reason: .moved, points: [], totals: totals) }),
+                    streams: StreamName.allCases.map {
+                        .init(stream: $0, last: 4, reason: .moved, points: [], totals: totals)
+                    }),
                 from: device.device)
-            let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample }).balance
+            let balance = try #require(try await store.balance(of: device.device).first { $0.stream == .sample })
+                .balance
             #expect(balance.closes && balance.waiting == 0 && balance.stored == 2)
             return balance.dropped
         }
         #expect(try await dropped(after: nil) == ["moved": 2, "too-large": 2, "consent": 1])
-        #expect(try await dropped(after: [.tooLarge: 5, .wiped: 7]) == ["moved": 2, "too-large": 5, "consent": 1, "wiped": 7])
+        #expect(
+            try await dropped(after: [.tooLarge: 5, .wiped: 7]) == [
+                "moved": 2, "too-large": 5, "consent": 1, "wiped": 7,
+            ])
         #expect(try await dropped(after: [.tooLarge: 3]) == ["moved": 2, "too-large": 5, "consent": 1, "wiped": 7])
     }
 
@@ -232,14 +256,18 @@ struct RecordStoreConformance {
         let all = try await store.allRecords(of: device.device, stream: .sample, pageSize: 4)
         #expect(all.map(\.header.number) == Array((1...18).reversed()))
         let custom = try await store.records(
-            of: device.device, stream: .sample, kind: WireRecordKind.sampleCustom.rawValue, module: nil, before: nil, limit: 100)
+            of: device.device, stream: .sample, kind: WireRecordKind.sampleCustom.rawValue, module: nil, before: nil,
+            limit: 100)
         #expect(custom.records.count == 9 && custom.next == nil)
-        let module = try await store.records(of: device.device, stream: .sample, kind: nil, module: "m3", before: nil, limit: 2)
+        let module = try await store.records(
+            of: device.device, stream: .sample, kind: nil, module: "m3", before: nil, limit: 2)
         #expect(module.records.map(\.header.number) == [12, 11])
-        let rest = try await store.records(of: device.device, stream: .sample, kind: nil, module: "m3", before: module.next, limit: 2)
+        let rest = try await store.records(
+            of: device.device, stream: .sample, kind: nil, module: "m3", before: module.next, limit: 2)
         #expect(rest.records.map(\.header.number) == [10])
         await #expect(throws: StoreError.self) {
-            _ = try await store.records(of: device.device, stream: .sample, kind: nil, module: nil, before: "x", limit: 2)
+            _ = try await store.records(
+                of: device.device, stream: .sample, kind: nil, module: nil, before: "x", limit: 2)
         }
     }
 

@@ -31,7 +31,9 @@ import WireModel
         let bytes = try #require(try handle.readToEnd())
         // A page of the list of tokens.
         let page = try #require(
-            (1..<bytes.count / 4096).first { bytes[($0 * 4096)..<($0 + 1) * 4096].range(of: Data("ann 17".utf8)) != nil })
+            (1..<bytes.count / 4096).first {
+                bytes[($0 * 4096)..<($0 + 1) * 4096].range(of: Data("ann 17".utf8)) != nil
+            })
         try handle.seek(toOffset: place == "head" ? 0 : UInt64(page * 4096))
         try handle.write(contentsOf: Data(repeating: 0xFF, count: 4096))
         try handle.close()
@@ -44,22 +46,29 @@ import WireModel
     }
 
     @Test func aDatabaseThatGoesUnderARunningCollectorIsNoticed() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
         device.produce(2)
         #expect(try await store.drain(&device)?.outcome == .stored)
         #expect(await registry.readiness() == .ready)
         #expect(await store.readiness() == .ready)
-        try FileManager.default.moveItem(atPath: directory.path + "/collector.sqlite", toPath: directory.path + "/aside")
+        try FileManager.default.moveItem(
+            atPath: directory.path + "/collector.sqlite", toPath: directory.path + "/aside")
         device.produce(1)
         let answer = await store.append(try #require(device.part()), from: device.device)
-        #expect(answer.outcome == .unavailable && answer.detail.hasPrefix("io: ") && !answer.detail.contains(directory.path))
+        #expect(
+            answer.outcome == .unavailable && answer.detail.hasPrefix("io: ") && !answer.detail.contains(directory.path)
+        )
         #expect(await store.readiness() != .ready)
         #expect(await registry.readiness() != .ready)
-        await #expect(throws: StoreError.self) { _ = try await registry.authenticatePerson(token: created?.administratorToken ?? "") }
+        await #expect(throws: StoreError.self) {
+            _ = try await registry.authenticatePerson(token: created?.administratorToken ?? "")
+        }
         // Put back, all goes on.
-        try FileManager.default.moveItem(atPath: directory.path + "/aside", toPath: directory.path + "/collector.sqlite")
+        try FileManager.default.moveItem(
+            atPath: directory.path + "/aside", toPath: directory.path + "/collector.sqlite")
         #expect(await registry.readiness() == .ready)
         #expect(await store.append(try #require(device.part()), from: device.device).outcome == .stored)
         await store.shutDown()
@@ -73,7 +82,8 @@ import WireModel
         if emptied { #expect(FileManager.default.createFile(atPath: path, contents: Data())) }
         for _ in 0..<2 {
             #expect {
-                _ = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
+                _ = try CollectorRegistry.open(
+                    directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
             } throws: {
                 ($0 as? StoreError)?.code == .conflict && ($0 as? StoreError)?.message.contains("backup") == true
             }
@@ -89,7 +99,9 @@ import WireModel
         let gone = try directory.copy()
         try FileManager.default.removeItem(atPath: gone.recordFile("2026-03-01"))
         let finding = try #require(try gone.verify().findings.first)
-        #expect(finding.code == .missing && finding.file == "records/2026-03-01/sample.sqlite" && finding.message.contains("3 slices"))
+        #expect(
+            finding.code == .missing && finding.file == "records/2026-03-01/sample.sqlite"
+                && finding.message.contains("3 slices"))
         try Data().write(to: URL(fileURLWithPath: file))
         #expect(try directory.verify().findings.map(\.code) == [.missing])
     }

@@ -9,7 +9,8 @@ import WireModel
 
     private func device(expected: UInt32?, beacon: Int64?) -> DeviceRow {
         var device = DeviceRow(
-            id: .random(), organization: "o", name: "", operatingSystem: WireOperatingSystem(), agentVersion: "", application: "",
+            id: .random(), organization: "o", name: "", operatingSystem: WireOperatingSystem(), agentVersion: "",
+            application: "",
             machineHash: "", test: false, created: 0, enrolled: Self.enrolled)
         device.expectedBeaconSeconds = expected
         device.lastBeacon = beacon.map { Self.enrolled + $0 * 1_000_000 }
@@ -19,7 +20,8 @@ import WireModel
     /// Beacons every 60 s, the last one 100 s after the enrollment.
     @Test(
         arguments: [
-            (0, ReportingState.reporting), (60, .reporting), (134, .reporting), (135, .late), (300, .late), (314, .late), (315, .silent),
+            (0, ReportingState.reporting), (60, .reporting), (134, .reporting), (135, .late), (300, .late),
+            (314, .late), (315, .silent),
             (1_000_000, .silent), (-500, .reporting),
         ] as [(Int64, ReportingState)])
     func twoBeaconsMissedAreLateAndFiveAreSilent(seconds: Int64, state: ReportingState) {

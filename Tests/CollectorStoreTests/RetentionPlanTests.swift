@@ -11,11 +11,13 @@ import WireModel
     }
 
     private static func removed(_ files: [RetentionPlan.File], days: Int, bytes: Int64? = nil) -> [Int] {
-        RetentionPlan.removals(of: files, at: now, limits: RetentionLimits.Stream(days: days, bytes: bytes)).map(\.file.day.number)
+        RetentionPlan.removals(of: files, at: now, limits: RetentionLimits.Stream(days: days, bytes: bytes)).map(
+            \.file.day.number)
     }
 
     /// The end of day 97 is two and a half days ago, that of day 98 one and a half.
-    @Test(arguments: [(1, [95, 96, 97, 98]), (2, [95, 96, 97]), (3, [95, 96]), (6, []), (1000, [])] as [(Int, [Int])])
+    @Test(
+        arguments: [(1, [95, 96, 97, 98]), (2, [95, 96, 97]), (3, [95, 96]), (6, []), (1000, [])] as [(Int, [Int])])
     func whatIsOlderThanItsDaysGoesOldestFirst(days: Int, expected: [Int]) {
         #expect(Self.removed([98, 97, 100, 95, 99, 96].map { Self.file($0) }, days: days) == expected)
     }
@@ -32,7 +34,8 @@ import WireModel
         #expect(Self.removed([Self.file(50)] + files, days: 1, bytes: 1) == [50])
     }
 
-    @Test(arguments: [(60, []), (59, [95]), (50, [95]), (49, [95, 96]), (0, [95, 96, 97, 98, 99])] as [(Int64, [Int])])
+    @Test(
+        arguments: [(60, []), (59, [95]), (50, [95]), (49, [95, 96]), (0, [95, 96, 97, 98, 99])] as [(Int64, [Int])])
     func whatIsBeyondItsBytesGoesUntilTheRestFits(bytes: Int64, expected: [Int]) {
         #expect(Self.removed((95...100).map { Self.file($0) }, days: 1000, bytes: bytes) == expected)
     }
@@ -45,7 +48,8 @@ import WireModel
     }
 
     @Test func aFileThatStaysKeepsThoseAfterIt() {
-        // Day 97 has records that came late (the clock was behind): day 98 would be old enough, but only the oldest can go.
+        // Day 97 has records that came late (the clock was behind): day 98 would be old enough, but only the oldest can
+        // go.
         let files = [Self.file(96), Self.file(97, newest: 100 * 24), Self.file(98)]
         #expect(Self.removed(files, days: 1) == [96])
     }

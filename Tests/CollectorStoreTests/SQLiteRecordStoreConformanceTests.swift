@@ -12,12 +12,20 @@ import Testing
 
     @Test func storesAPartOnceAndMovesTheMark() async throws { try await run { $0.storesAPartOnceAndMovesTheMark } }
     @Test func storesOnlyWhatIsAboveTheMark() async throws { try await run { $0.storesOnlyWhatIsAboveTheMark } }
-    @Test func refusesWhatIsDamagedOrOfAnotherHistory() async throws { try await run { $0.refusesWhatIsDamagedOrOfAnotherHistory } }
+    @Test func refusesWhatIsDamagedOrOfAnotherHistory() async throws {
+        try await run { $0.refusesWhatIsDamagedOrOfAnotherHistory }
+    }
     @Test func countsRejectedDroppedAndLost() async throws { try await run { $0.countsRejectedDroppedAndLost } }
-    @Test func keepsStreamsEpochsAndDevicesApart() async throws { try await run { $0.keepsStreamsEpochsAndDevicesApart } }
-    @Test func answersPartsInTheOrderOfTheRequest() async throws { try await run { $0.answersPartsInTheOrderOfTheRequest } }
+    @Test func keepsStreamsEpochsAndDevicesApart() async throws {
+        try await run { $0.keepsStreamsEpochsAndDevicesApart }
+    }
+    @Test func answersPartsInTheOrderOfTheRequest() async throws {
+        try await run { $0.answersPartsInTheOrderOfTheRequest }
+    }
     @Test func showsWaitingFromTheTotals() async throws { try await run { $0.showsWaitingFromTheTotals } }
-    @Test func closesAnEpochForGoodAndFindsPoints() async throws { try await run { $0.closesAnEpochForGoodAndFindsPoints } }
+    @Test func closesAnEpochForGoodAndFindsPoints() async throws {
+        try await run { $0.closesAnEpochForGoodAndFindsPoints }
+    }
     @Test func finerPointsFindWhereAnOldImageAndTheHistoryPart() async throws {
         try await run { $0.finerPointsFindWhereAnOldImageAndTheHistoryPart }
     }

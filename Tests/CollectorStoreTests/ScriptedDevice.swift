@@ -2,7 +2,8 @@ import CollectorStore
 import Foundation
 import WireModel
 
-/// One stream of one epoch of a device, as far as a collector sees it: it makes records and cuts parts of what it holds.
+/// One stream of one epoch of a device, as far as a collector sees it: it makes records and cuts parts of what it
+/// holds.
 struct ScriptedDevice {
     enum Item {
         case record(number: UInt64, bytes: Data, link: ChainLink)
@@ -40,12 +41,15 @@ struct ScriptedDevice {
         self.stream = stream
     }
 
-    mutating func produce(_ count: Int = 1, kind: WireRecordKind = .sampleSystem, module: String = "system", bodyBytes: Int = 40) {
+    mutating func produce(
+        _ count: Int = 1, kind: WireRecordKind = .sampleSystem, module: String = "system", bodyBytes: Int = 40
+    ) {
         for _ in 0..<count {
             let number = last + 1
             let record = NewRecord(
                 stream: stream, kind: kind, module: module,
-                stamp: RecordStamp(wallTime: Int64(1_700_000_000_000_000) + Int64(number), bootID: nil, timeSinceBoot: number),
+                stamp: RecordStamp(
+                    wallTime: Int64(1_700_000_000_000_000) + Int64(number), bootID: nil, timeSinceBoot: number),
                 body: Data((0..<bodyBytes).map { UInt8(truncatingIfNeeded: Int(number) &* 31 &+ $0) }))
             append(record.serialized(number: number))
         }
@@ -76,7 +80,9 @@ struct ScriptedDevice {
             }
             end = item
         }
-        if let first, let end { held.insert(.gap(Gap(first: first, last: end.last, reason: reason, link: end.link)), at: 0) }
+        if let first, let end {
+            held.insert(.gap(Gap(first: first, last: end.last, reason: reason, link: end.link)), at: 0)
+        }
         return dropped
     }
 
@@ -95,7 +101,8 @@ struct ScriptedDevice {
             }
         }
         return BatchPart(
-            epoch: epoch, stream: stream, first: first, last: back.last, priorLink: mark.link, lastLink: back.link, gaps: gaps,
+            epoch: epoch, stream: stream, first: first, last: back.last, priorLink: mark.link, lastLink: back.link,
+            gaps: gaps,
             totals: totals, records: records)
     }
 

@@ -40,7 +40,8 @@ import WireModel
         Case(testDescription: "all but those told", silent: 0..<20, lasting: 0..<20, isMany: true, many: .end),
         Case(testDescription: "few left and no room", silent: 50..<53, recent: 0..<bound, isMany: true, many: .tell(3)),
         Case(testDescription: "just started", silent: 0..<80, isSettled: false),
-        Case(testDescription: "just started, one is back", silent: 1..<80, lasting: 0..<3, isSettled: false, end: 0..<1),
+        Case(
+            testDescription: "just started, one is back", silent: 1..<80, lasting: 0..<3, isSettled: false, end: 0..<1),
         Case(testDescription: "just started, many are told", silent: 0..<80, isMany: true, isSettled: false),
         Case(testDescription: "just started, all are back", silent: 0..<0, isMany: true, isSettled: false, many: .end),
     ]
@@ -48,7 +49,8 @@ import WireModel
     @Test(arguments: cases)
     func aFewAreToldOneByOneAndAHerdTogether(_ one: Case) {
         let told = SilencePlan.Told(
-            lasting: Self.some(one.lasting), recent: Self.some(one.lasting).union(Self.some(one.recent)), many: one.isMany ? "many" : nil)
+            lasting: Self.some(one.lasting), recent: Self.some(one.lasting).union(Self.some(one.recent)),
+            many: one.isMany ? "many" : nil)
         let plan = SilencePlan.of(silent: Self.some(one.silent), told: told, isSettled: one.isSettled)
         #expect(plan == SilencePlan(begin: Self.some(one.begin), end: Self.some(one.end), many: one.many))
     }

@@ -15,7 +15,8 @@ import WireModel
     init() throws {
         directory = try TemporaryDirectory()
         bootClock = ManualBootClock(clock)
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         token = try #require(created).enrollmentToken
         service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
@@ -25,17 +26,23 @@ import WireModel
         var request = WireEnrollRequest()
         request.test = test
         var devices: [DeviceID] = []
-        for _ in 0..<count { devices.append(try await registry.enroll(token: token ?? self.token, request: request).deviceID) }
+        for _ in 0..<count {
+            devices.append(try await registry.enroll(token: token ?? self.token, request: request).deviceID)
+        }
         hear(devices)
         return devices
     }
 
     private func hear(_ devices: [DeviceID]) {
-        for device in devices { registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60)) }
+        for device in devices {
+            registry.seen(device, DeviceObservation(at: clock.now(), beacon: WireBeacon(), expectedBeaconSeconds: 60))
+        }
     }
 
     private func watch() -> SilenceWatch {
-        SilenceWatch(registry: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) { true }
+        SilenceWatch(registry: registry, notices: service, clock: clock, bootClock: bootClock, logger: quietLogger) {
+            true
+        }
     }
 
     /// An hour and a minute, in which these devices speak.
@@ -61,7 +68,9 @@ import WireModel
         await settle(watch, hearing: living)
         await settle(watch, hearing: living)
         let told = try await notices()
-        #expect(told.map(\.code) == [.deviceSilent] && told[0].subject == dead[0].description && told[0].organization == "default")
+        #expect(
+            told.map(\.code) == [.deviceSilent] && told[0].subject == dead[0].description
+                && told[0].organization == "default")
         #expect(told[0].count == 1 && told[0].ended == nil && told[0].detail.contains("expected every 60 s"))
         hear(dead)
         await watch.look()
@@ -106,7 +115,9 @@ import WireModel
         #expect(try await registry.silentDevices().count == 32)
         await settle(second, hearing: living)
         let told = try await notices()
-        #expect(Set(told.map(\.subject)) == Set(dead.map(\.description)) && told.allSatisfy { $0.count == 1 && $0.ended == nil })
+        #expect(
+            Set(told.map(\.subject)) == Set(dead.map(\.description))
+                && told.allSatisfy { $0.count == 1 && $0.ended == nil })
         await registry.close()
     }
 }

@@ -12,10 +12,13 @@ extension TemporaryDirectory {
         return copy
     }
 
-    func recordFile(_ day: String, _ stream: StreamName = .sample) -> String { "\(path)/records/\(day)/\(stream).sqlite" }
+    func recordFile(_ day: String, _ stream: StreamName = .sample) -> String {
+        "\(path)/records/\(day)/\(stream).sqlite"
+    }
 
     var days: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: "\(path)/records")) ?? []).filter { $0 != "lock" }.sorted()
+        ((try? FileManager.default.contentsOfDirectory(atPath: "\(path)/records")) ?? []).filter { $0 != "lock" }
+            .sorted()
     }
 
     /// Runs SQL on a file that nobody has open.

@@ -55,7 +55,8 @@ let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension SQLiteRecordStore {
     static func open(
-        _ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock(), configuration: Configuration = Configuration()
+        _ directory: TemporaryDirectory, clock: ManualStoreClock = ManualStoreClock(),
+        configuration: Configuration = Configuration()
     ) throws -> SQLiteRecordStore {
         try open(directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
     }
@@ -83,7 +84,8 @@ extension RecordStore {
         var found: [StoredRecord] = []
         var cursor: String?
         repeat {
-            let page = try await records(of: device, stream: stream, kind: nil, module: nil, before: cursor, limit: pageSize)
+            let page = try await records(
+                of: device, stream: stream, kind: nil, module: nil, before: cursor, limit: pageSize)
             found += page.records
             cursor = page.next
         } while cursor != nil

@@ -65,7 +65,9 @@ import WireModel
 
     @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(_ harm: String) throws {
         let database = directory.path + "/collector.sqlite"
-        for file in [database, database + "-wal", database + "-shm"] { try? FileManager.default.removeItem(atPath: file) }
+        for file in [database, database + "-wal", database + "-shm"] {
+            try? FileManager.default.removeItem(atPath: file)
+        }
         if harm == "emptied" { try Data().write(to: URL(fileURLWithPath: database)) }
         #expect(try directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
     }
@@ -73,14 +75,17 @@ import WireModel
     @Test func aDirectoryOfSomethingElseIsNotProved() throws {
         let empty = try TemporaryDirectory()
         #expect { try empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
-        #expect { try StoreVerifier(directory: empty.path).balance() } throws: { ($0 as? StoreError)?.code == .notFound }
+        #expect { try StoreVerifier(directory: empty.path).balance() } throws: {
+            ($0 as? StoreError)?.code == .notFound
+        }
     }
 
     @Test func aFileThatIsMissingOrCannotBeOpenedIsToldUntilItIsBack() async throws {
         let service = try NoticeService(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let watch = RecordFileWatch(directory: directory.path, notices: service, logger: quietLogger)
         func lasting() async throws -> [String] {
-            let archive = try SQLiteLogArchive.open(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
+            let archive = try SQLiteLogArchive.open(
+                directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
             let page = try await archive.notices(organization: nil, below: nil, limit: 100)
             await archive.shutDown()
             return page.notices.filter { $0.code == .recordFile && $0.ended == nil }.map(\.detail)
@@ -91,7 +96,9 @@ import WireModel
         try Data("no database at all, but as long as one would have to be".utf8).write(to: URL(fileURLWithPath: file))
         await watch.look()
         let unreadable = try await lasting()
-        #expect(unreadable.count == 1 && unreadable.allSatisfy { $0.contains("records/2026-03-01/sample.sqlite cannot be read") })
+        #expect(
+            unreadable.count == 1
+                && unreadable.allSatisfy { $0.contains("records/2026-03-01/sample.sqlite cannot be read") })
         try FileManager.default.removeItem(atPath: file)
         await watch.look()
         let missing = try await lasting()
@@ -111,7 +118,8 @@ import WireModel
         let finding = try #require(report.findings.first)
         #expect(report.findings.count == 1)
         #expect(finding.code == .altered && finding.file == "records/2026-03-01/sample.sqlite")
-        #expect(finding.device == "\(device.device)" && finding.epoch == "\(device.epoch)" && finding.stream == "sample")
+        #expect(
+            finding.device == "\(device.device)" && finding.epoch == "\(device.epoch)" && finding.stream == "sample")
         #expect(finding.first == 7 && finding.last == 10)
     }
 
@@ -122,8 +130,14 @@ import WireModel
             ("DELETE FROM rejected WHERE number = 7", .altered),
             ("UPDATE rejected SET link = x'00000000000000000000000000000000' WHERE number = 8", .altered),
             ("UPDATE slice SET lost_before = 0 WHERE first = 16", .missing),
-            ("UPDATE slice SET prior_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7", .altered),
-            ("UPDATE slice SET last_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7", .altered),
+            (
+                "UPDATE slice SET prior_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7",
+                .altered
+            ),
+            (
+                "UPDATE slice SET last_link = x'00000000000000000000000000000001' WHERE chain = \(chain) AND first = 7",
+                .altered
+            ),
             ("UPDATE slice SET gaps = x'' WHERE chain = \(chain) AND first = 1", .altered),
             ("UPDATE slice SET record_count = 9 WHERE chain = \(chain) AND first = 7", .altered),
             ("UPDATE slice SET records = x'01' WHERE chain = \(chain) AND first = 7", .altered),
@@ -135,7 +149,10 @@ import WireModel
                 "INSERT INTO slice SELECT NULL, 99, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, "
                     + "record_count, kinds, gaps, records FROM slice WHERE chain = \(chain) AND first = 7", .miscounted
             ),
-            ("UPDATE chain SET mark = (SELECT mark FROM chain AS o WHERE o.device != chain.device) WHERE id = \(chain)", .doubled),
+            (
+                "UPDATE chain SET mark = (SELECT mark FROM chain AS o WHERE o.device != chain.device) WHERE id = \(chain)",
+                .doubled
+            ),
             ("UPDATE chain SET mark = x'FFFF' WHERE id = \(chain)", .unreadable),
             ("UPDATE chain SET entry_number = 3 WHERE id = \(chain)", .missing),
             ("DELETE FROM chain WHERE id = \(chain)", .miscounted),
@@ -193,6 +210,8 @@ import WireModel
     }
 
     @Test func aDirectoryThatIsNotThereIsATypedError() {
-        #expect { try StoreVerifier(directory: directory.path + "/none").verify() } throws: { ($0 as? StoreError)?.code == .notFound }
+        #expect { try StoreVerifier(directory: directory.path + "/none").verify() } throws: {
+            ($0 as? StoreError)?.code == .notFound
+        }
     }
 }

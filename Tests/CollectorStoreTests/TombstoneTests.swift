@@ -24,9 +24,11 @@ import WireModel
     }
 
     @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
-        let enrolled = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        let enrolled = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
         let chunks = [try LogDevice.chunk(segment: 1, 1...20), try LogDevice.chunk(segment: 2, 1...20)]
         let log = LogDevice(row: row)
@@ -56,9 +58,11 @@ import WireModel
     }
 
     @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
-        let enrolled = try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+        let enrolled = try await registry.enroll(
+            token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         let row = try #require(try await registry.device(enrolled.deviceID, organization: nil))
         try await LogDevice(row: row).upload([try LogDevice.chunk(segment: 1, 1...20)], to: archive)
         try await registry.deleteDevice(row.id, enrollment: row.enrollmentID, organization: nil, by: .commandLine)
@@ -84,27 +88,33 @@ import WireModel
     }
 
     @Test func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, created) = try CollectorRegistry.open(
+            directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         func deleteOne() async throws -> EnrollResult {
             let device = try await registry.enroll(token: token, request: WireEnrollRequest())
-            try await registry.deleteDevice(device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
+            try await registry.deleteDevice(
+                device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
             return device
         }
         func remembered() throws -> Int { try count("SELECT count(*) FROM deleted_device") }
-        let unlimited = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 1000 * 86_400).token
+        let unlimited = try await registry.createEnrollmentToken(
+            organization: "default", expiresInSeconds: 1000 * 86_400
+        ).token
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         let first = try await registry.enroll(token: token, request: WireEnrollRequest())
         var device = ScriptedDevice(device: first.deviceID)
         device.produce(3)
         try await store.drain(&device)
-        try await registry.deleteDevice(first.deviceID, enrollment: first.enrollmentID, organization: nil, by: .commandLine)
+        try await registry.deleteDevice(
+            first.deviceID, enrollment: first.enrollmentID, organization: nil, by: .commandLine)
         _ = try await deleteOne()
         #expect(try remembered() == 2)
         clock.advance(days: 401)
         func deleteAnother() async throws {
             let device = try await registry.enroll(token: unlimited, request: WireEnrollRequest())
-            try await registry.deleteDevice(device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
+            try await registry.deleteDevice(
+                device.deviceID, enrollment: device.enrollmentID, organization: nil, by: .commandLine)
         }
         try await deleteAnother()
         #expect(try remembered() == 3, "its records are still there")

@@ -17,7 +17,8 @@ struct AccessTests {
             let second = try await client.send(.get, WireNames.commandsPath, bearer: revoked.credential)
             #expect(second.status == .forbidden)
             #expect(try second.problem.code == Problem.Code.revoked)
-            let third = try await client.post(WireNames.enrollPath, bearer: "enroll-expired", WireEnrollRequest().encoded)
+            let third = try await client.post(
+                WireNames.enrollPath, bearer: "enroll-expired", WireEnrollRequest().encoded)
             #expect(try third.problem.code == Problem.Code.credentialExpired)
         }
     }
@@ -26,7 +27,8 @@ struct AccessTests {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let requests: [(HTTPRequest.Method, String, String?)] = [
-            (.get, "/livez", nil), (.get, "/readyz", nil), (.get, "/nothing", nil), (.get, "/", nil), (.delete, "/livez", nil),
+            (.get, "/livez", nil), (.get, "/readyz", nil), (.get, "/nothing", nil), (.get, "/", nil),
+            (.delete, "/livez", nil),
             (.get, WireNames.batchesPath, device.credential), (.post, WireNames.batchesPath, device.credential),
             (.post, WireNames.batchesPath, nil), (.get, "/api/v1/devices", "viewer-default"),
             (.get, "/api/v1/devices?limit=0", "viewer-default"), (.get, "/api/v1/devices/", "viewer-default"),
@@ -36,9 +38,11 @@ struct AccessTests {
         let check: @Sendable (Send) async throws -> Void = { send in
             for (method, path, bearer) in requests {
                 let response = try await send(method, path, bearer)
-                #expect(response.headers[.init(WireNames.versionHeader)!] == CollectorVersion.current, "\(method) \(path)")
+                #expect(
+                    response.headers[.init(WireNames.versionHeader)!] == CollectorVersion.current, "\(method) \(path)")
                 #expect(response.headers[.init(WireNames.collectorHeader)!] == harness.registry.collectorID.description)
-                #expect(response.headers[.init(WireNames.incarnationHeader)!] == harness.registry.incarnationID.description)
+                #expect(
+                    response.headers[.init(WireNames.incarnationHeader)!] == harness.registry.incarnationID.description)
                 if response.status.code >= 400 { _ = try response.problem }
             }
         }

@@ -21,23 +21,31 @@ struct AdministrationRoutesTests {
         try await Self.play { harness, client in
             let made = try await client.post(
                 Self.tokens, bearer: harness.administrator,
-                json: #"{"kind": "person", "name": "ann", "role": "viewer", "organization": "default", "expiresInSeconds": 60}"#)
+                json:
+                    #"{"kind": "person", "name": "ann", "role": "viewer", "organization": "default", "expiresInSeconds": 60}"#
+            )
             #expect(made.status == .created)
             let token = try made.json
             let (id, secret) = (try #require(token.text("id")), try #require(token.text("token")))
             #expect(made.headers[.location] == "\(Self.tokens)/\(id)" && secret.hasPrefix("ws1p_"))
             #expect(token.text("expiresAt") == "2025-06-15T15:07:40.000000Z" && token.text("state") == "good")
             #expect(try await client.send(.get, "/api/v1/devices", bearer: secret).status == .ok)
-            let listed = try await client.json(Self.tokens + "?kind=person", bearer: harness.administrator).objects("items")
+            let listed = try await client.json(Self.tokens + "?kind=person", bearer: harness.administrator).objects(
+                "items")
             #expect(listed.count == 2 && listed.allSatisfy { $0["token"] == nil })
             for _ in 0..<2 {
-                #expect(try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).status == .noContent)
+                #expect(
+                    try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).status
+                        == .noContent)
             }
             #expect(try await client.send(.get, "/api/v1/devices", bearer: secret).status == .unauthorized)
             let trail = try await client.json("/api/v1/audit", bearer: harness.administrator).objects("items")
             #expect(trail.map { $0.text("action") } == ["token-revoke", "token-create"], "once each")
             #expect(
-                trail.allSatisfy { $0.text("subject") == id && $0.text("actor") == "administrator" && $0.text("role") == "administrator" })
+                trail.allSatisfy {
+                    $0.text("subject") == id && $0.text("actor") == "administrator"
+                        && $0.text("role") == "administrator"
+                })
         }
     }
 
@@ -75,15 +83,18 @@ struct AdministrationRoutesTests {
     @Test func anEnrollmentTokenIsForAsManyDevicesAsItSays() async throws {
         try await Self.play { harness, client in
             let made = try await client.post(
-                Self.tokens, bearer: try await harness.person(.administrator), json: #"{"kind": "enrollment", "maximumUses": 1}"#)
+                Self.tokens, bearer: try await harness.person(.administrator),
+                json: #"{"kind": "enrollment", "maximumUses": 1}"#)
             let token = try made.json
             #expect(token.text("organization") == "default", "the maker's own")
             #expect(token.text("expiresAt") == "2025-07-15T15:06:40.000000Z", "30 days")
             let secret = try #require(token.text("token"))
-            #expect(try await client.post(WireNames.enrollPath, bearer: secret, WireEnrollRequest().encoded).status == .ok)
+            #expect(
+                try await client.post(WireNames.enrollPath, bearer: secret, WireEnrollRequest().encoded).status == .ok)
             let refused = try await client.post(WireNames.enrollPath, bearer: secret, WireEnrollRequest().encoded)
             try refused.expect(403, "token-used-up")
-            let listed = try await client.json(Self.tokens + "?kind=enrollment", bearer: harness.administrator).objects("items")
+            let listed = try await client.json(Self.tokens + "?kind=enrollment", bearer: harness.administrator).objects(
+                "items")
             let used = try #require(listed.first { $0.text("id") == token.text("id") })
             #expect(used.text("state") == "used-up" && used.number("uses") == 1)
         }
@@ -93,12 +104,16 @@ struct AdministrationRoutesTests {
         (#"{}"#, "kind"), (#"{"kind": "robot"}"#, "kind"), (#"{"kind": "person", "role": "viewer"}"#, "name"),
         (#"{"kind": "person", "name": "a"}"#, "role"), (#"{"kind": "person", "name": "a", "role": "god"}"#, "role"),
         (#"{"kind": "person", "name": "a", "role": "viewer", "maximumUses": 1}"#, "maximumUses"),
-        (#"{"kind": "enrollment"}"#, "organization"), (#"{"kind": "enrollment", "organization": "none"}"#, "organization"),
+        (#"{"kind": "enrollment"}"#, "organization"),
+        (#"{"kind": "enrollment", "organization": "none"}"#, "organization"),
         (#"{"kind": "enrollment", "organization": "default", "role": "viewer"}"#, "role"),
         (#"{"kind": "enrollment", "organization": "default", "maximumUses": 0}"#, "maximumUses"),
         (#"{"kind": "person", "name": "a", "role": "viewer", "expiresInSeconds": 0}"#, "expiresInSeconds"),
         (#"{"kind": "person", "name": "a", "role": "viewer", "expiresAt": "2025-01-01"}"#, "expiresAt"),
-        (#"{"kind": "person", "name": "a", "role": "viewer", "expiresAt": "2026-01-01", "expiresInSeconds": 5}"#, "expiresInSeconds"),
+        (
+            #"{"kind": "person", "name": "a", "role": "viewer", "expiresAt": "2026-01-01", "expiresInSeconds": 5}"#,
+            "expiresInSeconds"
+        ),
         (#"{"kind": "person", "name": "a", "role": "viewer", "rights": "all"}"#, "rights"),
     ])
     func aTokenThatCannotBeIsRefusedByField(body: String, field: String) async throws {
@@ -115,17 +130,23 @@ struct AdministrationRoutesTests {
             try await harness.registry.createOrganization("west")
             for body in [
                 #"{"kind": "person", "name": "a", "role": "viewer", "organization": "west"}"#,
-                #"{"kind": "enrollment", "organization": "west"}"#, #"{"kind": "enrollment", "organization": "nowhere"}"#,
+                #"{"kind": "enrollment", "organization": "west"}"#,
+                #"{"kind": "enrollment", "organization": "nowhere"}"#,
             ] { try await client.post(Self.tokens, bearer: own, json: body).expect(403, "forbidden") }
-            let made = try await client.post(Self.tokens, bearer: own, json: #"{"kind": "person", "name": "a", "role": "administrator"}"#)
+            let made = try await client.post(
+                Self.tokens, bearer: own, json: #"{"kind": "person", "name": "a", "role": "administrator"}"#)
             #expect(try made.json.text("organization") == "default")
-            try await client.post("/api/v1/organizations", bearer: own, json: #"{"name": "east"}"#).expect(403, "forbidden")
-            #expect(try await client.json("/api/v1/organizations", bearer: own).objects("items").map { $0.text("name") } == ["default"])
+            try await client.post("/api/v1/organizations", bearer: own, json: #"{"name": "east"}"#).expect(
+                403, "forbidden")
+            #expect(
+                try await client.json("/api/v1/organizations", bearer: own).objects("items").map { $0.text("name") }
+                    == ["default"])
             try await client.send(.get, "/api/v1/organizations/west", bearer: own).expect(404, "not-found")
             let other = try await harness.registry.createPersonToken(name: "w", role: .viewer, organization: "west").id
             try await client.send(.delete, "\(Self.tokens)/\(other)", bearer: own).expect(404, "not-found")
             let all = try await client.json(Self.tokens, bearer: harness.administrator).objects("items")
-            let ofAll = try #require(all.first { $0.text("kind") == "person" && $0.text("organization") == nil }?.text("id"))
+            let ofAll = try #require(
+                all.first { $0.text("kind") == "person" && $0.text("organization") == nil }?.text("id"))
             try await client.send(.delete, "\(Self.tokens)/\(ofAll)", bearer: own).expect(404, "not-found")
         }
     }
@@ -133,13 +154,18 @@ struct AdministrationRoutesTests {
     @Test func theLastAdministratorCannotLockEverybodyOut() async throws {
         try await Self.play { harness, client in
             let id = try #require(
-                try await client.json(Self.tokens + "?kind=person", bearer: harness.administrator).objects("items")[0].text("id"))
-            try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).expect(409, "last-administrator")
+                try await client.json(Self.tokens + "?kind=person", bearer: harness.administrator).objects("items")[0]
+                    .text("id"))
+            try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).expect(
+                409, "last-administrator")
             let trail = try await client.json("/api/v1/audit", bearer: harness.administrator).objects("items")
             #expect(trail.first?.text("outcome") == "refused")
             let second = try await client.post(
-                Self.tokens, bearer: harness.administrator, json: #"{"kind": "person", "name": "b", "role": "administrator"}"#)
-            #expect(try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).status == .noContent)
+                Self.tokens, bearer: harness.administrator,
+                json: #"{"kind": "person", "name": "b", "role": "administrator"}"#)
+            #expect(
+                try await client.send(.delete, "\(Self.tokens)/\(id)", bearer: harness.administrator).status
+                    == .noContent)
             let secret = try #require(try second.json.text("token"))
             #expect(try await client.send(.get, Self.tokens, bearer: secret).status == .ok)
         }
@@ -151,7 +177,8 @@ struct AdministrationRoutesTests {
             let made = try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#)
             #expect(made.status == .created && made.headers[.location] == path + "/west")
             #expect(try made.json.number("devices") == 0 && made.json.number("profileRevision") == 1)
-            try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#).expect(409, "conflict")
+            try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#).expect(
+                409, "conflict")
             for body in [#"{"name": "a b"}"#, #"{"name": ""}"#, #"{}"#, #"{"name": "x", "y": 1}"#] {
                 try await client.post(path, bearer: harness.administrator, json: body).expect(422, "invalid-field")
             }
@@ -170,22 +197,29 @@ struct AdministrationRoutesTests {
             try await scene.upload(book)
             let plan = try await scene.client.send(.delete, "/api/v1/logs", bearer: scene.person).json
             let confirm = try #require(plan.text("confirm"))
-            #expect(try await scene.client.send(.delete, "/api/v1/logs?confirm=\(confirm)", bearer: scene.person).status == .ok)
+            #expect(
+                try await scene.client.send(.delete, "/api/v1/logs?confirm=\(confirm)", bearer: scene.person).status
+                    == .ok)
             _ = try await scene.client.send(
-                .put, "/api/v1/profiles/default", bearer: administrator, headers: RouteScene.json, body: Data("{}".utf8))
+                .put, "/api/v1/profiles/default", bearer: administrator, headers: RouteScene.json, body: Data("{}".utf8)
+            )
             _ = try await scene.client.post(
-                "/api/v1/devices/\(scene.device.deviceID)/commands", bearer: scene.person, json: #"{"kind": "send-beacon"}"#)
+                "/api/v1/devices/\(scene.device.deviceID)/commands", bearer: scene.person,
+                json: #"{"kind": "send-beacon"}"#)
             let trail = try await scene.client.json("/api/v1/audit", bearer: administrator).objects("items")
             #expect(trail.map { $0.text("actor") }.contains("device \(scene.device.deviceID)"))
             let shown = trail.filter { $0["role"] != nil }
             #expect(shown.map { $0.text("action") } == ["command-issue", "profile-put", "logs-delete"])
             #expect(shown.map { $0.text("actor") } == ["operator", "administrator", "operator"])
-            #expect(shown[0].object("detail")?.text("kind") == "send-beacon" && shown[0].text("subject") == "\(scene.device.deviceID)")
+            #expect(
+                shown[0].object("detail")?.text("kind") == "send-beacon"
+                    && shown[0].text("subject") == "\(scene.device.deviceID)")
             #expect(shown[1].object("detail")?.text("revision") == "2")
             #expect(shown[2].object("detail")?.text("chunks") == "1" && shown[2].text("organization") == "default")
             let one = try await scene.client.json("/api/v1/audit?action=logs-delete&limit=1", bearer: administrator)
             #expect(one.objects("items").count == 1 && one.text("next") == nil)
-            try await scene.client.send(.get, "/api/v1/audit?action=nothing", bearer: administrator).expect(400, "invalid-parameter")
+            try await scene.client.send(.get, "/api/v1/audit?action=nothing", bearer: administrator).expect(
+                400, "invalid-parameter")
         }
     }
 }

@@ -28,7 +28,9 @@ struct AnswerFinishTests {
             #expect(first.status == .ok && first.headers[.cacheControl] == "private, no-cache")
             for field in [tag, "\"x\", \(tag)", "*", String(tag.dropFirst(2))] {
                 let again = try await get(field)
-                #expect(again.status == .notModified && again.body.readableBytes == 0 && again.headers[.eTag] == tag, "\(field)")
+                #expect(
+                    again.status == .notModified && again.body.readableBytes == 0 && again.headers[.eTag] == tag,
+                    "\(field)")
                 #expect(again.headers[.init(WireNames.versionHeader)!] != nil)
             }
             #expect(try await get("W/\"other\"").status == .ok)
@@ -56,7 +58,8 @@ struct AnswerFinishTests {
     }
 
     @Test(arguments: [
-        ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("GZIP", true), ("gzip;q=0", false), ("br", false), ("", false),
+        ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("GZIP", true), ("gzip;q=0", false), ("br", false),
+        ("", false),
     ])
     func longAnswersAreCompressedWhereTheReaderTakesIt(accepted: String, isCompressed: Bool) async throws {
         let harness = Harness()
@@ -83,11 +86,14 @@ struct AnswerFinishTests {
             var events = ChainBuilder(stream: .event)
             for _ in 0..<10 {
                 let part = events.events((0..<100).map { _ in "\(UInt64.random(in: 0 ... .max))" })
-                #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status == .ok)
+                #expect(
+                    try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status
+                        == .ok)
             }
             let path = "/api/v1/events?limit=1000"
             let plain = try await client.send(.get, path, bearer: "viewer-default")
-            let response = try await client.send(.get, path, bearer: "viewer-default", headers: [.acceptEncoding: "gzip"])
+            let response = try await client.send(
+                .get, path, bearer: "viewer-default", headers: [.acceptEncoding: "gzip"])
             #expect(response.headers[.contentEncoding] == "gzip" && response.headers[.contentLength] == nil)
             let text = try GzipCodec.decompress(Data(response.content.readableBytesView))
             #expect(text == Data(plain.content.readableBytesView))
@@ -106,7 +112,8 @@ struct AnswerFinishTests {
             let items = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])["items"] as? [Any]
             #expect(items?.count == 40)
             let tag = try #require(response.headers[.eTag])
-            let again = try await client.send(.get, "/api/v1/devices", bearer: "viewer-default", headers: [.ifNoneMatch: tag])
+            let again = try await client.send(
+                .get, "/api/v1/devices", bearer: "viewer-default", headers: [.ifNoneMatch: tag])
             #expect(again.status == .notModified && again.content.readableBytes == 0)
         }
     }

@@ -39,7 +39,8 @@ struct BatchStructureTests {
         plain.expectedBeaconSeconds = 60
         plain.parts.append(WireBatchPart())
         let body = try plain.serializedData()
-        // A field of a later version, at the end of the request; and behind its first bytes, as in the middle of something larger.
+        // A field of a later version, at the end of the request; and behind its first bytes, as in the middle of
+        // something larger.
         let later = body + [0xA0, 0x06, 0x05]
         for request in [body, later, (Data([1, 2, 3]) + later).dropFirst(3)] {
             let structure = try #require(BatchStructure(scanning: request))
@@ -54,7 +55,8 @@ struct BatchStructureTests {
         let request = try #require(BatchStructure(scanning: body)).decode(body)
         #expect(request == (try WireBatchRequest(serializedBytes: body)))
         #expect(request.parts.first?.records == [Data([8, 1]), Data(), Data([0xFF])])
-        #expect(request.parts.first?.first == 1 && request.parts.first?.last == 2 && request.expectedBeaconSeconds == 60)
+        #expect(
+            request.parts.first?.first == 1 && request.parts.first?.last == 2 && request.expectedBeaconSeconds == 60)
     }
 
     @Test func whatIsNotProtobufIsNone() {

@@ -14,7 +14,8 @@ struct CertificateVerdictTests {
 
     private static func device(_ id: DeviceID, _ certificates: [DeviceCertificate] = []) -> DeviceRow {
         DeviceRow(
-            id: id, organization: "default", name: "", operatingSystem: WireOperatingSystem(), agentVersion: "", application: "",
+            id: id, organization: "default", name: "", operatingSystem: WireOperatingSystem(), agentVersion: "",
+            application: "",
             machineHash: "", test: false, created: 0, enrolled: 0, certificates: certificates)
     }
 
@@ -66,7 +67,8 @@ struct CertificateVerdictTests {
             let device = Self.device(.random())
             #expect(CertificateVerdict(isRequired: false, shown: shown, device: device, at: Self.now) == .admitted)
             #expect(
-                CertificateVerdict(isRequired: true, shown: shown, device: device, at: Self.now) == .refused(.certificateRequired))
+                CertificateVerdict(isRequired: true, shown: shown, device: device, at: Self.now)
+                    == .refused(.certificateRequired))
         }
     }
 }

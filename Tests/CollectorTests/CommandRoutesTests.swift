@@ -23,7 +23,8 @@ struct CommandRoutesTests {
         }
 
         func given(_ device: EnrollResult? = nil) async throws -> [WireCommand] {
-            let response = try await client.send(.get, WireNames.commandsPath, bearer: (device ?? self.device).credential)
+            let response = try await client.send(
+                .get, WireNames.commandsPath, bearer: (device ?? self.device).credential)
             return try response.message(WireCommandsAnswer.self).commands
         }
 
@@ -40,7 +41,9 @@ struct CommandRoutesTests {
             return try answer.message(WireBatchAnswer.self).commands
         }
 
-        func state(_ id: String) async throws -> String? { try await client.json("\(path)/\(id)", bearer: person).text("state") }
+        func state(_ id: String) async throws -> String? {
+            try await client.json("\(path)/\(id)", bearer: person).text("state")
+        }
     }
 
     private func play(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
@@ -48,7 +51,8 @@ struct CommandRoutesTests {
         try await harness.route { client in
             try await body(
                 Scene(
-                    harness: harness, client: client, device: try await harness.device(), person: try await harness.person(.operator)))
+                    harness: harness, client: client, device: try await harness.device(),
+                    person: try await harness.person(.operator)))
         }
     }
 
@@ -60,11 +64,18 @@ struct CommandRoutesTests {
             #expect(try issued.headers[.location] == "\(scene.path)/\(id)" && issued.json.text("state") == "queued")
             let given = try await scene.given()
             let command = try #require(given.first)
-            #expect(given.count == 1 && command.enrollmentID == scene.device.enrollmentID && CommandID(command.id)?.description == id)
+            #expect(
+                given.count == 1 && command.enrollmentID == scene.device.enrollmentID
+                    && CommandID(command.id)?.description == id)
             #expect(command.expires == Harness.now + 60_000_000)
-            #expect(try await scene.report([(command, .received, ""), (command, .running, "half")]).map(\.id) == [command.id])
+            #expect(
+                try await scene.report([(command, .received, ""), (command, .running, "half")]).map(\.id) == [
+                    command.id
+                ])
             let running = try await scene.client.json("\(scene.path)/\(id)", bearer: scene.person)
-            #expect(running.text("state") == "running" && running.text("detail") == "half" && running["progress"] as? Double == 0.5)
+            #expect(
+                running.text("state") == "running" && running.text("detail") == "half"
+                    && running["progress"] as? Double == 0.5)
             #expect(try await scene.report([(command, .notNow, "later")]).count == 1)
             #expect(try await scene.state(id) == "not-now")
             #expect(try await scene.report([(command, .done, "sent")]).isEmpty)
@@ -106,7 +117,8 @@ struct CommandRoutesTests {
 
     @Test func reEnrollmentNeverGetsAnOldWipe() async throws {
         try await play { scene in
-            let wipe = try await scene.issue(#"{"kind": "wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
+            let wipe = try await scene.issue(
+                #"{"kind": "wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
             #expect(wipe.status == .created)
             #expect(try await scene.given().count == 1)
             let again = try await scene.harness.device(previous: scene.device)
@@ -123,7 +135,8 @@ struct CommandRoutesTests {
             let wipe = #"{"kind": "wipe"}"#
             #expect(try await scene.issue(wipe).status == .forbidden)
             #expect(
-                try await scene.issue(#"{"kind": "send-beacon"}"#, bearer: try await scene.harness.person(.viewer)).status == .forbidden)
+                try await scene.issue(#"{"kind": "send-beacon"}"#, bearer: try await scene.harness.person(.viewer))
+                    .status == .forbidden)
             #expect(try await scene.given().isEmpty)
             let list = try await scene.client.json(scene.path, bearer: try await scene.harness.person(.viewer))
             #expect(list.objects("items").isEmpty)
@@ -136,13 +149,17 @@ struct CommandRoutesTests {
 
     @Test(arguments: [
         (#"{"arguments": {}}"#, "kind"), (#"{"kind": "dance"}"#, "kind"),
-        (#"{"kind": "send-beacon", "arguments": {"x": 1}}"#, "arguments.x"), (#"{"kind": "send-beacon", "now": true}"#, "now"),
+        (#"{"kind": "send-beacon", "arguments": {"x": 1}}"#, "arguments.x"),
+        (#"{"kind": "send-beacon", "now": true}"#, "now"),
         (#"{"kind": "send-beacon", "expiresInSeconds": 0}"#, "expiresInSeconds"),
         (#"{"kind": "send-beacon", "expiresInSeconds": 9999999}"#, "expiresInSeconds"),
         (#"{"kind": "send-beacon", "expiresAt": "2020-01-01T00:00:00Z"}"#, "expiresAt"),
         (#"{"kind": "request-logs", "arguments": {"mode": "capture"}}"#, "arguments.captureSeconds"),
         (#"{"kind": "request-logs", "arguments": {"captureSeconds": 5}}"#, "arguments.captureSeconds"),
-        (#"{"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 86401}}"#, "arguments.captureSeconds"),
+        (
+            #"{"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 86401}}"#,
+            "arguments.captureSeconds"
+        ),
         (#"{"kind": "request-logs", "arguments": {"level": "loud"}}"#, "arguments.level"),
         (#"{"kind": "change-log-level", "arguments": {"level": "error"}}"#, "arguments.durationSeconds"),
         (#"{"kind": "change-log-level", "arguments": {"durationSeconds": 5}}"#, "arguments.level"),
@@ -177,14 +194,18 @@ struct CommandRoutesTests {
             #expect(given.count == 5)
             let logs = given[0].requestLogs
             #expect(logs.mode == .capture && logs.captureSeconds == 60 && logs.type == .crash && logs.level == .warning)
-            #expect(logs.since == 1_769_860_800_000_000 && !logs.hasUntil && logs.maximumBytes == 5_000_000 && logs.categories == ["net"])
+            #expect(
+                logs.since == 1_769_860_800_000_000 && !logs.hasUntil && logs.maximumBytes == 5_000_000
+                    && logs.categories == ["net"])
             #expect(given[1].cancel.commandID == given[0].id && given[2].changeLogLevel.durationSeconds == 600)
             #expect(given[3].action == .queryDeviceInformation(.init()) && given[4].action == .reloadProfile(.init()))
             let list = try await scene.client.json(scene.path + "?limit=3", bearer: scene.person)
-            let rest = try await scene.client.json(scene.path + "?limit=3&cursor=\(list.text("next") ?? "")", bearer: scene.person)
+            let rest = try await scene.client.json(
+                scene.path + "?limit=3&cursor=\(list.text("next") ?? "")", bearer: scene.person)
             #expect(list.objects("items").count == 3 && rest.objects("items").count == 2 && rest.text("next") == nil)
             let kinds = Set((list.objects("items") + rest.objects("items")).compactMap { $0.text("kind") })
-            #expect(kinds == ["request-logs", "cancel", "change-log-level", "query-device-information", "reload-profile"])
+            #expect(
+                kinds == ["request-logs", "cancel", "change-log-level", "query-device-information", "reload-profile"])
         }
     }
 
@@ -200,13 +221,17 @@ struct CommandRoutesTests {
             _ = try await scene.client.post(WireNames.batchesPath, bearer: scene.device.credential, [part].request)
             let id = try #require(try issued.json.text("id"))
             let shown = try await scene.client.json("\(scene.path)/\(id)", bearer: scene.person)
-            #expect(shown.object("deviceInformation")?["modules"] as? [String] == ["system"] && shown["progress"] as? Double == 1)
+            #expect(
+                shown.object("deviceInformation")?["modules"] as? [String] == ["system"]
+                    && shown["progress"] as? Double == 1)
         }
     }
 
     @Test func aDeviceThatLeftGetsNoneAndIsShownSo() async throws {
         try await play { scene in
-            #expect(try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential).status == .noContent)
+            #expect(
+                try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential).status
+                    == .noContent)
             let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
             #expect(try refused.status == .conflict && refused.problem.code == "device-left")
             let shown = try await scene.client.json("/api/v1/devices/\(scene.device.deviceID)", bearer: scene.person)
@@ -219,7 +244,9 @@ struct CommandRoutesTests {
 
     @Test func aDeviceHasOnlySoManyOpen() async throws {
         try await play { scene in
-            for _ in 0..<32 { #expect(try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#).status == .created) }
+            for _ in 0..<32 {
+                #expect(try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#).status == .created)
+            }
             let refused = try await scene.issue(#"{"kind": "send-beacon"}"#)
             #expect(try refused.status == .conflict && refused.problem.limit == 32)
             scene.harness.clock.advance(seconds: 61)

@@ -6,12 +6,15 @@ import Testing
 @Suite("Connection guard, decided")
 struct ConnectionGuardStateMachineTests {
     private static let limits = ConnectionLimits(
-        firstHeadSeconds: 15, idleSeconds: 75, bodySeconds: 120, bodyGraceSeconds: 10, bodyLeastBytesPerSecond: 1000, answerSeconds: 60,
+        firstHeadSeconds: 15, idleSeconds: 75, bodySeconds: 120, bodyGraceSeconds: 10, bodyLeastBytesPerSecond: 1000,
+        answerSeconds: 60,
         lingerSeconds: 2, lingerBytes: 100)
 
     private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
 
-    private static func machine() -> ConnectionGuardStateMachine { ConnectionGuardStateMachine(limits: limits, now: at(0)) }
+    private static func machine() -> ConnectionGuardStateMachine {
+        ConnectionGuardStateMachine(limits: limits, now: at(0))
+    }
 
     @Test func anAnsweredRequestKeepsTheConnectionOpen() {
         var machine = Self.machine()
@@ -85,7 +88,9 @@ struct ConnectionGuardStateMachineTests {
     }
 
     /// Bytes that have come after a request's header, and for how many seconds it may go on like that.
-    @Test(arguments: [(0, 10), (999, 10), (1000, 11), (50_000, 60), (109_999, 119), (110_000, 120), (Int.max >> 1, 120)] as [(Int, Int64)])
+    @Test(
+        arguments: [(0, 10), (999, 10), (1000, 11), (50_000, 60), (109_999, 119), (110_000, 120), (Int.max >> 1, 120)]
+            as [(Int, Int64)])
     func aBodyHasTheTimeOfTheLeastPaceAndNoMoreThanAll(_ bytes: Int, _ seconds: Int64) {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))

@@ -15,7 +15,8 @@ struct ConnectionSharesTests {
     private static func shares(_ connections: Int, perAddress: Int?) -> ConnectionShares {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        return ConnectionShares(ConnectionLimits(connections: connections, connectionsPerAddress: perAddress), logger: logger)
+        return ConnectionShares(
+            ConnectionLimits(connections: connections, connectionsPerAddress: perAddress), logger: logger)
     }
 
     @Test func anAddressHasHalfOfTheConnectionsAndAnotherTheRest() throws {
@@ -34,13 +35,16 @@ struct ConnectionSharesTests {
         #expect(try Self.address("2001:db8:1:2::1") == Self.address("2001:db8:1:2:ffff::9"))
         #expect(try Self.address("2001:db8:1:2::1") != Self.address("2001:db8:1:3::1"))
         #expect(try Self.address("::ffff:192.0.2.1") == Self.address("192.0.2.1"))
-        #expect(try "\(Self.address("2001:db8:1:2::1"))" == "2001:db8:1:2::/64" && "\(Self.address("192.0.2.1"))" == "192.0.2.1")
+        #expect(
+            try "\(Self.address("2001:db8:1:2::1"))" == "2001:db8:1:2::/64"
+                && "\(Self.address("192.0.2.1"))" == "192.0.2.1")
         #expect(ConnectionShares.Address(try SocketAddress(unixDomainSocketPath: "/s")) == nil)
     }
 
     /// A proxy on this machine brings everybody's connections; a limit that is set holds for it too.
-    @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) func thisMachineIsLimitedOnlyWhereThatIsSet(text: String) throws
-    {
+    @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) func thisMachineIsLimitedOnlyWhereThatIsSet(
+        text: String
+    ) throws {
         let address = try Self.address(text)
         let (free, set) = (Self.shares(4, perAddress: nil), Self.shares(4, perAddress: 2))
         #expect((0..<100).allSatisfy { _ in free.take(address) })
@@ -48,7 +52,8 @@ struct ConnectionSharesTests {
         #expect(try ["128.0.0.1", "::2", "::ffff:10.0.0.1"].allSatisfy { try !Self.address($0).isLoopback })
     }
 
-    /// Half-open connections of an address that has its share of them: a further one is closed at once, and those that are there stay.
+    /// Half-open connections of an address that has its share of them: a further one is closed at once, and those that
+    /// are there stay.
     @Test func aConnectionOverTheShareIsClosedAtOnceAndAPlaceComesBack() async throws {
         let limit = 6
         let harness = Harness { $0.connections.connectionsPerAddress = limit }
@@ -56,7 +61,8 @@ struct ConnectionSharesTests {
             try await BlockingCall.run {
                 let head = "GET /livez HTTP/1.1\r\nHost: c\r\n"
                 var held: [RawConnection] = []
-                // The client of this test has some of the connections; the rest are opened here, each used once and then left half open.
+                // The client of this test has some of the connections; the rest are opened here, each used once and
+                // then left half open.
                 while true {
                     let connection = try RawConnection(port: client.port)
                     connection.send(head + "\r\n")
@@ -67,7 +73,9 @@ struct ConnectionSharesTests {
                 }
                 try #require(held.count >= 2)
                 #expect(try RawConnection(port: client.port).receiveToEnd().text.isEmpty)
-                #expect(held[0].send("\r\n") && held[0].receive(until: "alive").hasPrefix("HTTP/1.1 200"), "those that are there stay")
+                #expect(
+                    held[0].send("\r\n") && held[0].receive(until: "alive").hasPrefix("HTTP/1.1 200"),
+                    "those that are there stay")
                 held[0].hangUp()
                 var answer = ""
                 // The place comes back when the collector has seen the end of the connection.

@@ -98,7 +98,8 @@ import WireModel
         let day = try #require(try Self.days(data).first)
         try Self.truncate("\(data.path)/records/\(day)/sample.sqlite")
         let salvaging = "\(data.path)/records/salvaging/\(day)-sample"
-        for place in ["", "/new/records/\(day)/sample.sqlite", "/new/records/\(day)/sample.sqlite-wal", "/report.json"] {
+        for place in ["", "/new/records/\(day)/sample.sqlite", "/new/records/\(day)/sample.sqlite-wal", "/report.json"]
+        {
             let script = """
                 "$0" serve --retention-sample-days 36500 --listen 127.0.0.1:0 --data "$1" >/dev/null 2>&1 & p=$!
                 until [ -e "$2" ] || [ -e "$1/records/damaged" ]; do :; done

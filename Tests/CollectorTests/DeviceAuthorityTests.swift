@@ -21,11 +21,16 @@ struct DeviceAuthorityTests {
         #expect(refusal(ca.key, ca.key)?.contains("--device-ca-certificate") == true)
         #expect(refusal("/nowhere", ca.key)?.contains("/nowhere") == true)
         #expect(refusal(try files.write("empty", ""), ca.key)?.contains("no certificate") == true)
-        let leaf = (try files.write("server.pem", TestCertificates.server), try files.write("server.key", TestCertificates.serverKey))
+        let leaf = (
+            try files.write("server.pem", TestCertificates.server),
+            try files.write("server.key", TestCertificates.serverKey)
+        )
         #expect(refusal(leaf.0, leaf.1)?.contains("no authority") == true)
         _ = try DeviceAuthority(certificate: ca.certificate, key: ca.key)
         // A former authority behind it is trusted, and issues nothing.
-        let both = try String(contentsOfFile: ca.certificate, encoding: .utf8) + String(contentsOfFile: other.certificate, encoding: .utf8)
+        let both =
+            try String(contentsOfFile: ca.certificate, encoding: .utf8)
+            + String(contentsOfFile: other.certificate, encoding: .utf8)
         _ = try DeviceAuthority(certificate: try files.write("both.pem", both), key: ca.key)
         #expect(refusal(try files.write("both.pem", both), other.key) != nil)
     }
@@ -34,7 +39,9 @@ struct DeviceAuthorityTests {
         let ca = try files.deviceCA(days: 20)
         let authority = try DeviceAuthority(certificate: ca.certificate, key: ca.key)
         let watched = try #require(authority.watched.first)
-        #expect(authority.watched.count == 1 && watched.expires == authority.expires && watched.name.contains(ca.certificate))
+        #expect(
+            authority.watched.count == 1 && watched.expires == authority.expires
+                && watched.name.contains(ca.certificate))
         #expect(abs(authority.expires / 1_000_000 - Int64(Date().timeIntervalSince1970) - 20 * 86_400) < 3600)
     }
 }

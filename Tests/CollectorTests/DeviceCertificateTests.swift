@@ -44,7 +44,8 @@ struct DeviceCertificateTests {
             let names = leaf._subjectAlternativeNames().map { String(decoding: $0.contents, as: UTF8.self) }
             #expect(names == ["urn:ws1:device:\(held.device)"])
             let now = CertificateScene.presentTime / 1_000_000
-            #expect(Int64(leaf.notValidBefore) <= now - 290 && abs(Int64(leaf.notValidAfter) - now - 90 * 86_400) < 3600)
+            #expect(
+                Int64(leaf.notValidBefore) <= now - 290 && abs(Int64(leaf.notValidAfter) - now - 90 * 86_400) < 3600)
             #expect(leaf.description.contains("\(held.device)") && !leaf.description.contains("administrator"))
             #expect(leaf.serialNumber.count == 16)
         }
@@ -67,7 +68,8 @@ struct DeviceCertificateTests {
         try await CertificateScene.play(.optional) { scene in
             let held = try await scene.enroll()
             let request = try SigningRequest(der: TestSigningRequests.der(TestSigningRequests.first))
-            let forged = try #require(try authority.issue(request, to: held.device, of: "default", at: CertificateScene.presentTime))
+            let forged = try #require(
+                try authority.issue(request, to: held.device, of: "default", at: CertificateScene.presentTime))
             let shown = (String(decoding: forged.chain, as: UTF8.self), TestSigningRequests.firstKey)
             await #expect(throws: (any Error).self) { _ = try await scene.ask(held, showing: shown) }
             #expect(try await scene.ask(held).status == 200, "optional")
@@ -128,7 +130,8 @@ struct DeviceCertificateTests {
         }
     }
 
-    /// The answer that carries the new one may be lost: the former one is good until the new one is used, and not after.
+    /// The answer that carries the new one may be lost: the former one is good until the new one is used, and not
+    /// after.
     @Test func aRenewalEndsTheFormerOneWhenItIsFirstUsed() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
@@ -151,7 +154,8 @@ struct DeviceCertificateTests {
     @Test func whereTheyAreOptionalADeviceMayComeWithoutAndAskForOneLater() async throws {
         try await CertificateScene.play(.optional) { scene in
             let enrolled = try await scene.harness.device()
-            let held = CertificateScene.Held(device: enrolled.deviceID, credential: enrolled.credential, certificate: "", key: "")
+            let held = CertificateScene.Held(
+                device: enrolled.deviceID, credential: enrolled.credential, certificate: "", key: "")
             #expect(try await scene.ask(held).status == 200)
             let renewed = try await scene.renew(held)
             #expect(try await scene.ask(renewed, showing: renewed.shown).status == 200)
@@ -173,7 +177,8 @@ struct DeviceCertificateTests {
             var tampered = TestSigningRequests.der(TestSigningRequests.second)
             tampered[tampered.count - 1] ^= 1
             for (der, code) in [
-                (tampered, "csr-signature"), (Data("nonsense".utf8), "csr-malformed"), (Data(count: 20_000), "csr-too-large"),
+                (tampered, "csr-signature"), (Data("nonsense".utf8), "csr-malformed"),
+                (Data(count: 20_000), "csr-too-large"),
                 (TestSigningRequests.der(TestSigningRequests.rsa1024), "csr-key"),
             ] {
                 var (enroll, rotate) = (WireEnrollRequest(), WireRotateRequest())
@@ -181,13 +186,15 @@ struct DeviceCertificateTests {
                 rotate.certificateSigningRequest = der
                 let bodies = (enroll.encoded, rotate.encoded)
                 try await scene.connect(showing: held.shown) { client in
-                    let first = try await client.send(.POST, WireNames.enrollPath, bearer: scene.harness.enrollmentToken, bodies.0)
+                    let first = try await client.send(
+                        .POST, WireNames.enrollPath, bearer: scene.harness.enrollmentToken, bodies.0)
                     #expect(first.status == 400 && first.code == code)
                     let second = try await client.send(.POST, WireNames.rotatePath, bearer: held.credential, bodies.1)
                     #expect(second.status == 400 && second.code == code)
                 }
             }
-            #expect(try await scene.harness.registry.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
+            #expect(
+                try await scene.harness.registry.devices(organization: nil, after: nil, limit: 10).devices.count == 1)
             #expect(try await scene.ask(held, showing: held.shown).status == 200, "no credential was rotated")
         }
     }
@@ -200,17 +207,20 @@ struct DeviceCertificateTests {
             let administrator = scene.harness.administrator
             try await scene.connect { client in
                 let answer = try await client.send(.GET, "/api/v1/devices/\(held.device)", bearer: viewer)
-                let device = JSONObject(fields: try #require(try JSONSerialization.jsonObject(with: answer.body) as? [String: Any]))
+                let device = JSONObject(
+                    fields: try #require(try JSONSerialization.jsonObject(with: answer.body) as? [String: Any]))
                 let certificate = try #require(device.objects("certificates").first)
                 #expect(certificate.text("serial")?.count == 32 && certificate.text("usedAt") != nil)
                 #expect(try #require(certificate.text("expiresAt")) > (try #require(certificate.text("issuedAt"))))
                 let audit = try await client.send(.GET, "/api/v1/audit?action=certificate-issue", bearer: administrator)
-                let trail = JSONObject(fields: try #require(try JSONSerialization.jsonObject(with: audit.body) as? [String: Any]))
+                let trail = JSONObject(
+                    fields: try #require(try JSONSerialization.jsonObject(with: audit.body) as? [String: Any]))
                 let entry = try #require(trail.objects("items").first)
                 #expect(entry.text("subject") == "\(held.device)" && entry.text("actor") == "device \(held.device)")
                 #expect(entry.object("detail")?.text("serial") == certificate.text("serial"))
                 let metrics = try await client.send(.GET, "/metrics", bearer: administrator)
-                #expect(String(decoding: metrics.body, as: UTF8.self).contains("\nws1_device_ca_expiry_timestamp_seconds "))
+                #expect(
+                    String(decoding: metrics.body, as: UTF8.self).contains("\nws1_device_ca_expiry_timestamp_seconds "))
             }
         }
     }
@@ -223,7 +233,9 @@ struct DeviceCertificateTests {
             request.certificateSigningRequest = TestSigningRequests.der(TestSigningRequests.first)
             let body = request.encoded
             await #expect(throws: (any Error).self) {
-                try await scene.connect { _ = try await $0.send(.POST, WireNames.enrollPath, bearer: scene.harness.enrollmentToken, body) }
+                try await scene.connect {
+                    _ = try await $0.send(.POST, WireNames.enrollPath, bearer: scene.harness.enrollmentToken, body)
+                }
             }
             let answer = try await scene.connect(showing: factory) {
                 try await $0.send(.POST, WireNames.enrollPath, bearer: scene.harness.enrollmentToken, body)

@@ -24,11 +24,13 @@ struct DeviceOverTLSTests {
         init(_ scene: CertificateScene, key: String = TestSigningRequests.firstKey) throws {
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             enrollments = InMemoryEnrollmentStore(
-                token: scene.harness.enrollmentToken, signingRequest: TestSigningRequests.der(TestSigningRequests.first))
+                token: scene.harness.enrollmentToken, signingRequest: TestSigningRequests.der(TestSigningRequests.first)
+            )
             var queueConfiguration = RecordQueue.Configuration()
             queueConfiguration.keepFreeBytes = 0
             queue = try RecordQueue.open(
-                directory: scene.files.directory.appendingPathComponent("queue-\(UUID())").path, configuration: queueConfiguration,
+                directory: scene.files.directory.appendingPathComponent("queue-\(UUID())").path,
+                configuration: queueConfiguration,
                 clock: clock, logger: logger)
             var configuration = HTTPTransportConfiguration(
                 collector: try EndpointURL(collector: "https://127.0.0.1:\(scene.port)"),
@@ -37,7 +39,8 @@ struct DeviceOverTLSTests {
             transport = try HTTPTransport(configuration: configuration)
             transmitter = Transmitter(
                 queue: queue, transport: transport, enrollments: enrollments,
-                configuration: Transmitter.Configuration(settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1"),
+                configuration: Transmitter.Configuration(
+                    settings: TransmitterSettings(eventHold: .zero), agentVersion: "test/1"),
                 clock: clock, logger: logger)
         }
 
@@ -60,7 +63,8 @@ struct DeviceOverTLSTests {
     }
 
     private static func play(
-        _ mode: CertificateScene.Mode, now: Int64 = CertificateScene.presentTime, key: String = TestSigningRequests.firstKey,
+        _ mode: CertificateScene.Mode, now: Int64 = CertificateScene.presentTime,
+        key: String = TestSigningRequests.firstKey,
         _ body: @escaping @Sendable (CertificateScene, Device) async throws -> Void
     ) async throws {
         try await CertificateScene.play(mode, now: now) { scene in
@@ -82,7 +86,9 @@ struct DeviceOverTLSTests {
             #expect(try await device.send())
             let first = try await Self.certificates(scene, device)
             #expect(first.count == 1 && first[0].used != nil)
-            #expect(device.transmitter.status.certificateEnds == first[0].expires && device.transmitter.status.certificateProblem == nil)
+            #expect(
+                device.transmitter.status.certificateEnds == first[0].expires
+                    && device.transmitter.status.certificateProblem == nil)
             device.clock.advance(by: .seconds(61 * 86_400))
             #expect(try await device.send())
             let second = try await Self.certificates(scene, device)
@@ -99,12 +105,14 @@ struct DeviceOverTLSTests {
         }
     }
 
-    /// Superseded, or of a time that the collector was restored to before: with its token the device is let in again, as the same one.
+    /// Superseded, or of a time that the collector was restored to before: with its token the device is let in again,
+    /// as the same one.
     @Test func oneThatTheCollectorDoesNotRememberIsReplacedByEnrollingAgain() async throws {
         try await Self.play(.required) { scene, device in
             #expect(try await device.send())
             let id = try #require(device.enrollments.load()).deviceID
-            let other = DeviceCertificate(fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: .max)
+            let other = DeviceCertificate(
+                fingerprint: Data(count: 32), serial: Data(count: 16), issued: 1, expires: .max)
             try await scene.harness.registry.keepCertificate(other, device: id, reason: "renewal")
             try await scene.harness.registry.noteCertificateUse(other.fingerprint, device: id)
             #expect(try await device.send(passes: 6))

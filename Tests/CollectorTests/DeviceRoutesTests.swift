@@ -36,16 +36,20 @@ struct DeviceRoutesTests {
                 beacon.nextBeaconSeconds = 60
                 harness.clock.advance(seconds: 1)
                 let sent = try await client.post(
-                    WireNames.batchesPath, bearer: device.credential, [status.part(kind: .beacon, bodies: [beacon.encoded])].request)
+                    WireNames.batchesPath, bearer: device.credential,
+                    [status.part(kind: .beacon, bodies: [beacon.encoded])].request)
                 #expect(sent.status == .ok)
             }
             func list(_ query: String) async throws -> JSONObject {
                 try await client.json("/api/v1/devices?" + query, bearer: harness.administrator)
             }
             for (query, total) in [
-                ("", 24), ("test=true", 25), ("app=com.example.shop", 12), ("q=ann%20kiosk", 8), ("q=nobody", 0), ("os=Debian%2012", 12),
-                ("state=reporting", 8), ("state=enrolled,reporting", 24), ("state=revoked", 0), ("compliance=non-compliant", 1),
-                ("compliance=unknown", 16), ("compromised=yes", 0), ("organization=default", 24), ("organization=none", 0),
+                ("", 24), ("test=true", 25), ("app=com.example.shop", 12), ("q=ann%20kiosk", 8), ("q=nobody", 0),
+                ("os=Debian%2012", 12),
+                ("state=reporting", 8), ("state=enrolled,reporting", 24), ("state=revoked", 0),
+                ("compliance=non-compliant", 1),
+                ("compliance=unknown", 16), ("compromised=yes", 0), ("organization=default", 24),
+                ("organization=none", 0),
                 ("agentVersion=9", 0),
             ] {
                 let page = try await list(query)
@@ -65,14 +69,18 @@ struct DeviceRoutesTests {
             }
             let names = try await list("sort=-name").objects("items").map { $0.text("name") ?? "" }
             #expect(names == names.sorted(by: >))
-            for query in ["sort=size", "state=asleep", "compliance=maybe", "q=\(String(repeating: "x", count: 257))", "cursor=x"] {
+            for query in [
+                "sort=size", "state=asleep", "compliance=maybe", "q=\(String(repeating: "x", count: 257))", "cursor=x",
+            ] {
                 #expect(
-                    try await client.send(.get, "/api/v1/devices?\(query)", bearer: harness.administrator).status == .badRequest, "\(query)"
+                    try await client.send(.get, "/api/v1/devices?\(query)", bearer: harness.administrator).status
+                        == .badRequest, "\(query)"
                 )
             }
             let next = try #require(try await list("sort=name&limit=1").text("next"))
             #expect(
-                try await client.send(.get, "/api/v1/devices?sort=-name&cursor=\(next)", bearer: harness.administrator).status
+                try await client.send(.get, "/api/v1/devices?sort=-name&cursor=\(next)", bearer: harness.administrator)
+                    .status
                     == .badRequest,
                 "a cursor of another order")
         }
@@ -84,14 +92,18 @@ struct DeviceRoutesTests {
             let device = try await harness.device()
             let path = "/api/v1/devices/\(device.deviceID)"
             var events = ChainBuilder(stream: .event)
-            #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(["a"])].request).status == .ok)
+            #expect(
+                try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(["a"])].request)
+                    .status == .ok)
             for _ in 0..<2 {
                 let revoked = try await client.send(.post, path + "/revoke", bearer: harness.administrator)
                 #expect(try revoked.status == .ok && revoked.json.text("state") == "revoked")
             }
-            let refused = try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(["b"])].request)
+            let refused = try await client.post(
+                WireNames.batchesPath, bearer: device.credential, [events.events(["b"])].request)
             try refused.expect(403, "revoked")
-            let shown = try await client.json("/api/v1/events?device=\(device.deviceID)", bearer: harness.administrator).objects("items")
+            let shown = try await client.json("/api/v1/events?device=\(device.deviceID)", bearer: harness.administrator)
+                .objects("items")
             #expect(shown.count == 1, "what it has sent stays")
         }
     }
@@ -123,24 +135,32 @@ struct DeviceRoutesTests {
             try book.add(segment: 1, positions: 1...20, from: Harness.now)
             try await scene.upload(book)
             var events = ChainBuilder(stream: .event)
-            _ = try await client.post(WireNames.batchesPath, bearer: scene.device.credential, [events.events(["a"])].request)
+            _ = try await client.post(
+                WireNames.batchesPath, bearer: scene.device.credential, [events.events(["a"])].request)
             let asked = try await client.send(.delete, path, bearer: harness.administrator).json
             #expect(asked.flag("deleted") == false && asked.text("name") == "kiosk" && asked.number("logChunks") == 1)
             #expect(try await client.send(.get, path, bearer: harness.administrator).status == .ok)
-            try await client.send(.delete, path + "?confirm=no", bearer: harness.administrator).expect(409, "confirmation-outdated")
+            try await client.send(.delete, path + "?confirm=no", bearer: harness.administrator).expect(
+                409, "confirmation-outdated")
             let confirm = try #require(asked.text("confirm"))
             let done = try await client.send(.delete, path + "?confirm=\(confirm)", bearer: harness.administrator).json
             #expect(done.flag("deleted") == true && done.text("confirm") == nil)
-            for gone in [path, path + "/beacons", path + "/balance", path + "/commands", "/api/v1/events?device=\(scene.device.deviceID)"] {
+            for gone in [
+                path, path + "/beacons", path + "/balance", path + "/commands",
+                "/api/v1/events?device=\(scene.device.deviceID)",
+            ] {
                 try await client.send(.get, gone, bearer: harness.administrator).expect(404, "not-found")
             }
             #expect(try await client.json("/api/v1/events", bearer: harness.administrator).objects("items").isEmpty)
             #expect(try await client.json("/api/v1/devices", bearer: harness.administrator).number("total") == 0)
-            let refused = try await client.post(WireNames.batchesPath, bearer: scene.device.credential, [events.events(["b"])].request)
+            let refused = try await client.post(
+                WireNames.batchesPath, bearer: scene.device.credential, [events.events(["b"])].request)
             try refused.expect(403, "revoked")
-            let logs = try await client.json("/api/v1/logs?device=\(scene.device.deviceID)", bearer: harness.administrator)
+            let logs = try await client.json(
+                "/api/v1/logs?device=\(scene.device.deviceID)", bearer: harness.administrator)
             #expect(logs.objects("items").count == 1, "logs stay until they are deleted")
-            try await client.send(.delete, path + "?confirm=\(confirm)", bearer: harness.administrator).expect(404, "not-found")
+            try await client.send(.delete, path + "?confirm=\(confirm)", bearer: harness.administrator).expect(
+                404, "not-found")
         }
     }
 
@@ -156,20 +176,25 @@ struct DeviceRoutesTests {
             let possible = try await client.json(old, bearer: harness.administrator)["possibleSuccessors"] as? [String]
             #expect(possible == ["\(successor.deviceID)"])
             func logs() async throws -> Int {
-                try await client.json("/api/v1/logs?device=\(successor.deviceID)", bearer: scene.person).objects("items").count
+                try await client.json("/api/v1/logs?device=\(successor.deviceID)", bearer: scene.person).objects(
+                    "items"
+                ).count
             }
             #expect(try await logs() == 0, "it inherits nothing by itself")
             let said = try await client.post(
                 new + "/predecessor", bearer: harness.administrator, json: #"{"device": "\#(scene.device.deviceID)"}"#)
             #expect(try said.status == .ok && said.json.text("predecessor") == "\(scene.device.deviceID)")
             #expect(try await logs() == 1)
-            let content = try await client.send(.get, "/api/v1/logs/content?device=\(successor.deviceID)", bearer: scene.person)
+            let content = try await client.send(
+                .get, "/api/v1/logs/content?device=\(successor.deviceID)", bearer: scene.person)
             #expect(String(buffer: content.body).split(separator: "\n").count == 20)
             for (path, body) in [
-                (old, #"{"device": "\#(successor.deviceID)"}"#), (new, #"{"device": "\#(successor.deviceID)"}"#), (new, "{}"),
+                (old, #"{"device": "\#(successor.deviceID)"}"#), (new, #"{"device": "\#(successor.deviceID)"}"#),
+                (new, "{}"),
                 (new, #"{"device": "x"}"#), (new, #"{"device": "\#(DeviceID.random())"}"#),
             ] {
-                try await client.post(path + "/predecessor", bearer: harness.administrator, json: body).expect(422, "invalid-field")
+                try await client.post(path + "/predecessor", bearer: harness.administrator, json: body).expect(
+                    422, "invalid-field")
             }
             _ = try await client.post(new + "/predecessor", bearer: harness.administrator, json: #"{"device": null}"#)
             #expect(try await logs() == 0)

@@ -9,13 +9,17 @@ struct DistributionTests {
         #expect(distribution.count == 200 && distribution.min == 1 && distribution.max == 200)
         #expect(distribution.p50 == 100 && distribution.p90 == 180 && distribution.p99 == 198)
         #expect(abs(distribution.mean - 100.5) < 1e-9)
-        #expect(distribution.histogram.count == Distribution.bars && distribution.histogram.reduce(0) { $0 + $1.count } == 200)
+        #expect(
+            distribution.histogram.count == Distribution.bars
+                && distribution.histogram.reduce(0) { $0 + $1.count } == 200)
         #expect(distribution.histogram.first?.from == 1 && distribution.histogram.last?.to == 200)
     }
 
     @Test func oneValueIsOneBar() throws {
         let distribution = try #require(Distribution([7]))
-        #expect(distribution.p50 == 7 && distribution.p99 == 7 && distribution.histogram == [.init(from: 7, to: 7, count: 1)])
+        #expect(
+            distribution.p50 == 7 && distribution.p99 == 7
+                && distribution.histogram == [.init(from: 7, to: 7, count: 1)])
         #expect(try #require(Distribution([3, 3, 3])).histogram == [.init(from: 3, to: 3, count: 3)])
     }
 

@@ -26,7 +26,8 @@ struct EnrollmentTests {
             #expect(news.commands.isEmpty && news.profileRevision == 7 && news.serverTime == Harness.now)
             let rotated = try await client.send(.post, WireNames.rotatePath, bearer: answer.credential)
             #expect(try rotated.message(WireRotateAnswer.self).credential == "rotated")
-            #expect(try await client.send(.post, WireNames.unenrollPath, bearer: answer.credential).status == .noContent)
+            #expect(
+                try await client.send(.post, WireNames.unenrollPath, bearer: answer.credential).status == .noContent)
             #expect(try await client.send(.get, WireNames.commandsPath, bearer: answer.credential).status == .forbidden)
         }
     }
@@ -53,10 +54,12 @@ struct EnrollmentTests {
             let first = try await client.send(.get, WireNames.profilePath, bearer: device.credential)
             #expect(try first.message(WireProfile.self).revision == 7)
             let tag = try #require(first.headers[.eTag])
-            let second = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
+            let second = try await client.send(
+                .get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
             #expect(second.status == .notModified)
             #expect(second.body.readableBytes == 0)
-            let third = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: "\"6\""])
+            let third = try await client.send(
+                .get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: "\"6\""])
             #expect(third.status == .ok)
         }
     }

@@ -15,7 +15,8 @@ struct EventRouteTests {
         var chains = devices.map { _ in ChainBuilder(stream: .event) }
         for round in 0..<rounds {
             for (index, name) in ["a", "b"].enumerated() {
-                let part = chains[index].events(["\(name)\(round)"], time: Harness.now + Int64(round - rounds) * 1_000_000)
+                let part = chains[index].events(
+                    ["\(name)\(round)"], time: Harness.now + Int64(round - rounds) * 1_000_000)
                 _ = await harness.store.append([part], from: devices[index].id, receivedAt: Harness.now)
             }
         }
@@ -47,7 +48,8 @@ struct EventRouteTests {
                 #expect(found == all)
             }
             let expected: [(query: String, names: [String])] = [
-                ("&device=\(devices[0])", all.filter { $0.hasPrefix("a") }), ("&name=a3", ["a3"]), ("&value=42&type=custom", all),
+                ("&device=\(devices[0])", all.filter { $0.hasPrefix("a") }), ("&name=a3", ["a3"]),
+                ("&value=42&type=custom", all),
                 ("&value=43", []), ("&type=launch", []), ("&application=till", []),
             ]
             for (query, names) in expected {
@@ -69,7 +71,8 @@ struct EventRouteTests {
             let found = (first.objects("items") + rest.objects("items")).compactMap { $0.object("event")?.text("name") }
             #expect(found.count == 12 && !found.contains("late") && Set(found).count == 12)
             // A cursor belongs to its list.
-            let other = try await client.send(.get, "/api/v1/events?device=\(devices[0])&cursor=\(next)", bearer: "viewer-default")
+            let other = try await client.send(
+                .get, "/api/v1/events?device=\(devices[0])&cursor=\(next)", bearer: "viewer-default")
             #expect(try other.problem.code == "invalid-parameter")
         }
     }

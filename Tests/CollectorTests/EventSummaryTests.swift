@@ -19,10 +19,12 @@ struct EventSummaryTests {
     private static let devices = [DeviceID(high: 1, low: 1), DeviceID(high: 2, low: 2)]
 
     private func summary(by grouping: EventSummary.Grouping) throws -> EventSummary {
-        var summary = EventSummary(window: SeriesWindow(from: 0, to: 20 * Self.second, step: 10 * Self.second), by: grouping)
+        var summary = EventSummary(
+            window: SeriesWindow(from: 0, to: 20 * Self.second, step: 10 * Self.second), by: grouping)
         try summary.add(Self.event("sale", .integer(3)), of: Self.devices[0], application: "till", at: 1 * Self.second)
         try summary.add(Self.event("sale", .real(5)), of: Self.devices[1], application: "till", at: 2 * Self.second)
-        try summary.add(Self.event("sale", .text("void")), of: Self.devices[1], application: "shop", at: 12 * Self.second)
+        try summary.add(
+            Self.event("sale", .text("void")), of: Self.devices[1], application: "shop", at: 12 * Self.second)
         try summary.add(Self.event("open", nil), of: Self.devices[0], application: "", at: 3 * Self.second)
         try summary.add(Self.event("open", .boolean(true)), of: Self.devices[0], application: "", at: 99 * Self.second)
         return summary
@@ -57,7 +59,8 @@ struct EventSummaryTests {
     }
 
     @Test(arguments: [
-        (WireValue.OneOf_Value.integer(42), "42", true), (.real(42), "42", true), (.text("42"), "42", true), (.integer(42), "43", false),
+        (WireValue.OneOf_Value.integer(42), "42", true), (.real(42), "42", true), (.text("42"), "42", true),
+        (.integer(42), "43", false),
         (.boolean(true), "true", true), (.date(0), "1970-01-01T00:00:00Z", true), (.text("a"), "A", false),
     ])
     func aValueIsFoundByItsText(value: WireValue.OneOf_Value, text: String, isFound: Bool) {

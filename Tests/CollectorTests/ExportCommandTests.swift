@@ -56,7 +56,9 @@ struct ExportCommandTests {
         let file = data.path + "/out.ndjson"
         let written = try await data.ws1collector("export", "--output", file)
         #expect(written.status == 0 && written.output.isEmpty)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: file)).count { $0 == UInt8(ascii: "\n") } == 3 * KeptData.recordsPerDay)
+        #expect(
+            try Data(contentsOf: URL(fileURLWithPath: file)).count { $0 == UInt8(ascii: "\n") } == 3
+                * KeptData.recordsPerDay)
         let again = try await data.ws1collector("export", "--output", file)
         #expect(again.status == 1 && again.errors.contains("there already"))
         for wrong in [

@@ -50,7 +50,9 @@ struct FleetMetricTests {
                 for item in page.objects("items") {
                     let values = item.objects("values")
                     #expect(values.count == 1 && item.text("unit") == "By" && item.text("module") == "system")
-                    #expect(found.updateValue(values[0]["value"] as? Double ?? -1, forKey: item.text("device") ?? "") == nil)
+                    #expect(
+                        found.updateValue(values[0]["value"] as? Double ?? -1, forKey: item.text("device") ?? "") == nil
+                    )
                 }
                 guard let next = page.text("next") else { break }
                 path = base + "&cursor=\(next)"
@@ -58,9 +60,12 @@ struct FleetMetricTests {
             #expect(Set(found.keys) == expected)
             #expect(found.values.sorted() == [100, 200, 300, 400, 500, 600, 700])
             // What only the first sample says.
-            let cores = try await client.json("/api/v1/metrics/latest?metric=system.cpu.logical.count", bearer: "viewer-default")
+            let cores = try await client.json(
+                "/api/v1/metrics/latest?metric=system.cpu.logical.count", bearer: "viewer-default")
             #expect(
-                cores.objects("items").compactMap { $0.objects("values").first?["value"] as? Double }.sorted() == [1, 2, 3, 4, 5, 6, 7])
+                cores.objects("items").compactMap { $0.objects("values").first?["value"] as? Double }.sorted() == [
+                    1, 2, 3, 4, 5, 6, 7,
+                ])
         }
     }
 
@@ -68,7 +73,8 @@ struct FleetMetricTests {
         let harness = Harness()
         _ = try await scene(harness, devices: 10)
         try await harness.route { client in
-            let answer = try await client.json("/api/v1/metrics/distribution?metric=system.memory.usage", bearer: "viewer-default")
+            let answer = try await client.json(
+                "/api/v1/metrics/distribution?metric=system.memory.usage", bearer: "viewer-default")
             #expect(answer.number("devices") == 10 && answer.text("unit") == "By")
             let distributions = answer.objects("distributions")
             #expect(distributions.map { $0.object("attributes")?.text("system.memory.state") } == ["cached", "free"])
@@ -76,12 +82,15 @@ struct FleetMetricTests {
             #expect(free.number("count") == 10 && free["min"] as? Double == 100 && free["max"] as? Double == 1000)
             #expect(free["p50"] as? Double == 500 && free["p90"] as? Double == 900 && free["p99"] as? Double == 1000)
             #expect(free.objects("histogram").compactMap { $0.number("count") }.reduce(0, +) == 10)
-            let nobody = try await client.json("/api/v1/metrics/distribution?metric=no.such.metric", bearer: "viewer-default")
+            let nobody = try await client.json(
+                "/api/v1/metrics/distribution?metric=no.such.metric", bearer: "viewer-default")
             #expect(nobody.number("devices") == 0 && nobody.objects("distributions").isEmpty)
         }
     }
 
-    @Test(arguments: [("latest", ""), ("distribution", ""), ("latest", "metric=a&attribute=b"), ("latest", "metric=a&limit=0")])
+    @Test(arguments: [
+        ("latest", ""), ("distribution", ""), ("latest", "metric=a&attribute=b"), ("latest", "metric=a&limit=0"),
+    ])
     func whatCannotBeIsRefused(route: String, query: String) async throws {
         try await Harness().route { client in
             let response = try await client.send(.get, "/api/v1/metrics/\(route)?\(query)", bearer: "viewer-default")

@@ -10,7 +10,9 @@ import WireModel
 /// JSON that costs more than it says, to every route that takes some.
 @Suite("Hostile bodies") struct HostileBodyTests {
     private static func nested(_ depth: Int) -> Data {
-        Data((#"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}").utf8)
+        Data(
+            (#"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}").utf8
+        )
     }
 
     @Test func everyRouteWithAJSONBodyRefusesWhatIsTooDeepOrTooMuchBeforeItIsLookedInto() async throws {
@@ -22,16 +24,25 @@ import WireModel
                 guard [WireNames.json, WireNames.mergePatch].contains(request.headers[.contentType]) else { continue }
                 tried.append(route.name)
                 for (body, says) in [
-                    (Self.nested(17), "nested too deeply at byte 21: at most 16"), (Self.nested(600), "nested too deeply at byte 21"),
-                    (Data(#"{"a":1,"a":2}"#.utf8), "`a` twice"), (Data(#"{"\#(String(repeating: "n", count: 257))":1}"#.utf8), "256 bytes"),
-                    (Data(#"{"a":"\#(String(repeating: "\u{301}\u{316}", count: 16))"}"#.utf8), "30 combining characters"),
-                    (Data(#"{"a":01}"#.utf8), "is not JSON: byte 7"), (Data([0x7B, 0x22, 0xFF, 0x22]), "UTF-8"), (Data(), "breaks off"),
+                    (Self.nested(17), "nested too deeply at byte 21: at most 16"),
+                    (Self.nested(600), "nested too deeply at byte 21"),
+                    (Data(#"{"a":1,"a":2}"#.utf8), "`a` twice"),
+                    (Data(#"{"\#(String(repeating: "n", count: 257))":1}"#.utf8), "256 bytes"),
+                    (
+                        Data(#"{"a":"\#(String(repeating: "\u{301}\u{316}", count: 16))"}"#.utf8),
+                        "30 combining characters"
+                    ),
+                    (Data(#"{"a":01}"#.utf8), "is not JSON: byte 7"), (Data([0x7B, 0x22, 0xFF, 0x22]), "UTF-8"),
+                    (Data(), "breaks off"),
                 ] {
                     request.body = body
                     let response = try await scene.send(request, as: .administratorOfAll)
-                    let answer = Comment(rawValue: "\(route.name): \(response.status) \(String(buffer: response.body).prefix(300))")
+                    let answer = Comment(
+                        rawValue: "\(route.name): \(response.status) \(String(buffer: response.body).prefix(300))")
                     #expect(response.status == .badRequest, answer)
-                    #expect(try response.problem.code == "malformed" && response.problem.detail?.contains(says) == true, answer)
+                    #expect(
+                        try response.problem.code == "malformed" && response.problem.detail?.contains(says) == true,
+                        answer)
                 }
                 // As deep as is taken: the document is looked into, and has no such field.
                 request.body = Self.nested(16)
@@ -41,8 +52,10 @@ import WireModel
             #expect(
                 tried.sorted() == [
                     "PATCH /api/v1/profiles/{organization}", "PATCH /api/v1/profiles/{organization}/{app}",
-                    "POST /api/v1/devices/{device}/commands", "POST /api/v1/devices/{device}/predecessor", "POST /api/v1/organizations",
-                    "POST /api/v1/profile-revisions/{organization}/rollback", "POST /api/v1/profile-revisions/{organization}/validate",
+                    "POST /api/v1/devices/{device}/commands", "POST /api/v1/devices/{device}/predecessor",
+                    "POST /api/v1/organizations",
+                    "POST /api/v1/profile-revisions/{organization}/rollback",
+                    "POST /api/v1/profile-revisions/{organization}/validate",
                     "POST /api/v1/records/purge", "POST /api/v1/tokens",
                     "PUT /api/v1/profiles/{organization}", "PUT /api/v1/profiles/{organization}/{app}",
                 ])

@@ -65,7 +65,8 @@ struct IngestTests {
         let request = [events.events(["a"])].request
         try await harness.route { client in
             for device in [first, second] {
-                let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, request).message(WireBatchAnswer.self)
+                let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, request).message(
+                    WireBatchAnswer.self)
                 #expect(answer.parts.map(\.outcome) == [.stored], "the same bytes are another device's own history")
             }
         }
@@ -124,8 +125,10 @@ struct IngestTests {
         var many = WireBatchRequest()
         many.parts = Array(repeating: WireBatchPart(), count: 65)
         let cases: [(Data, Int, String)] = [
-            (Data(), 400, "malformed"), (WireBatchRequest().encoded, 400, "malformed"), (Data([0x0A]), 400, "malformed"),
-            ([part, part].request, 400, "duplicate-part"), (noStream.encoded, 400, "malformed"), (noEpoch.encoded, 400, "malformed"),
+            (Data(), 400, "malformed"), (WireBatchRequest().encoded, 400, "malformed"),
+            (Data([0x0A]), 400, "malformed"),
+            ([part, part].request, 400, "duplicate-part"), (noStream.encoded, 400, "malformed"),
+            (noEpoch.encoded, 400, "malformed"),
             (many.encoded, 413, "body-too-large"),
         ]
         try await harness.route { client in
@@ -206,12 +209,15 @@ struct IngestTests {
         let (whole, incomplete) = (close.encoded, partial.encoded)
         try await harness.route { client in
             _ = try await client.post(WireNames.batchesPath, bearer: device.credential, first)
-            #expect(try await client.post(WireNames.closePath, bearer: device.credential, incomplete).status == .badRequest)
-            let answer = try await client.post(WireNames.closePath, bearer: device.credential, whole).message(WireCloseAnswer.self)
+            #expect(
+                try await client.post(WireNames.closePath, bearer: device.credential, incomplete).status == .badRequest)
+            let answer = try await client.post(WireNames.closePath, bearer: device.credential, whole).message(
+                WireCloseAnswer.self)
             #expect(answer.streams.map(\.stream) == [.status, .event, .sample])
             #expect(answer.streams[1].matched.number == 2)
             #expect(!answer.streams[0].hasMatched)
-            let late = try await client.post(WireNames.batchesPath, bearer: device.credential, second).message(WireBatchAnswer.self)
+            let late = try await client.post(WireNames.batchesPath, bearer: device.credential, second).message(
+                WireBatchAnswer.self)
             #expect(late.parts.map(\.outcome) == [.closed])
         }
     }

@@ -13,7 +13,8 @@ struct JSONLinesLogHandlerTests {
             JSONLinesLogHandler(level: SharedLogLevel(.info), now: { 0 }, write: { line in written.add(line) })
         }
         logger[metadataKey: "kept"] = "yes"
-        logger.info("quote \" backslash \\ newline \n bell \u{7} é 😀", metadata: ["list": ["a", "b"], "object": ["k": "v"]])
+        logger.info(
+            "quote \" backslash \\ newline \n bell \u{7} é 😀", metadata: ["list": ["a", "b"], "object": ["k": "v"]])
         logger.debug("below the level")
         let lines = written.bytes.split(separator: 0x0A)
         #expect(lines.count == 1)

@@ -36,7 +36,8 @@ extension JSONValue {
 
 @Suite struct JSONParserTests {
     private static let documents = [
-        "null", " true ", "false", "0", "-7", "9223372036854775807", "18446744073709551615", "1.5", "-2.5e-3", #""""#, #""a""#,
+        "null", " true ", "false", "0", "-7", "9223372036854775807", "18446744073709551615", "1.5", "-2.5e-3", #""""#,
+        #""a""#,
         #""\"\\\/\b\f\n\r\t""#, #""\u00e9\u0041\ud83d\ude00x""#, #""grüße 😀 \u0000""#, "[]", "[1, [2, []], {}]", "{}",
         #"{"a": 1, "b": {"c": ["d", null, true]}, "": 0.25}"#, "\t{ \"a\" :\n[ 1 ,2 ] }\r\n",
     ]
@@ -50,7 +51,9 @@ extension JSONValue {
         for document in Self.documents.filter({ $0.hasPrefix("[") || $0.hasPrefix("{") || $0.hasPrefix("\"") }) {
             let bytes = Data(document.utf8)
             for length in 0..<bytes.count {
-                #expect(throws: JSONParser.Fault.self, "\(document) cut to \(length)") { try JSONValue(parsing: bytes.prefix(length)) }
+                #expect(throws: JSONParser.Fault.self, "\(document) cut to \(length)") {
+                    try JSONValue(parsing: bytes.prefix(length))
+                }
             }
         }
     }
@@ -59,14 +62,18 @@ extension JSONValue {
     func aNameThatIsThereTwiceIsNamed(document: String) throws {
         let fault = #expect(throws: JSONParser.Fault.self) { try JSONValue(parsing: Data(document.utf8)) }
         #expect(fault?.repeatedName == "a")
-        let problem = #expect(throws: Problem.self) { try FieldReader(body: Data((document.hasPrefix("{") ? document : "{}").utf8)) }
+        let problem = #expect(throws: Problem.self) {
+            try FieldReader(body: Data((document.hasPrefix("{") ? document : "{}").utf8))
+        }
         #expect(problem?.status == 400 && problem?.detail?.contains("`a` twice") == true)
     }
 
     @Test(arguments: [
-        "", " ", "nul", "tru", "[1,]", "[1 2]", #"{"a"}"#, #"{"a":}"#, #"{"a": 1,}"#, "{1: 2}", #""\x""#, #""\u12""#, #""\ud800""#,
+        "", " ", "nul", "tru", "[1,]", "[1 2]", #"{"a"}"#, #"{"a":}"#, #"{"a": 1,}"#, "{1: 2}", #""\x""#, #""\u12""#,
+        #""\ud800""#,
         #""\ud800\u0041""#, #""\udc00""#, "1 2", "-", "1.2.3", "]", String(repeating: "[", count: 100_000),
-        "+1", "01", "-01", "1.", ".5", "1e", "1e+", "--1", "0x10", "1e999", "NaN", "Infinity", "\"a\u{1}\"", "\"a\nb\"", #""\u+123""#,
+        "+1", "01", "-01", "1.", ".5", "1e", "1e+", "--1", "0x10", "1e999", "NaN", "Infinity", "\"a\u{1}\"", "\"a\nb\"",
+        #""\u+123""#,
         "tru e",
         "\u{FEFF}{}", "'a'", "{a: 1}", "[1] // one", "/* */ 1",
     ]) func whatIsNoJSONIsAFault(document: String) {
@@ -75,13 +82,17 @@ extension JSONValue {
 
     @Test func whatIsNotUTF8IsSaidWhereItIs() throws {
         for bytes: [UInt8] in [[0xC0, 0x80], [0xED, 0xA0, 0x80], [0xFF], [0xE2, 0x82]] {
-            let fault = #expect(throws: JSONParser.Fault.self) { try JSONValue(parsing: Data([0x5B, 0x22] + bytes + [0x22, 0x5D])) }
+            let fault = #expect(throws: JSONParser.Fault.self) {
+                try JSONValue(parsing: Data([0x5B, 0x22] + bytes + [0x22, 0x5D]))
+            }
             #expect(fault == JSONParser.Fault(reason: .notUTF8, place: 2))
         }
     }
 
     @Test func everyLimitHoldsToTheLastOneAllowed() throws {
-        func nested(_ depth: Int) -> Data { Data((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8) }
+        func nested(_ depth: Int) -> Data {
+            Data((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+        }
         func reason(_ text: String) -> JSONParser.Fault.Reason? {
             do throws(JSONParser.Fault) { _ = try JSONValue(parsing: Data(text.utf8)) } catch { return error.reason }
             return nil
@@ -102,7 +113,8 @@ extension JSONValue {
         let marks = String(repeating: "\u{301}\u{316}", count: 15)
         #expect(reason("\"a\(marks)b\(marks)\"") == nil)
         #expect(reason("\"a\(marks)\u{301}\"") == .tooManyCombiningCharacters(limit: 30))
-        #expect(reason("\"" + String(repeating: #"\u0301"#, count: 31) + "\"") == .tooManyCombiningCharacters(limit: 30))
+        #expect(
+            reason("\"" + String(repeating: #"\u0301"#, count: 31) + "\"") == .tooManyCombiningCharacters(limit: 30))
     }
 
     /// What each byte of a hostile body costs, against a body of the same size that a person could have sent.
@@ -125,11 +137,15 @@ extension JSONValue {
         let ordinary = steps(#"{"customPayload": "\#(String(repeating: "a", count: size))"}"#)
         let hostile = [
             deep("[", "]", 495), deep(#"{"a":"#, "}", 495), "[" + repeated(deep("[", "]", 15), separator: ",") + "]",
-            "[" + repeated(deep(#"{"a":"#, "}", 15), separator: ",") + "]", "[" + repeated(deep("[", "]", 100), separator: ",") + "]",
-            String(repeating: "[", count: size), String(repeating: #"{"":"#, count: size / 5), String(repeating: "9", count: size),
+            "[" + repeated(deep(#"{"a":"#, "}", 15), separator: ",") + "]",
+            "[" + repeated(deep("[", "]", 100), separator: ",") + "]",
+            String(repeating: "[", count: size), String(repeating: #"{"":"#, count: size / 5),
+            String(repeating: "9", count: size),
             "-1." + String(repeating: "0", count: size) + "e9", "[" + repeated("1e308", separator: ",") + "]",
-            "\"" + repeated(#"\n"#) + "\"", "\"" + repeated(#"\u0301\u0316"#) + "\"", "\"" + repeated(#"\ud83d\ude00"#) + "\"",
-            "\"" + repeated("é") + "\"", #"{"\#(repeated("\u{301}\u{316}"))": 1}"#, "{" + repeated(#""a":1"#, separator: ",") + "}",
+            "\"" + repeated(#"\n"#) + "\"", "\"" + repeated(#"\u0301\u0316"#) + "\"",
+            "\"" + repeated(#"\ud83d\ude00"#) + "\"",
+            "\"" + repeated("é") + "\"", #"{"\#(repeated("\u{301}\u{316}"))": 1}"#,
+            "{" + repeated(#""a":1"#, separator: ",") + "}",
             "{" + (0..<size / 10).map { "\"\(String($0, radix: 36))\":1" }.joined(separator: ",") + "}",
             "[" + repeated("1", separator: ",") + "]", "[" + repeated("{}", separator: ",") + "]",
             "[" + repeated(#"{"a":1}"#, separator: ",") + "]",
@@ -137,7 +153,9 @@ extension JSONValue {
         ]
         for body in hostile {
             let cost = steps(body)
-            #expect(cost <= 3 * ordinary && cost > 0, "\(body.prefix(40)): \(cost) steps a byte, an ordinary body \(ordinary)")
+            #expect(
+                cost <= 3 * ordinary && cost > 0,
+                "\(body.prefix(40)): \(cost) steps a byte, an ordinary body \(ordinary)")
         }
     }
 }

@@ -17,9 +17,11 @@ struct LiveConnectionTests {
     }
 
     /// Says `bytes` on a connection of its own and gives what came back until the collector closed it.
-    private static func exchange(_ harness: Harness, _ say: @escaping @Sendable (RawConnection) -> Void) async throws -> (
-        text: String, ended: Bool
-    ) {
+    private static func exchange(_ harness: Harness, _ say: @escaping @Sendable (RawConnection) -> Void) async throws
+        -> (
+            text: String, ended: Bool
+        )
+    {
         try await harness.live { client in
             try await BlockingCall.run {
                 let connection = try RawConnection(port: client.port)
@@ -103,7 +105,9 @@ struct LiveConnectionTests {
         #expect(answer.text.isEmpty)
     }
 
-    @Test(arguments: ["\u{1}\u{2}\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /api/v1/batches HTTP/1.1\r\nContent-Length: x\r\n\r\n"])
+    @Test(arguments: [
+        "\u{1}\u{2}\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /api/v1/batches HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ])
     func whatIsNotHTTPIsAnsweredWithAProblem(bytes: String) async throws {
         let answer = try await Self.exchange(Harness()) { connection in connection.send(bytes) }
         Self.expectRefusal(answer, 400, "malformed-http")
@@ -130,7 +134,8 @@ struct LiveConnectionTests {
                     group.addTask {
                         await BlockingCall.run {
                             connection.send(
-                                Self.head(slow.credential, "Content-Length: 10000\r\n") + String(repeating: "a", count: 5000))
+                                Self.head(slow.credential, "Content-Length: 10000\r\n")
+                                    + String(repeating: "a", count: 5000))
                             return connection.receiveToEnd().text.hasPrefix("HTTP/1.1 429 ")
                         }
                     }
@@ -138,7 +143,8 @@ struct LiveConnectionTests {
                 // Three are refused at once; the other two have all the time they want.
                 for _ in 0..<3 { #expect(try await group.next() == true) }
                 var events = ChainBuilder(stream: .event)
-                let answer = try await client.post(WireNames.batchesPath, bearer: other.credential, [events.events(["a"])].request)
+                let answer = try await client.post(
+                    WireNames.batchesPath, bearer: other.credential, [events.events(["a"])].request)
                 #expect(answer.status == .ok)
                 for connection in connections { connection.hangUp() }
                 for try await wasRefused in group { #expect(!wasRefused) }
@@ -146,9 +152,12 @@ struct LiveConnectionTests {
         }
     }
 
-    /// Connections that announce bodies and send two bytes take nobody's place; nor do the places that devices fill take a person's.
+    /// Connections that announce bodies and send two bytes take nobody's place; nor do the places that devices fill
+    /// take a person's.
     @Test func whatIsAnnouncedAndNotSentKeepsNobodyOut() async throws {
-        let harness = Harness { $0.budget = IngestBudget(maximumBodies: 1, maximumBodiesPerDevice: 1, maximumOtherBodies: 1) }
+        let harness = Harness {
+            $0.budget = IngestBudget(maximumBodies: 1, maximumBodiesPerDevice: 1, maximumOtherBodies: 1)
+        }
         let (slow, other) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
         try await harness.live { client in
             let connections = try (0..<5).map { _ in try RawConnection(port: client.port) }
@@ -156,7 +165,8 @@ struct LiveConnectionTests {
                 let length = place == 0 ? 10_000 : 100
                 _ = await BlockingCall.run {
                     connection.send(
-                        Self.head(slow.credential, "Content-Length: \(length)\r\n") + String(repeating: "a", count: place == 0 ? 5000 : 2))
+                        Self.head(slow.credential, "Content-Length: \(length)\r\n")
+                            + String(repeating: "a", count: place == 0 ? 5000 : 2))
                 }
                 guard place == 0 else { continue }
                 // The one place of devices is taken; then it is full for another.
@@ -164,12 +174,15 @@ struct LiveConnectionTests {
             }
             var events = ChainBuilder(stream: .event)
             let part = [events.events(["a"])].request
-            #expect(try await client.post(WireNames.batchesPath, bearer: other.credential, part).status == .tooManyRequests)
+            #expect(
+                try await client.post(WireNames.batchesPath, bearer: other.credential, part).status == .tooManyRequests)
             var request = WireEnrollRequest()
             request.deviceName = "new"
-            #expect(try await client.post(WireNames.enrollPath, bearer: "enroll-default", request.encoded).status == .ok)
+            #expect(
+                try await client.post(WireNames.enrollPath, bearer: "enroll-default", request.encoded).status == .ok)
             let put = try await client.send(
-                .put, "/api/v1/profiles/default", bearer: "administrator-default", headers: [.contentType: "application/json"],
+                .put, "/api/v1/profiles/default", bearer: "administrator-default",
+                headers: [.contentType: "application/json"],
                 body: Data("{}".utf8))
             #expect(put.status == .ok)
             connections[0].hangUp()
@@ -191,14 +204,17 @@ struct LiveConnectionTests {
             connection.send("HEAD /nowhere\(fields)\r\nHEAD \(WireNames.batchesPath)\(fields)\r\n")
             connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
         }
-        let answers = answer.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map { $0.components(separatedBy: "\r\n\r\n") }
+        let answers = answer.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map {
+            $0.components(separatedBy: "\r\n\r\n")
+        }
         try #require(answers.count == 6)
         #expect(answers.map { $0[0].prefix(3) } == ["200", "200", "200", "404", "405", "200"])
         #expect(answers.map { $0[1].isEmpty } == [false, true, true, true, true, false])
         func length(_ head: String) -> Substring? {
             head.lowercased().split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }?.dropFirst(16)
         }
-        #expect(length(answers[0][0]) == "\(answers[0][1].utf8.count)" && length(answers[1][0]) == length(answers[0][0]))
+        #expect(
+            length(answers[0][0]) == "\(answers[0][1].utf8.count)" && length(answers[1][0]) == length(answers[0][0]))
         #expect(answers[4][0].lowercased().contains("allow: post"))
         #expect(answer.ended)
     }
@@ -207,8 +223,11 @@ struct LiveConnectionTests {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
-            connection.send(Self.head(device.credential, "Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n"))
-            guard connection.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 100 Continue\r\n") else { return connection.hangUp() }
+            connection.send(
+                Self.head(device.credential, "Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n"))
+            guard connection.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 100 Continue\r\n") else {
+                return connection.hangUp()
+            }
             connection.send("\u{1}\u{1}")
         }
         #expect(answer.text.hasPrefix("HTTP/1.1 400 "))
@@ -218,7 +237,8 @@ struct LiveConnectionTests {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
-            connection.send(Self.head(device.credential, "Transfer-Encoding: gzip, chunked\r\n") + "2\r\n\u{1}\u{1}\r\n")
+            connection.send(
+                Self.head(device.credential, "Transfer-Encoding: gzip, chunked\r\n") + "2\r\n\u{1}\u{1}\r\n")
         }
         Self.expectRefusal(answer, 501, "unsupported-transfer-encoding")
     }
@@ -255,7 +275,8 @@ struct LiveConnectionTests {
                             for _ in 0..<10 {
                                 let request = [events.events(["a", "b"])].request
                                 for _ in 0..<2 {
-                                    let response = try await client.post(WireNames.batchesPath, bearer: device.credential, request)
+                                    let response = try await client.post(
+                                        WireNames.batchesPath, bearer: device.credential, request)
                                     #expect(response.status == .ok)
                                 }
                             }
@@ -269,7 +290,8 @@ struct LiveConnectionTests {
     }
 
     @Test(arguments: [
-        ("HTTP/1.0", "", true), ("HTTP/1.0", "Connection: keep-alive\r\n", false), ("HTTP/1.1", "Connection: close\r\n", true),
+        ("HTTP/1.0", "", true), ("HTTP/1.0", "Connection: keep-alive\r\n", false),
+        ("HTTP/1.1", "Connection: close\r\n", true),
         ("HTTP/1.1", "", false),
     ])
     func aConnectionEndsAsTheVersionSays(version: String, header: String, ends: Bool) async throws {

@@ -36,7 +36,8 @@ struct LogCommandTests {
             func book(_ segments: [(UInt64, ClosedRange<UInt64>)]) throws -> LogBook {
                 var book = LogBook(epoch: epoch, application: "com.example.kiosk")
                 for (segment, positions) in segments {
-                    try book.add(segment: segment, positions: positions, from: Harness.now + Int64(segment) * 1000 * second)
+                    try book.add(
+                        segment: segment, positions: positions, from: Harness.now + Int64(segment) * 1000 * second)
                 }
                 return book
             }
@@ -44,12 +45,14 @@ struct LogCommandTests {
             try await upload.upload(try book([(1, 41...80)]))
             try await upload.upload(try book([(4, 1...30)]))
             try await upload.upload(try book([(3, 1...5)]), type: .crash)
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-live-\(UUID().uuidString)")
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "ws1log-live-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
             let application = try book([(1, 1...80), (2, 1...40), (4, 1...30)]).chunks.reduce(Data()) { $0 + $1.text }
             let crash = try book([(3, 1...5)]).chunks[0].text
             try await upload.harness.live { client in
-                try await body(Scene(scene: upload, port: client.port, folder: folder, application: application, crash: crash))
+                try await body(
+                    Scene(scene: upload, port: client.port, folder: folder, application: application, crash: crash))
             }
         }
     }
@@ -65,9 +68,13 @@ struct LogCommandTests {
             let manifest = try #require(try JSONSerialization.jsonObject(with: run.output) as? [String: Any])
             let chunks = try #require(manifest["chunks"] as? [[String: Any]])
             #expect(chunks.map { $0["type"] as? String } == ["application", "crash"])
-            let files = try chunks.map { try Data(contentsOf: scene.folder.appendingPathComponent($0["name"] as? String ?? "")) }
+            let files = try chunks.map {
+                try Data(contentsOf: scene.folder.appendingPathComponent($0["name"] as? String ?? ""))
+            }
             #expect(files == [scene.application, scene.crash])
-            #expect((chunks.first?["name"] as? String)?.hasPrefix("com.example.kiosk-\(scene.scene.device.deviceID)-application-") == true)
+            #expect(
+                (chunks.first?["name"] as? String)?.hasPrefix(
+                    "com.example.kiosk-\(scene.scene.device.deviceID)-application-") == true)
 
             let whole = try await scene.ws1log("fetch", "--type", "crash")
             #expect(whole.output == scene.crash)
@@ -80,14 +87,19 @@ struct LogCommandTests {
     @Test func theFilterIsThatOfALocalStore() async throws {
         try await Self.play { scene in
             let since = LogTime.text(Harness.now + 2000 * Self.second)
-            let filter = ["--level", "error", "--since", since, "--type", "application", "--category", "app*", "--text", "LINE"]
-            let expected = Self.lines(scene.application) { $0.dropFirst(28).first == "E" && String($0.prefix(27)) >= since }
+            let filter = [
+                "--level", "error", "--since", since, "--type", "application", "--category", "app*", "--text", "LINE",
+            ]
+            let expected = Self.lines(scene.application) {
+                $0.dropFirst(28).first == "E" && String($0.prefix(27)) >= since
+            }
             #expect(!expected.isEmpty)
             let shown = try await scene.ws1log(["show"] + filter)
             #expect(Self.lines(shown.output) == expected, "\(shown.errors)")
             let fetched = try await scene.ws1log(["fetch", "--chunks", "--output", scene.folder.path] + filter)
             #expect(fetched.status == 0, "\(fetched.errors)")
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: scene.folder.path).first { $0.hasSuffix(".log") })
+            let name = try #require(
+                try FileManager.default.contentsOfDirectory(atPath: scene.folder.path).first { $0.hasSuffix(".log") })
             #expect(Self.lines(try Data(contentsOf: scene.folder.appendingPathComponent(name))) == expected)
             #expect(try await scene.ws1log("show", "--text", "no such words").output.isEmpty)
         }
@@ -97,11 +109,16 @@ struct LogCommandTests {
         try await Self.play { scene in
             #expect(try await scene.ws1log("list").text.split(separator: "\n").count == 1 + 5)
             let list = try #require(
-                try JSONSerialization.jsonObject(with: try await scene.ws1log("list", "--json").output) as? [[String: Any]])
+                try JSONSerialization.jsonObject(with: try await scene.ws1log("list", "--json").output)
+                    as? [[String: Any]])
             #expect(list.count == 5 && list.allSatisfy { ($0["sha256"] as? String)?.count == 64 })
             let stats = try #require(
-                try JSONSerialization.jsonObject(with: try await scene.ws1log("stats", "--json").output) as? [String: Any])
-            #expect((stats["all"] as? [String: Int]) == ["lines": 155, "bytes": scene.application.count + scene.crash.count])
+                try JSONSerialization.jsonObject(with: try await scene.ws1log("stats", "--json").output)
+                    as? [String: Any])
+            #expect(
+                (stats["all"] as? [String: Int]) == [
+                    "lines": 155, "bytes": scene.application.count + scene.crash.count,
+                ])
             #expect(((stats["types"] as? [String: Any])?["crash"] as? [String: Int])?["lines"] == 5)
             let verify = try await scene.ws1log("verify")
             #expect(verify.status == 0, "\(verify.text)\(verify.errors)")
@@ -118,7 +135,8 @@ struct LogCommandTests {
     @Test func deletingAsksFirstAndTakesWholeChunks() async throws {
         try await Self.play { scene in
             let asked = try await scene.ws1log("delete", "--type", "crash")
-            #expect(asked.status == 64 && asked.errors.contains("5 lines in 1 chunk of") && asked.errors.contains("--yes"))
+            #expect(
+                asked.status == 64 && asked.errors.contains("5 lines in 1 chunk of") && asked.errors.contains("--yes"))
             #expect(try await scene.ws1log("delete", "--type", "crash", "--yes").text == "5 lines deleted\n")
             // Of segment 1 a chunk and part of another lie before that; only what lies there whole goes.
             let until = LogTime.text(Harness.now + 1070 * Self.second)
@@ -133,7 +151,8 @@ struct LogCommandTests {
     @Test func aRequestIsIssuedWaitedForAndCancelled() async throws {
         try await Self.play { scene in
             let run = try await scene.ws1log(
-                "request", "--mode", "capture", "--seconds", "60", "--level", "warning", "--type", "application", "--category", "app.*",
+                "request", "--mode", "capture", "--seconds", "60", "--level", "warning", "--type", "application",
+                "--category", "app.*",
                 "--text",
                 "oops", "--bytes", "1000", "--ring", "--since", "2020-01-01", "--wait", "--wait-limit", "1s")
             #expect(run.status == 75, "\(run.errors)")
@@ -142,12 +161,18 @@ struct LogCommandTests {
             let route = "/api/v1/devices/\(scene.scene.device.deviceID)/commands"
             let arguments = try #require(
                 try await scene.scene.client.json("\(route)/\(id)", bearer: scene.scene.person).object("arguments"))
-            #expect(arguments.text("mode") == "capture" && arguments.number("captureSeconds") == 60 && arguments.text("level") == "warning")
-            #expect(arguments.text("text") == "oops" && arguments.number("maximumBytes") == 1000 && arguments.text("type") == "application")
+            #expect(
+                arguments.text("mode") == "capture" && arguments.number("captureSeconds") == 60
+                    && arguments.text("level") == "warning")
+            #expect(
+                arguments.text("text") == "oops" && arguments.number("maximumBytes") == 1000
+                    && arguments.text("type") == "application")
             #expect(try await scene.ws1log("request", "--id", id).text == "\(id) queued\n")
             let cancelled = try await scene.ws1log("request", "--cancel", id, "--json")
             #expect(cancelled.status == 0)
-            #expect((try JSONSerialization.jsonObject(with: cancelled.output) as? [String: Any])?["kind"] as? String == "cancel")
+            #expect(
+                (try JSONSerialization.jsonObject(with: cancelled.output) as? [String: Any])?["kind"] as? String
+                    == "cancel")
             let unknown = try await scene.ws1log("request", "--cancel", "33333333-3333-4333-8333-333333333333")
             #expect(unknown.status == 1 && unknown.errors.contains("arguments.command"), "\(unknown.errors)")
         }
@@ -158,7 +183,8 @@ struct LogCommandTests {
             let port = scene.port
             func run(_ arguments: [String], device: String, token: String) async throws -> ProgramRun {
                 try await ProgramRun.ws1log(
-                    arguments + ["--device", device], environment: ["WS1_TOKEN": token, "WS1_COLLECTOR": "http://127.0.0.1:\(port)"])
+                    arguments + ["--device", device],
+                    environment: ["WS1_TOKEN": token, "WS1_COLLECTOR": "http://127.0.0.1:\(port)"])
             }
             let device = "\(scene.scene.device.deviceID)"
             let viewer = try await scene.scene.harness.person(.viewer)
@@ -166,7 +192,8 @@ struct LogCommandTests {
             let refused = try await run(["delete", "--yes"], device: device, token: viewer)
             #expect(refused.status == 1 && refused.errors.contains("administrator"))
             let unknown = try await run(["show"], device: device, token: "nobody")
-            #expect(unknown.status == 1 && unknown.errors.contains("--token-file") && !unknown.errors.contains("nobody"))
+            #expect(
+                unknown.status == 1 && unknown.errors.contains("--token-file") && !unknown.errors.contains("nobody"))
             for arguments in [["list"], ["show"], ["fetch"], ["stats"], ["verify"]] {
                 let run = try await run(arguments, device: "33333333-3333-4333-8333-333333333333", token: viewer)
                 #expect(run.status == 1 && run.errors.contains("no such device"), "\(arguments): \(run.errors)")

@@ -13,8 +13,11 @@ struct LogRoutesTests {
     private static let second: Int64 = 1_000_000
     private static func time(_ seconds: Int64) -> String { LogTime.text(Harness.now + seconds * second) }
 
-    private static func content(_ scene: UploadScene, _ query: String = "", as person: String? = nil) async throws -> [String] {
-        let response = try await scene.client.send(.get, "/api/v1/logs/content?\(query)", bearer: person ?? scene.person)
+    private static func content(_ scene: UploadScene, _ query: String = "", as person: String? = nil) async throws
+        -> [String]
+    {
+        let response = try await scene.client.send(
+            .get, "/api/v1/logs/content?\(query)", bearer: person ?? scene.person)
         #expect(response.status == .ok, "\(String(buffer: response.body))")
         return String(buffer: response.body).split(separator: "\n").map(String.init)
     }
@@ -35,7 +38,9 @@ struct LogRoutesTests {
             #expect(chunk.text("firstTime") == Self.time(1) && chunk.text("lastTime") == Self.time(20))
             #expect(chunk.object("levels")?.number("error") == 2 && chunk.object("levels")?.number("information") == 18)
             #expect(chunk.text("sha256") == Data(SHA256.hash(data: book.chunks[0].text)).hexadecimal)
-            #expect(chunk.number("rawBytes") == book.chunks[0].text.count && chunk.number("storedBytes") == book.chunks[0].gzip.count)
+            #expect(
+                chunk.number("rawBytes") == book.chunks[0].text.count
+                    && chunk.number("storedBytes") == book.chunks[0].gzip.count)
         }
     }
 
@@ -44,29 +49,36 @@ struct LogRoutesTests {
             for segment in 1...3 {
                 var book = LogBook(application: segment == 3 ? "com.example.b" : "com.example.a")
                 try book.add(
-                    segment: UInt64(segment), positions: 1...(segment == 2 ? 5 : 20), from: Harness.now + Int64(segment) * 100 * Self.second
+                    segment: UInt64(segment), positions: 1...(segment == 2 ? 5 : 20),
+                    from: Harness.now + Int64(segment) * 100 * Self.second
                 )
                 try await scene.upload(book, type: segment == 1 ? .crash : .application)
             }
             let cases: [(String, [Int])] = [
-                ("", [3, 2, 1]), ("app=com.example.a", [2, 1]), ("type=crash", [1]), ("type=all", [3, 2, 1]), ("level=error", [3, 1]),
+                ("", [3, 2, 1]), ("app=com.example.a", [2, 1]), ("type=crash", [1]), ("type=all", [3, 2, 1]),
+                ("level=error", [3, 1]),
                 ("level=debug", [3, 2, 1]), ("from=\(Self.time(210))", [3]), ("to=\(Self.time(150))", [1]),
-                ("from=\(Self.time(205))&to=\(Self.time(206))", [2]), ("device=\(scene.device.deviceID)&level=WARNING", [3, 1]),
+                ("from=\(Self.time(205))&to=\(Self.time(206))", [2]),
+                ("device=\(scene.device.deviceID)&level=WARNING", [3, 1]),
                 ("device=\(DeviceID.random())", []),
             ]
             for (query, expected) in cases {
-                let found = try await Self.list(scene, query).compactMap { $0.number("firstLine") }.map { $0 / 1_000_000 }
+                let found = try await Self.list(scene, query).compactMap { $0.number("firstLine") }.map {
+                    $0 / 1_000_000
+                }
                 #expect(found == expected, "\(query)")
             }
             let first = try await scene.client.json("/api/v1/logs?limit=2", bearer: scene.person)
             let cursor = try #require(first.text("next"))
             let second = try await scene.client.json("/api/v1/logs?limit=2&cursor=\(cursor)", bearer: scene.person)
-            #expect(first.objects("items").count == 2 && second.objects("items").count == 1 && second.text("next") == nil)
+            #expect(
+                first.objects("items").count == 2 && second.objects("items").count == 1 && second.text("next") == nil)
         }
     }
 
     @Test(arguments: [
-        "level=loud", "type=other", "from=yesterday", "ids=1,x", "ids=0", "to=2020-01-01&from=2021-01-01", "what=1", "order=size",
+        "level=loud", "type=other", "from=yesterday", "ids=1,x", "ids=0", "to=2020-01-01&from=2021-01-01", "what=1",
+        "order=size",
         "device=x",
     ])
     func aFilterThatCannotBeIsRefused(_ query: String) async throws {
@@ -86,7 +98,9 @@ struct LogRoutesTests {
             }
             for order in ["time", "number"] {
                 let lines = try await Self.content(scene, "order=\(order)")
-                #expect(lines.map { $0.split(separator: " ").last.map(String.init) } == (1...60).map { "1.\($0)" }, "\(order)")
+                #expect(
+                    lines.map { $0.split(separator: " ").last.map(String.init) } == (1...60).map { "1.\($0)" },
+                    "\(order)")
             }
             // Another life of the store has numbers of its own.
             var other = LogBook()
@@ -108,16 +122,21 @@ struct LogRoutesTests {
             try await scene.upload(book)
             var theirs = LogBook()
             try theirs.add(
-                (1...10).map { LogBook.line(1_000_000 + $0, at: Harness.now + Int64($0) * 4 + 1, "c") }, first: 1_000_001, last: 1_000_010)
+                (1...10).map { LogBook.line(1_000_000 + $0, at: Harness.now + Int64($0) * 4 + 1, "c") },
+                first: 1_000_001, last: 1_000_010)
             try await scene.upload(theirs, as: other.credential)
             let merged = try await Self.content(scene).map { $0.suffix(1) }.joined()
             #expect(merged == String(repeating: "acb", count: 10))
             let numbered = try await Self.content(scene, "order=number").map { $0.suffix(1) }.joined()
-            let (first, second) = (String(repeating: "a", count: 10) + String(repeating: "b", count: 10), String(repeating: "c", count: 10))
+            let (first, second) = (
+                String(repeating: "a", count: 10) + String(repeating: "b", count: 10), String(repeating: "c", count: 10)
+            )
             #expect(numbered == first + second || numbered == second + first)
             #expect(try await Self.content(scene, "device=\(other.deviceID)").count == 10)
             let labelled = try await Self.content(scene, "label=device")
-            let (whole, names) = (try await Self.content(scene), try labelled.map { try #require(DeviceID(String($0.prefix(36)))) })
+            let (whole, names) = (
+                try await Self.content(scene), try labelled.map { try #require(DeviceID(String($0.prefix(36)))) }
+            )
             #expect(labelled.map { String($0.dropFirst(37)) } == whole)
             #expect(zip(names, whole).allSatisfy { ($0 == other.deviceID) == $1.hasSuffix("c") })
         }
@@ -136,8 +155,10 @@ struct LogRoutesTests {
             try book.add(lines, first: 1_000_001, last: 1_000_004)
             try await scene.upload(book)
             let cases: [(String, [Int])] = [
-                ("", [0, 1, 2, 3, 4]), ("level=error", [0]), ("level=warning", [0, 1, 2]), ("level=info", [0, 1, 2, 3]),
-                ("category=app.network", [0, 3]), ("category=app.*", [0, 1, 2, 3]), ("category=app.disk,other", [1, 2, 4]),
+                ("", [0, 1, 2, 3, 4]), ("level=error", [0]), ("level=warning", [0, 1, 2]),
+                ("level=info", [0, 1, 2, 3]),
+                ("category=app.network", [0, 3]), ("category=app.*", [0, 1, 2, 3]),
+                ("category=app.disk,other", [1, 2, 4]),
                 ("text=REFUSED", [0, 4]),
                 ("text=refused&level=error", [0]),
                 ("from=\(LogTime.text(Harness.now + 1))&to=\(LogTime.text(Harness.now + 3))", [1, 2, 3]),
@@ -160,9 +181,12 @@ struct LogRoutesTests {
             try await scene.upload(book)
             let text = book.chunks[0].text
             try await scene.harness.live { [text] client in
-                func content(_ query: String = "", taking codings: String? = nil) async throws -> (coding: String?, body: Data) {
+                func content(_ query: String = "", taking codings: String? = nil) async throws -> (
+                    coding: String?, body: Data
+                ) {
                     let answer = try await client.send(
-                        .get, "/api/v1/logs/content\(query)", bearer: scene.person, headers: codings.map { [.acceptEncoding: $0] } ?? [:])
+                        .get, "/api/v1/logs/content\(query)", bearer: scene.person,
+                        headers: codings.map { [.acceptEncoding: $0] } ?? [:])
                     return (answer.headers[.contentEncoding], Data((answer.body ?? ByteBuffer()).readableBytesView))
                 }
                 let plain = try await content()
@@ -206,7 +230,9 @@ struct LogRoutesTests {
             try await delete("text=x").expect(400, "invalid-parameter")
             let usage = try await scene.client.json("/api/v1/logs/usage", bearer: scene.person).objects("items")
             #expect(usage.compactMap { $0.number("chunks") } == [0, 1] && usage[0].number("rawBytes") == 0)
-            #expect(usage[1].number("rawBytes") == books[1].chunks[0].text.count && usage[1].number("quotaBytes") == 200_000_000)
+            #expect(
+                usage[1].number("rawBytes") == books[1].chunks[0].text.count
+                    && usage[1].number("quotaBytes") == 200_000_000)
         }
     }
 
@@ -223,7 +249,9 @@ struct LogRoutesTests {
             #expect(asked.number("chunks") == 1)
             scene.harness.clock.advance(seconds: 60)
             let word = try #require(asked.text("confirm"))
-            #expect(try await scene.client.send(.delete, "\(path)&confirm=\(word)", bearer: scene.person).json.flag("deleted") == true)
+            #expect(
+                try await scene.client.send(.delete, "\(path)&confirm=\(word)", bearer: scene.person).json.flag(
+                    "deleted") == true)
             #expect(try await Self.list(scene).count == 1)
         }
     }
@@ -239,13 +267,17 @@ struct LogRoutesTests {
             try await scene.client.send(.delete, "/api/v1/logs", bearer: viewer).expect(403, "forbidden")
             try await scene.harness.registry.createOrganization("west")
             let stranger = try await scene.harness.person(.administrator, "west")
-            for path in ["/api/v1/logs", "/api/v1/logs?ids=\(id)", "/api/v1/logs?device=\(scene.device.deviceID)", "/api/v1/logs/usage"] {
+            for path in [
+                "/api/v1/logs", "/api/v1/logs?ids=\(id)", "/api/v1/logs?device=\(scene.device.deviceID)",
+                "/api/v1/logs/usage",
+            ] {
                 #expect(try await scene.client.json(path, bearer: stranger).objects("items").isEmpty, "\(path)")
             }
             #expect(try await Self.content(scene, "ids=\(id)", as: stranger).isEmpty)
             let asked = try await scene.client.send(.delete, "/api/v1/logs?ids=\(id)", bearer: stranger).json
             #expect(asked.number("chunks") == 0)
-            try await scene.client.send(.get, "/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: stranger).expect(404, "not-found")
+            try await scene.client.send(.get, "/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: stranger)
+                .expect(404, "not-found")
             // The administrator of all sees it.
             #expect(try await Self.content(scene, as: scene.harness.administrator).count == 20)
         }
@@ -254,12 +286,15 @@ struct LogRoutesTests {
     @Test func aRequestForLogsShowsWhatHasComeOfIt() async throws {
         try await UploadScene.play { scene in
             let path = "/api/v1/devices/\(scene.device.deviceID)/commands"
-            let body = #"{"kind": "request-logs", "arguments": {"level": "debug", "categories": ["app.*"], "maximumBytes": 1000000}}"#
+            let body =
+                #"{"kind": "request-logs", "arguments": {"level": "debug", "categories": ["app.*"], "maximumBytes": 1000000}}"#
             let issued = try await scene.client.send(
                 .post, path, bearer: scene.person, headers: [.contentType: WireNames.json], body: Data(body.utf8))
             #expect(issued.status == .created)
             let id = try #require(try issued.json.text("id"))
-            #expect(try issued.json.objects("uploads").isEmpty && issued.json.object("arguments")?.text("level") == "verbose")
+            #expect(
+                try issued.json.objects("uploads").isEmpty
+                    && issued.json.object("arguments")?.text("level") == "verbose")
             let command = try #require(CommandID(id))
             var book = LogBook()
             for segment in 1...3 { try book.add(segment: UInt64(segment), positions: 1...20, from: Harness.now) }
@@ -269,13 +304,16 @@ struct LogRoutesTests {
             _ = try await scene.complete(upload, gone: [(3, .ageCap)])
             let shown = try await scene.client.json("\(path)/\(id)", bearer: scene.person).objects("uploads")
             #expect(shown.count == 1 && shown[0].text("upload") == "\(upload)" && shown[0].text("state") == "complete")
-            #expect(shown[0].number("chunks") == 3 && shown[0].number("storedChunks") == 2 && shown[0].number("goneChunks") == 1)
+            #expect(
+                shown[0].number("chunks") == 3 && shown[0].number("storedChunks") == 2
+                    && shown[0].number("goneChunks") == 1)
             #expect(shown[0].number("missingChunks") == 0)
             #expect(shown[0].number("storedRawBytes") == book.chunks[0].text.count + book.chunks[1].text.count)
             let listed = try await scene.client.json(path, bearer: scene.person).objects("items")
             #expect(listed.first?.objects("uploads").count == 1)
             #expect(try await Self.list(scene).first?.text("command") == id)
-            let uploads = try await scene.client.json("/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: scene.person)
+            let uploads = try await scene.client.json(
+                "/api/v1/devices/\(scene.device.deviceID)/uploads", bearer: scene.person)
             #expect(uploads.objects("items").first?.text("command") == id)
         }
     }

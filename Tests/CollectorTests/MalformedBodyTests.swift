@@ -18,7 +18,8 @@ struct MalformedBodyTests {
     }
 
     private static func send(
-        _ client: any TestClientProtocol, _ body: Data, bearer: String, encoding: String? = nil, type: String = WireNames.protobuf
+        _ client: any TestClientProtocol, _ body: Data, bearer: String, encoding: String? = nil,
+        type: String = WireNames.protobuf
     ) async throws -> TestResponse {
         var headers: HTTPFields = [.contentType: type]
         if let encoding { headers[.contentEncoding] = encoding }
@@ -32,7 +33,8 @@ struct MalformedBodyTests {
         try await harness.route { client in
             for (body, encoding) in [(plain, nil), (compressed, "gzip")] as [(Data, String?)] {
                 for length in 0..<body.count {
-                    let response = try await Self.send(client, body.prefix(length), bearer: device.credential, encoding: encoding)
+                    let response = try await Self.send(
+                        client, body.prefix(length), bearer: device.credential, encoding: encoding)
                     // Cut between two fields the rest is a message; its part then does not add up.
                     if response.status == .ok {
                         #expect(try response.message(WireBatchAnswer.self).parts.allSatisfy { $0.outcome == .damaged })
@@ -69,7 +71,8 @@ struct MalformedBodyTests {
                 }
             }
         }
-        let records = try await harness.store.records(of: device.id, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
+        let records = try await harness.store.records(
+            of: device.id, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
         for record in records.records {
             let event = try WireEvent.decode(record.header.body(of: record.bytes))
             #expect(["first", "second", "third"].contains(event.name), "a flipped bit inside a record was stored")
@@ -92,7 +95,8 @@ struct MalformedBodyTests {
                 _ = try response.problem
             }
         }
-        let records = try await harness.store.records(of: device.id, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
+        let records = try await harness.store.records(
+            of: device.id, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
         let names = try records.records.map { try WireEvent.decode($0.header.body(of: $0.bytes)).name }
         #expect(names.isEmpty || names == ["third", "second", "first"])
     }
@@ -113,7 +117,8 @@ struct MalformedBodyTests {
         ]
         try await harness.route { client in
             for (body, encoding, type, status, code) in cases {
-                let response = try await Self.send(client, body, bearer: device.credential, encoding: encoding, type: type)
+                let response = try await Self.send(
+                    client, body, bearer: device.credential, encoding: encoding, type: type)
                 #expect(response.status.code == status, "\(code)")
                 #expect(try response.problem.code == code)
             }

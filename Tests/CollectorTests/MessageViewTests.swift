@@ -9,8 +9,10 @@ import WireModel
 struct MessageViewTests {
     /// Messages whose JSON people see as a whole, by what is nested in them too.
     private static let shown: Set<String> = [
-        "Beacon", "Finding", "RuleResult", "Power", "StreamStatus", "DropCount", "CommandResult", "DeviceInformation", "SystemIdentity",
-        "SystemSample", "AnalyticsSample", "NetworkDataSample", "InterfaceData", "NetworkClassData", "NetworkAdapterSample",
+        "Beacon", "Finding", "RuleResult", "Power", "StreamStatus", "DropCount", "CommandResult", "DeviceInformation",
+        "SystemIdentity",
+        "SystemSample", "AnalyticsSample", "NetworkDataSample", "InterfaceData", "NetworkClassData",
+        "NetworkAdapterSample",
         "NetworkAdapter", "WLANSample", "GPSSample", "CustomSample",
     ]
 
@@ -33,7 +35,11 @@ struct MessageViewTests {
             if ["repeated", "optional"].contains(words.first) { words.removeFirst() }
             guard words.count > 3, words[2] == "=", let first = firstNames[words[0]] else { continue }
             let parts = words[1].split(separator: "_")
-            found.append((String(message), (parts.prefix(1) + parts.dropFirst().map { $0.capitalized[...] }).joined(), String(first)))
+            found.append(
+                (
+                    String(message), (parts.prefix(1) + parts.dropFirst().map { $0.capitalized[...] }).joined(),
+                    String(first)
+                ))
         }
         return found
     }
@@ -65,9 +71,12 @@ struct MessageViewTests {
     @Test func dataThatLooksLikeAnEnumOrATimeStaysAsItCame() throws {
         var sample = WireCustomSample()
         var measurement = WireMeasurement()
-        measurement.attributes = ["stream": "STREAM_A", "state": "COMPLIANCE_X", "bootId": "AAAAAAAAAAAAAAAAAAAAAA==", "time": "1"]
+        measurement.attributes = [
+            "stream": "STREAM_A", "state": "COMPLIANCE_X", "bootId": "AAAAAAAAAAAAAAAAAAAAAA==", "time": "1",
+        ]
         sample.measurements = [measurement]
-        guard case .object(let fields) = try MessageView.json(sample), case .array(let measurements) = fields["measurements"],
+        guard case .object(let fields) = try MessageView.json(sample),
+            case .array(let measurements) = fields["measurements"],
             case .object(let first) = measurements.first, case .object(let attributes) = first["attributes"]
         else {
             Issue.record("no attributes")
@@ -84,7 +93,9 @@ struct MessageViewTests {
             Issue.record("no object")
             return
         }
-        #expect(fields["consent"] == .text("granted") && fields["trigger"] == .text("start") && fields["network"] == .text("ethernet"))
+        #expect(
+            fields["consent"] == .text("granted") && fields["trigger"] == .text("start")
+                && fields["network"] == .text("ethernet"))
         #expect(fields["processStartTime"] == .text("2026-01-31T12:00:00.000000Z"))
     }
 }

@@ -13,7 +13,8 @@ struct MetricsRoutesTests {
     /// Lines without comments.
     private static func metrics(_ client: any TestClientProtocol, as token: String) async throws -> [String] {
         let response = try await client.send(.get, "/metrics", bearer: token)
-        #expect(response.status == .ok && response.headers[.contentType]?.hasPrefix("text/plain; version=0.0.4") == true)
+        #expect(
+            response.status == .ok && response.headers[.contentType]?.hasPrefix("text/plain; version=0.0.4") == true)
         return String(buffer: response.body).split(separator: "\n").map(String.init)
     }
 
@@ -33,7 +34,8 @@ struct MetricsRoutesTests {
                 #"ws1_http_requests_total{code="404",method="GET",route="none"} 1"#,
                 #"ws1_ingest_parts_total{outcome="already",stream="event"} 1"#,
                 #"ws1_ingest_parts_total{outcome="stored",stream="event"} 1"#,
-                #"ws1_ingest_body_bytes_total{form="inflated"} \#(request.count * 2)"#, "ws1_ingest_bodies 0", "ws1_store_ready 1",
+                #"ws1_ingest_body_bytes_total{form="inflated"} \#(request.count * 2)"#, "ws1_ingest_bodies 0",
+                "ws1_store_ready 1",
                 #"ws1_http_request_duration_seconds_count{method="POST",route="/api/v1/batches"} 2"#,
             ] {
                 #expect(lines.contains(line), "\(line)")
@@ -80,11 +82,14 @@ struct MetricsRoutesTests {
         var counts = StoreCounts()
         counts.stored = 7
         counts.lost = 2
-        telemetry.metrics.committed(StoreCommit(stream: .sample, requests: 3, duration: .milliseconds(4), failure: nil, counts: counts))
-        telemetry.metrics.committed(StoreCommit(stream: .sample, requests: 1, duration: .seconds(1), failure: .diskFull))
+        telemetry.metrics.committed(
+            StoreCommit(stream: .sample, requests: 3, duration: .milliseconds(4), failure: nil, counts: counts))
+        telemetry.metrics.committed(
+            StoreCommit(stream: .sample, requests: 1, duration: .seconds(1), failure: .diskFull))
         let text = telemetry.registry.exposition()
         for line in [
-            #"ws1_ingest_records_total{fate="stored",stream="sample"} 7"#, #"ws1_ingest_records_total{fate="lost",stream="sample"} 2"#,
+            #"ws1_ingest_records_total{fate="stored",stream="sample"} 7"#,
+            #"ws1_ingest_records_total{fate="lost",stream="sample"} 2"#,
             #"ws1_store_commit_failures_total{reason="disk-full",stream="sample"} 1"#,
             #"ws1_store_commit_duration_seconds_bucket{stream="sample",le="0.005"} 1"#,
             #"ws1_store_commit_requests_sum{stream="sample"} 4"#,

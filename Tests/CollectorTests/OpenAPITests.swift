@@ -10,7 +10,8 @@ import Yams
 @Suite("openapi.yaml")
 struct OpenAPITests {
     private static func document() throws -> [String: Any] {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Schemas/api/openapi.yaml")
+        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../Schemas/api/openapi.yaml")
         return try #require(try Yams.load(yaml: String(contentsOf: path, encoding: .utf8)) as? [String: Any])
     }
 
@@ -100,7 +101,8 @@ struct OpenAPITests {
         }
         #expect(Set(shown.keys) == Set(described.keys))
         for (name, schema) in described {
-            guard case .object(let fields)? = shown[name], let properties = schema["properties"] as? [String: Any] else { continue }
+            guard case .object(let fields)? = shown[name], let properties = schema["properties"] as? [String: Any]
+            else { continue }
             #expect(Set(fields.keys).union(["modulesGiven"]) == Set(properties.keys).union(["modulesGiven"]), "\(name)")
         }
     }
@@ -110,19 +112,26 @@ struct OpenAPITests {
         let components = try #require(document["components"] as? [String: Any])
         let schemas = try #require(components["schemas"] as? [String: [String: Any]])
         #expect(schemas["AuditAction"]?["enum"] as? [String] == AuditEntry.Action.allCases.map(\.rawValue))
-        #expect(try Self.properties("AuditEntry")["outcome"]?["enum"] as? [String] == AuditEntry.Outcome.allCases.map(\.rawValue))
+        #expect(
+            try Self.properties("AuditEntry")["outcome"]?["enum"] as? [String]
+                == AuditEntry.Outcome.allCases.map(\.rawValue))
         #expect(try Self.properties("Token")["kind"]?["enum"] as? [String] == TokenRow.Kind.allCases.map(\.name))
         #expect(try Self.properties("Token")["role"]?["enum"] as? [String] == PersonRole.allCases.map { "\($0)" })
         let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
         let parameters = try #require(paths["/api/v1/devices"]?["get"]?["parameters"] as? [[String: Any]])
         let named = parameters.filter { $0["in"] as? String == "query" }
-        #expect(Set(named.compactMap { $0["name"] as? String }) == DeviceQuery.parameters.subtracting(["test"]).union(["organization"]))
+        #expect(
+            Set(named.compactMap { $0["name"] as? String })
+                == DeviceQuery.parameters.subtracting(["test"]).union(["organization"]))
         let sort = named.first { $0["name"] as? String == "sort" }?["schema"] as? [String: Any]
         let orders = DeviceQuery.Sort.allCases.map(\.rawValue)
         #expect(sort?["enum"] as? [String] == orders + orders.map { "-" + $0 })
         // A token with every property that is described is read, but those that exclude each other.
         let described = Set(try Self.properties("NewToken").keys)
-        #expect(described == ["kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses", "unlimited"])
+        #expect(
+            described == [
+                "kind", "name", "role", "organization", "expiresAt", "expiresInSeconds", "maximumUses", "unlimited",
+            ])
     }
 
     @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {

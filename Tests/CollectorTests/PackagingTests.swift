@@ -10,7 +10,8 @@ import Yams
 struct PackagingTests {
     private static func text(_ name: String) throws -> String {
         try String(
-            contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/packaging/\(name)"),
+            contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+                "../../Tools/packaging/\(name)"),
             encoding: .utf8)
     }
 
@@ -19,19 +20,22 @@ struct PackagingTests {
         #expect(try ConfigurationFile(text: text, path: "collector.yaml").values.isEmpty)
         let lines = text.split(separator: "\n").map { line -> Substring in
             let bare = line.dropFirst(2)
-            return line.hasPrefix("# ") && Setting.allCases.contains { bare.hasPrefix("\($0.rawValue): ") } ? bare : line
+            return line.hasPrefix("# ") && Setting.allCases.contains { bare.hasPrefix("\($0.rawValue): ") }
+                ? bare : line
         }
         let all = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "collector.yaml")
         #expect(Set(all.values.keys) == Set(Setting.allCases), "every setting is shown")
         // The certificate of the example is nowhere.
         let settings = try Settings(flags: [:], environment: [:], file: all)
         #expect(settings.tls?.clientCA != nil)
-        let plain = try Settings(flags: [.data: "/d"], environment: [:], file: ConfigurationFile(text: "data: /d", path: "c.yaml"))
+        let plain = try Settings(
+            flags: [.data: "/d"], environment: [:], file: ConfigurationFile(text: "data: /d", path: "c.yaml"))
         #expect(
             settings.changes(from: plain).map(\.rawValue).allSatisfy { name in
                 // These have no default to show.
                 let unset = [
-                    "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate", "device-ca-key",
+                    "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
+                    "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "log-organization-bytes",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
@@ -43,7 +47,9 @@ struct PackagingTests {
         let text = try Self.text(name)
         _ = try #require(try Yams.load(yaml: text))
         let told = Set(
-            CollectorMetrics.families.flatMap { family in [family.name] + ["_bucket", "_sum", "_count"].map { family.name + $0 } })
+            CollectorMetrics.families.flatMap { family in
+                [family.name] + ["_bucket", "_sum", "_count"].map { family.name + $0 }
+            })
         let asked = Set(text.matches(of: /\b(ws1_[a-z0-9_]+|process_[a-z_]+)\b/).map { String($0.1) })
         #expect(asked.count > 5)
         #expect(asked.subtracting(told).isEmpty)
@@ -60,7 +66,8 @@ struct PackagingTests {
             }
             var groups: [Group]
         }
-        let rules = try YAMLDecoder().decode(Rules.self, from: Self.text("prometheus/alerts.yml")).groups.flatMap(\.rules)
+        let rules = try YAMLDecoder().decode(Rules.self, from: Self.text("prometheus/alerts.yml")).groups.flatMap(
+            \.rules)
         var shown = 0
         for rule in rules {
             for match in rule.annotations.values.joined().matches(of: /\$value \| (.*?) *}}/) {
@@ -92,7 +99,8 @@ struct PackagingTests {
             }
             var panels: [Panel]
         }
-        let panels = try JSONDecoder().decode(Dashboard.self, from: Data(Self.text("prometheus/dashboard.json").utf8)).panels
+        let panels = try JSONDecoder().decode(Dashboard.self, from: Data(Self.text("prometheus/dashboard.json").utf8))
+            .panels
         let asked = panels.flatMap(\.targets).map(\.expr)
         #expect(asked.contains { $0.hasPrefix("sum by (state) (ws1_devices{") })
         #expect(asked.contains { $0.hasPrefix("sum by (code) (ws1_notices{") })
@@ -114,9 +122,11 @@ struct PackagingTests {
         }
     }
 
-    /// Keys are handed over by systemd, so that files of root's serve a user that systemd makes; and a leak ends the service, not the machine.
+    /// Keys are handed over by systemd, so that files of root's serve a user that systemd makes; and a leak ends the
+    /// service, not the machine.
     @Test(arguments: [
-        ("ws1agent", ["enrollment-token", "client-key"]), ("ws1collector", ["tls-certificate", "tls-key", "device-ca-key"]),
+        ("ws1agent", ["enrollment-token", "client-key"]),
+        ("ws1collector", ["tls-certificate", "tls-key", "device-ca-key"]),
     ])
     func unitsHandKeysOverAndBoundMemory(unit: String, keys: [String]) throws {
         let lines = try Self.text("\(unit).service").split(separator: "\n")
@@ -139,7 +149,8 @@ struct PackagingTests {
     /// `Package.resolved` as SwiftPM writes it.
     private static func resolved(_ packages: [Package]) -> String {
         let pins = packages.map { package in
-            let version = package.version.map { ",\n        \"version\" : \"\($0)\"" } ?? ",\n        \"branch\" : \"main\""
+            let version =
+                package.version.map { ",\n        \"version\" : \"\($0)\"" } ?? ",\n        \"branch\" : \"main\""
             return """
                     {
                       "identity" : "\(package.name)",
@@ -151,7 +162,8 @@ struct PackagingTests {
                     }
                 """
         }
-        return "{\n  \"originHash\" : \"0\",\n  \"pins\" : [\n\(pins.joined(separator: ",\n"))\n  ],\n  \"version\" : 3\n}\n"
+        return
+            "{\n  \"originHash\" : \"0\",\n  \"pins\" : [\n\(pins.joined(separator: ",\n"))\n  ],\n  \"version\" : 3\n}\n"
     }
 
     /// What `Tools/dependencies` says on standard error, and how it ends, in a directory of its own.
@@ -160,7 +172,9 @@ struct PackagingTests {
         return (ended.status, ended.error)
     }
 
-    private static func run(_ program: String, _ arguments: [String]) throws -> (status: Int32, output: String, error: String) {
+    private static func run(_ program: String, _ arguments: [String]) throws -> (
+        status: Int32, output: String, error: String
+    ) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
@@ -170,16 +184,22 @@ struct PackagingTests {
         let said = try error.fileHandleForReading.readToEnd() ?? Data()
         let written = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: written, as: UTF8.self), String(decoding: said, as: UTF8.self))
+        return (
+            process.terminationStatus, String(decoding: written, as: UTF8.self), String(decoding: said, as: UTF8.self)
+        )
     }
 
     @Test func versionsThatWereNotTestedAreNamedAndTestedOnesRestored() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("dependencies-\(UUID())")
         defer { try? FileManager.default.removeItem(at: root) }
-        try FileManager.default.createDirectory(at: root.appendingPathComponent("Tools"), withIntermediateDirectories: true)
-        let tool = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/dependencies")
-        try FileManager.default.copyItem(at: tool.standardizedFileURL, to: root.appendingPathComponent("Tools/dependencies"))
-        /// A repository with one commit, tagged as packages are: with a plain tag, or with one that has a text of its own.
+        try FileManager.default.createDirectory(
+            at: root.appendingPathComponent("Tools"), withIntermediateDirectories: true)
+        let tool = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../Tools/dependencies")
+        try FileManager.default.copyItem(
+            at: tool.standardizedFileURL, to: root.appendingPathComponent("Tools/dependencies"))
+        /// A repository with one commit, tagged as packages are: with a plain tag, or with one that has a text of its
+        /// own.
         func repository(_ name: String, tag: String, isAnnotated: Bool) throws -> (address: String, commit: String) {
             let address = root.appendingPathComponent(name).path
             let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]

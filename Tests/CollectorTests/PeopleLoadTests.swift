@@ -61,7 +61,8 @@ struct PeopleLoadTests {
         let responder = CollectorResponder(
             routes: routes, registry: registry, certificates: .off,
             identity: CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID),
-            metrics: CollectorTelemetry().metrics, rate: RequestRate(perSecond: 1000), shares: RequestShares(64, perToken: perToken),
+            metrics: CollectorTelemetry().metrics, rate: RequestRate(perSecond: 1000),
+            shares: RequestShares(64, perToken: perToken),
             people: people, clock: { Harness.now })
         return Application(responder: responder)
     }
@@ -87,7 +88,8 @@ struct PeopleLoadTests {
             }
             return Response(status: .ok)
         }
-        try await Self.application([stall, Self.health], people: PeopleExecutor(threads: threads)).test(.router) { client in
+        try await Self.application([stall, Self.health], people: PeopleExecutor(threads: threads)).test(.router) {
+            client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for _ in 0..<threads {
                     group.addTask { try await client.send(.get, "/stall", bearer: "viewer-default").status }
@@ -112,7 +114,9 @@ struct PeopleLoadTests {
         let quick = Route(.get, "/quick", .person(.viewer)) { _ in Response(status: .ok) }
         try await Self.application([wait, quick], perToken: 2).test(.router) { client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
-                for _ in 0..<2 { group.addTask { try await client.send(.get, "/wait", bearer: "viewer-default").status } }
+                for _ in 0..<2 {
+                    group.addTask { try await client.send(.get, "/wait", bearer: "viewer-default").status }
+                }
                 await gate.arrived(2)
                 let refused = try await client.send(.get, "/quick", bearer: "viewer-default")
                 #expect(refused.status == .tooManyRequests && refused.headers[.retryAfter] != nil)

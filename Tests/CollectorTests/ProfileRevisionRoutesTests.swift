@@ -16,7 +16,8 @@ struct ProfileRevisionRoutesTests {
         _ client: any TestClientProtocol, _ bearer: String, _ json: String, application: String = ""
     ) async throws -> UInt64 {
         let path = "/api/v1/profiles/default" + (application.isEmpty ? "" : "/\(application)")
-        let response = try await client.send(.put, path, bearer: bearer, headers: RouteScene.json, body: Data(json.utf8))
+        let response = try await client.send(
+            .put, path, bearer: bearer, headers: RouteScene.json, body: Data(json.utf8))
         #expect(response.status == .ok, "\(String(buffer: response.body))")
         return UInt64(try response.json.number("revision") ?? 0)
     }
@@ -24,12 +25,15 @@ struct ProfileRevisionRoutesTests {
     @Test func aDiffNamesEveryPlaceThatChanged() throws {
         func value(_ text: String) throws -> JSONValue { try JSONValue(parsing: Data(text.utf8)) }
         let table: [(from: String, to: String, changes: [String])] = [
-            ("{}", "{}", []), (#"{"a": 1}"#, #"{"a": 1}"#, []), (#"{"a": 1}"#, #"{"a": 2}"#, ["/a"]), ("{}", #"{"a": {"b": 1}}"#, ["/a"]),
+            ("{}", "{}", []), (#"{"a": 1}"#, #"{"a": 1}"#, []), (#"{"a": 1}"#, #"{"a": 2}"#, ["/a"]),
+            ("{}", #"{"a": {"b": 1}}"#, ["/a"]),
             (#"{"a": {"b": 1, "c": 2}}"#, #"{"a": {"b": 1, "c": 3}, "d": 4}"#, ["/a/c", "/d"]),
             (#"{"a": [1, 2]}"#, #"{"a": [2, 1]}"#, ["/a"]),
             (#"{"a/b": 1, "c~d": 1}"#, "{}", ["/a~1b", "/c~0d"]),
         ]
-        for row in table { #expect(ProfileDiff(from: try value(row.from), to: try value(row.to)).changes.map(\.path) == row.changes) }
+        for row in table {
+            #expect(ProfileDiff(from: try value(row.from), to: try value(row.to)).changes.map(\.path) == row.changes)
+        }
     }
 
     @Test func revisionsAreComparedAndAnEarlierOneIsPutAgain() async throws {
@@ -37,22 +41,26 @@ struct ProfileRevisionRoutesTests {
         try await harness.route { client in
             let bearer = harness.administrator
             let first = try await Self.put(client, bearer, #"{"beaconSeconds": 60, "logging": {"level": "error"}}"#)
-            let second = try await Self.put(client, bearer, #"{"beaconSeconds": 90, "logging": {"level": "error"}, "test": true}"#)
+            let second = try await Self.put(
+                client, bearer, #"{"beaconSeconds": 90, "logging": {"level": "error"}, "test": true}"#)
             let diff = try await client.json("\(Self.base)/diff", bearer: bearer)
             #expect(diff.number("from") == Int(first) && diff.number("to") == Int(second))
             #expect(diff.objects("changes").map { $0.text("path") } == ["/beaconSeconds", "/test"])
             #expect(diff.objects("changes")[0].number("from") == 60 && diff.objects("changes")[0].number("to") == 90)
             let back = try await client.json("\(Self.base)/diff?from=\(second)&to=\(first)", bearer: bearer)
             #expect(back.objects("changes").map { $0.number("to") } == [60, nil])
-            let rolled = try await client.post("\(Self.base)/rollback", bearer: bearer, json: #"{"revision": \#(first)}"#)
+            let rolled = try await client.post(
+                "\(Self.base)/rollback", bearer: bearer, json: #"{"revision": \#(first)}"#)
             #expect(rolled.status == .ok && rolled.headers[.eTag] == "\"\(second + 1)\"")
             #expect(try await client.json("\(Self.base)/diff?from=\(first)", bearer: bearer).objects("changes").isEmpty)
             let trail = try await client.json("/api/v1/audit?action=profile-rollback", bearer: bearer).objects("items")
             #expect(trail.first?.object("detail")?.text("restored") == "\(first)")
-            try await client.post("\(Self.base)/rollback", bearer: bearer, json: #"{"revision": 99}"#).expect(404, "not-found")
+            try await client.post("\(Self.base)/rollback", bearer: bearer, json: #"{"revision": 99}"#).expect(
+                404, "not-found")
             try await client.post("\(Self.base)/rollback", bearer: bearer, json: "{}").expect(422, "invalid-field")
             let outdated = try await client.send(
-                .post, "\(Self.base)/rollback", bearer: bearer, headers: [.contentType: WireNames.json, .ifMatch: "\"\(first)\""],
+                .post, "\(Self.base)/rollback", bearer: bearer,
+                headers: [.contentType: WireNames.json, .ifMatch: "\"\(first)\""],
                 body: Data(#"{"revision": 1}"#.utf8))
             try outdated.expect(412, "precondition-failed")
             try await client.send(.get, "\(Self.base)/diff?from=99", bearer: bearer).expect(404, "not-found")
@@ -65,19 +73,25 @@ struct ProfileRevisionRoutesTests {
             let bearer = harness.administrator
             let device = try await harness.device(application: "com.example.shop")
             _ = try await Self.put(client, bearer, #"{"beaconSeconds": 60, "customPayload": "whole"}"#)
-            let newest = try await Self.put(client, bearer, #"{"customPayload": "shop"}"#, application: "com.example.shop")
+            let newest = try await Self.put(
+                client, bearer, #"{"customPayload": "shop"}"#, application: "com.example.shop")
             let asWhole = try await client.post(
-                "\(Self.base)/validate?device=\(device.deviceID)", bearer: bearer, json: #"{"beaconSeconds": 70, "customPayload": "new"}"#)
+                "\(Self.base)/validate?device=\(device.deviceID)", bearer: bearer,
+                json: #"{"beaconSeconds": 70, "customPayload": "new"}"#)
             #expect(asWhole.status == .ok)
             #expect(try asWhole.json.object("effective")?.number("beaconSeconds") == 70)
-            #expect(try asWhole.json.object("effective")?.text("customPayload") == "shop", "the application's own is laid over")
-            #expect(try asWhole.json.objects("changes").map { $0.text("path") } == ["/beaconSeconds", "/customPayload"])
+            #expect(
+                try asWhole.json.object("effective")?.text("customPayload") == "shop",
+                "the application's own is laid over")
+            #expect(
+                try asWhole.json.objects("changes").map { $0.text("path") } == ["/beaconSeconds", "/customPayload"])
             let asApplication = try await client.post(
                 "\(Self.base)/validate?application=com.example.shop", bearer: bearer, json: #"{"beaconSeconds": 80}"#)
             #expect(try asApplication.json.object("effective")?.number("beaconSeconds") == 80)
             #expect(try asApplication.json.object("effective")?.text("customPayload") == "whole")
             #expect(!String(buffer: asApplication.body).contains("privacyKey"))
-            let bad = try await client.post("\(Self.base)/validate", bearer: bearer, json: #"{"sampling": {"sampleSeconds": -1}}"#)
+            let bad = try await client.post(
+                "\(Self.base)/validate", bearer: bearer, json: #"{"sampling": {"sampleSeconds": -1}}"#)
             try bad.expect(422, "invalid-field")
             let elsewhere = "\(Self.base)/validate?application=com.example.other&device=\(device.deviceID)"
             try await client.post(elsewhere, bearer: bearer, json: "{}").expect(400, "invalid-parameter")
@@ -97,7 +111,9 @@ struct ProfileRevisionRoutesTests {
                 var request = WireBatchRequest()
                 request.parts = [events.events(["a"]).wire]
                 request.profileRevision = revision
-                #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, request.encoded).status == .ok)
+                #expect(
+                    try await client.post(WireNames.batchesPath, bearer: device.credential, request.encoded).status
+                        == .ok)
             }
             let shown = try await client.json("\(Self.base)/adoption", bearer: bearer).objects("items")
             #expect(shown.map { $0.number("revision") } == [nil, 1, Int(newest)])

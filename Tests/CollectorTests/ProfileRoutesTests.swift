@@ -11,11 +11,13 @@ struct ProfileRoutesTests {
     private static let path = "/api/v1/profiles/default"
     private static let json: HTTPFields = [.contentType: WireNames.json]
 
-    @Test(arguments: ["a%00", "a%0Ab", "a%1B%5B2J", "a%C2%9Bb"]) func anApplicationWithControlCharactersIsRefused(name: String) async throws
-    {
+    @Test(arguments: ["a%00", "a%0Ab", "a%1B%5B2J", "a%C2%9Bb"]) func anApplicationWithControlCharactersIsRefused(
+        name: String
+    ) async throws {
         try await Harness().route { client in
             let refused = try await client.send(
-                .put, "/api/v1/profiles/default/\(name)", bearer: "administrator-default", headers: [.contentType: "application/json"],
+                .put, "/api/v1/profiles/default/\(name)", bearer: "administrator-default",
+                headers: [.contentType: "application/json"],
                 body: Data("{}".utf8))
             #expect(refused.status == .badRequest)
             #expect(try refused.problem.code == "invalid-parameter")
@@ -32,13 +34,21 @@ struct ProfileRoutesTests {
             try profile.validate()
             #expect(profile.revision == 1 && profile.privacyKey.count == 32 && profile.analytics.enabled)
             #expect(profile.logging.enabled && profile.logging.level == .information)
-            #expect(profile.sampling.modules == ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"])
+            #expect(
+                profile.sampling.modules == ["system", "analytics", "networkData", "networkAdapter", "wlan2", "custom"])
             // The device's own settings hold where the organization has decided nothing.
-            #expect(!profile.hasBeaconSeconds && !profile.analytics.hasHoldSeconds && !profile.hasTelemetryDisabled && !profile.hasTest)
-            #expect(!profile.sampling.hasSampleSeconds && !profile.sampling.hasTransmitSeconds && profile.sampling.overrides.isEmpty)
-            #expect(profile.privacy.isEmpty && profile.transmission.isEmpty && !profile.hasBudgets && !profile.hasOfflineTimeAllowedSeconds)
+            #expect(
+                !profile.hasBeaconSeconds && !profile.analytics.hasHoldSeconds && !profile.hasTelemetryDisabled
+                    && !profile.hasTest)
+            #expect(
+                !profile.sampling.hasSampleSeconds && !profile.sampling.hasTransmitSeconds
+                    && profile.sampling.overrides.isEmpty)
+            #expect(
+                profile.privacy.isEmpty && profile.transmission.isEmpty && !profile.hasBudgets
+                    && !profile.hasOfflineTimeAllowedSeconds)
             let tag = try #require(response.headers[.eTag])
-            let again = try await client.send(.get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
+            let again = try await client.send(
+                .get, WireNames.profilePath, bearer: device.credential, headers: [.ifNoneMatch: tag])
             #expect(again.status == .notModified)
             // People never see the key.
             let shown = try await client.send(.get, Self.path + "?effective=true", bearer: harness.administrator)
@@ -55,7 +65,8 @@ struct ProfileRoutesTests {
             let admin = try await harness.person(.administrator)
             func revision(_ device: EnrollResult) async throws -> UInt64 {
                 var events = ChainBuilder(stream: .event)
-                let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, [events.events(["a"])].request)
+                let answer = try await client.post(
+                    WireNames.batchesPath, bearer: device.credential, [events.events(["a"])].request)
                 return try answer.message(WireBatchAnswer.self).profileRevision
             }
             func profile(_ device: EnrollResult) async throws -> WireProfile {
@@ -77,13 +88,17 @@ struct ProfileRoutesTests {
                 """
             let appPath = Self.path + "/com.example.shop"
             #expect(try await client.send(.get, appPath, bearer: admin).status == .notFound)
-            #expect(try await client.send(.put, appPath, bearer: admin, headers: Self.json, body: Data(own.utf8)).status == .ok)
+            #expect(
+                try await client.send(.put, appPath, bearer: admin, headers: Self.json, body: Data(own.utf8)).status
+                    == .ok)
             #expect(try await [revision(plain), revision(app)] == [2, 3])
             let laid = try await profile(app)
             #expect(laid.revision == 3 && laid.application == "com.example.shop" && laid.sampling.modules.isEmpty)
-            #expect(laid.sampling.modulesGiven && laid.sampling.sampleSeconds == 30 && laid.sampling.overrides.count == 1)
+            #expect(
+                laid.sampling.modulesGiven && laid.sampling.sampleSeconds == 30 && laid.sampling.overrides.count == 1)
             #expect(laid.sampling.overrides[0].sampleSeconds == 5 && laid.sampling.overrides[0].transmitSeconds == 9)
-            #expect(laid.logging.level == .error && laid.logging.scrubValues == ["a", "b"] && laid.beaconSeconds == 120)
+            #expect(
+                laid.logging.level == .error && laid.logging.scrubValues == ["a", "b"] && laid.beaconSeconds == 120)
             #expect(laid.privacy == ["ssid": .send, "mac": .drop] && laid.customPayload == "raw" && !laid.hasAnalytics)
             #expect(laid.transmission[0].networks == [.wifi, .ethernet])
             #expect(try await profile(plain).customPayload.isEmpty)
@@ -107,7 +122,8 @@ struct ProfileRoutesTests {
         let harness = try RegistryHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
-            func send(_ method: HTTPRequest.Method, _ headers: HTTPFields, _ text: String, _ path: String = Self.path) async throws
+            func send(_ method: HTTPRequest.Method, _ headers: HTTPFields, _ text: String, _ path: String = Self.path)
+                async throws
                 -> TestResponse
             {
                 try await client.send(method, path, bearer: admin, headers: headers, body: Data(text.utf8))
@@ -117,15 +133,21 @@ struct ProfileRoutesTests {
                  "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120, "customPayload": "raw"}
                 """
             #expect(try await send(.put, Self.json, whole).status == .ok)
-            let patch = #"{"logging": {"level": "verbose", "scrubValues": null}, "privacy": {"mac": null}, "beaconSeconds": 300}"#
+            let patch =
+                #"{"logging": {"level": "verbose", "scrubValues": null}, "privacy": {"mac": null}, "beaconSeconds": 300}"#
             let patched = try await send(.patch, Self.mergePatch, patch)
             #expect(patched.status == .ok && patched.headers[.eTag] == "\"3\"", "\(String(buffer: patched.body))")
             #expect(try Self.reset(patched) == ["/logging/scrubValues", "/privacy/mac"])
-            let row = try #require(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil))
+            let row = try #require(
+                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil))
             let profile = row.profile
             #expect(row.revision == 3 && row.author == "administrator")
-            #expect(profile.sampling.modules == ["system"] && profile.sampling.modulesGiven && profile.sampling.sampleSeconds == 30)
-            #expect(profile.logging.level == .verbose && profile.logging.scrubValues.isEmpty && profile.privacy == ["ssid": .hash])
+            #expect(
+                profile.sampling.modules == ["system"] && profile.sampling.modulesGiven
+                    && profile.sampling.sampleSeconds == 30)
+            #expect(
+                profile.logging.level == .verbose && profile.logging.scrubValues.isEmpty
+                    && profile.privacy == ["ssid": .hash])
             #expect(profile.beaconSeconds == 300 && profile.customPayload == "raw")
             let audit = try await harness.registry.audit(AuditQuery(organization: "default"), below: nil, limit: 10)
             #expect(audit.rows.first?.entry.action == .profilePut && audit.rows.first?.entry.detail["revision"] == "3")
@@ -140,7 +162,8 @@ struct ProfileRoutesTests {
 
             // An application without a profile gets one with what is named.
             let own = try await send(
-                .patch, Self.mergePatch, #"{"logging": {"level": "verbose", "enabled": null}}"#, Self.path + "/com.example.shop")
+                .patch, Self.mergePatch, #"{"logging": {"level": "verbose", "enabled": null}}"#,
+                Self.path + "/com.example.shop")
             #expect(try own.status == .ok && Self.reset(own).isEmpty)
             let scope = ProfileScope(organization: "default", application: "com.example.shop")
             #expect(try await harness.registry.profile(scope, revision: nil)?.profile.hasBeaconSeconds == false)
@@ -162,18 +185,22 @@ struct ProfileRoutesTests {
                 #expect(try refused.problem.code == "invalid-field" && refused.problem.field == field, "\(patch)")
             }
             for document in ["[]", "null", "7"] {
-                let refused = try await client.send(.patch, Self.path, bearer: admin, headers: Self.mergePatch, body: Data(document.utf8))
+                let refused = try await client.send(
+                    .patch, Self.path, bearer: admin, headers: Self.mergePatch, body: Data(document.utf8))
                 #expect(try refused.status == .badRequest && refused.problem.code == "malformed", "\(document)")
             }
-            let otherType = try await client.send(.patch, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
+            let otherType = try await client.send(
+                .patch, Self.path, bearer: admin, headers: Self.json, body: Data("{}".utf8))
             #expect(try otherType.status == .unsupportedMediaType && otherType.problem.code == "unsupported-media-type")
             let acceptPatch = try #require(HTTPField.Name("Accept-Patch"))
             #expect(otherType.headers[acceptPatch] == "application/merge-patch+json")
-            let put = try await client.send(.put, Self.path, bearer: admin, headers: Self.mergePatch, body: Data("{}".utf8))
+            let put = try await client.send(
+                .put, Self.path, bearer: admin, headers: Self.mergePatch, body: Data("{}".utf8))
             #expect(put.status == .unsupportedMediaType)
             let wrong = try await client.send(.delete, Self.path, bearer: admin)
             #expect(wrong.headers[.allow] == "GET, HEAD, PUT, PATCH")
-            #expect(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+            #expect(
+                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
         }
     }
 
@@ -206,13 +233,17 @@ struct ProfileRoutesTests {
             let whole = """
                 {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error"}, "beaconSeconds": 120}
                 """
-            #expect(try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8)).status == .ok)
+            #expect(
+                try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8)).status
+                    == .ok)
             let put = try await client.send(
-                .put, Self.path, bearer: admin, headers: Self.json, body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 60}"#.utf8))
+                .put, Self.path, bearer: admin, headers: Self.json,
+                body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 60}"#.utf8))
             #expect(try Self.reset(put) == ["/logging/level", "/sampling/sampleSeconds"])
             #expect(try put.json.objects("reset").first?.text("from") == "error")
             let again = try await client.send(
-                .put, Self.path, bearer: admin, headers: Self.json, body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 90}"#.utf8))
+                .put, Self.path, bearer: admin, headers: Self.json,
+                body: Data(#"{"sampling": {"modules": []}, "beaconSeconds": 90}"#.utf8))
             #expect(try again.json["reset"] != nil && Self.reset(again).isEmpty)
             // Who reads it is told nothing of that.
             #expect(try await client.json(Self.path, bearer: admin)["reset"] == nil)
@@ -267,8 +298,10 @@ struct ProfileRoutesTests {
                 .put, Self.path, bearer: harness.administrator, headers: Self.json, body: Data(body.utf8))
             #expect(response.status == .unprocessableContent)
             let problem = try response.problem
-            #expect(problem.code == "invalid-field" && problem.field == field && problem.detail?.contains(field) == true)
-            #expect(try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+            #expect(
+                problem.code == "invalid-field" && problem.field == field && problem.detail?.contains(field) == true)
+            #expect(
+                try await harness.registry.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
         }
     }
 
@@ -278,7 +311,8 @@ struct ProfileRoutesTests {
             func expect(_ path: String, _ condition: HTTPFields, _ status: HTTPResponse.Status) async throws {
                 var headers = Self.json
                 headers.append(contentsOf: condition)
-                let response = try await client.send(.put, path, bearer: harness.administrator, headers: headers, body: Data("{}".utf8))
+                let response = try await client.send(
+                    .put, path, bearer: harness.administrator, headers: headers, body: Data("{}".utf8))
                 #expect(response.status == status, "\(path) \(condition)")
             }
             try await expect(Self.path, [.ifMatch: "\"1\""], .ok)
@@ -320,14 +354,22 @@ struct ProfileRoutesTests {
             let body = Data("{}".utf8)
             #expect(try await client.send(.get, Self.path, bearer: viewer).status == .ok)
             let operatorToken = try await harness.person(.operator)
-            #expect(try await client.send(.put, Self.path, bearer: operatorToken, headers: Self.json, body: body).status == .forbidden)
+            #expect(
+                try await client.send(.put, Self.path, bearer: operatorToken, headers: Self.json, body: body).status
+                    == .forbidden)
             #expect(try await client.send(.get, Self.path, bearer: other).status == .notFound)
-            #expect(try await client.send(.put, Self.path, bearer: other, headers: Self.json, body: body).status == .notFound)
+            #expect(
+                try await client.send(.put, Self.path, bearer: other, headers: Self.json, body: body).status
+                    == .notFound)
             #expect(try await client.send(.get, "/api/v1/profile-revisions/default", bearer: other).status == .notFound)
             #expect(
-                try await client.send(.put, "/api/v1/profiles/none", bearer: harness.administrator, headers: Self.json, body: body).status
+                try await client.send(
+                    .put, "/api/v1/profiles/none", bearer: harness.administrator, headers: Self.json, body: body
+                ).status
                     == .notFound)
-            #expect(try await client.send(.put, Self.path, bearer: harness.administrator, body: body).status == .unsupportedMediaType)
+            #expect(
+                try await client.send(.put, Self.path, bearer: harness.administrator, body: body).status
+                    == .unsupportedMediaType)
         }
     }
 }

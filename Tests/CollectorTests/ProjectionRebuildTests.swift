@@ -17,17 +17,25 @@ import WireModel
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("projection-\(UUID())").path
         let clock = SteppedClock()
 
-        func run(_ body: @escaping @Sendable (CollectorRegistry, SQLiteRecordStore, any TestClientProtocol, String) async throws -> Void)
+        func run(
+            _ body:
+                @escaping @Sendable (CollectorRegistry, SQLiteRecordStore, any TestClientProtocol, String) async throws
+                -> Void
+        )
             async throws
         {
-            let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let (registry, created) = try CollectorRegistry.open(
+                directory: directory, clock: clock, logger: KeptData.logger)
             let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: KeptData.logger)
             let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: KeptData.logger)
             let clock = clock
             let server = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+                store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+                archive: archive,
                 settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
-            try await server.application().test(.router) { try await body(registry, store, $0, created?.enrollmentToken ?? "") }
+            try await server.application().test(.router) {
+                try await body(registry, store, $0, created?.enrollmentToken ?? "")
+            }
             await store.shutDown()
             await archive.shutDown()
             await registry.close()
@@ -81,16 +89,22 @@ import WireModel
         return sample.encoded
     }
 
-    /// Three devices over six days: beacons with and without tokens, identities, schedules that change, one that says little.
-    private func play(_ scene: Scene, then: @escaping @Sendable (SQLiteRecordStore) async throws -> Void = { _ in }) async throws {
+    /// Three devices over six days: beacons with and without tokens, identities, schedules that change, one that says
+    /// little.
+    private func play(_ scene: Scene, then: @escaping @Sendable (SQLiteRecordStore) async throws -> Void = { _ in })
+        async throws
+    {
         try await scene.run { registry, store, client, token in
             for device in 0..<3 {
                 let enrolled = try await registry.enroll(token: token, request: WireEnrollRequest())
-                var (status, samples, events) = (ChainBuilder(stream: .status), ChainBuilder(stream: .sample), ChainBuilder(stream: .event))
+                var (status, samples, events) = (
+                    ChainBuilder(stream: .status), ChainBuilder(stream: .sample), ChainBuilder(stream: .event)
+                )
                 func send(_ parts: [BatchPart]) async throws {
                     scene.clock.advance(seconds: 60)
                     let answer = try await client.send(
-                        .post, WireNames.batchesPath, bearer: enrolled.credential, headers: [.contentType: WireNames.protobuf],
+                        .post, WireNames.batchesPath, bearer: enrolled.credential,
+                        headers: [.contentType: WireNames.protobuf],
                         body: parts.request)
                     #expect(answer.status == .ok, "\(String(buffer: answer.body))")
                 }
@@ -101,13 +115,15 @@ import WireModel
                             status.part(
                                 kind: .beacon,
                                 bodies: [
-                                    Self.beacon("a", token: token), Self.beacon("day \(day)", seconds: UInt32(60 + day), token: token),
+                                    Self.beacon("a", token: token),
+                                    Self.beacon("day \(day)", seconds: UInt32(60 + day), token: token),
                                 ])
                         ])
                     }
                     try await send([
                         samples.part(
-                            kind: .sampleSystem, module: "system", bodies: [Self.sample(day % 2 == 0 ? "host \(day)" : nil), Self.sample()])
+                            kind: .sampleSystem, module: "system",
+                            bodies: [Self.sample(day % 2 == 0 ? "host \(day)" : nil), Self.sample()])
                     ])
                     if device == 2 { try await send([events.events(["opened"])]) }
                     scene.clock.advance(seconds: 86_400)
@@ -128,13 +144,17 @@ import WireModel
         #expect(report.devices == 3)
         #expect(try scene.states() == before)
         // From states that are wrong.
-        try scene.execute("UPDATE device_state SET last_seen = last_seen + 5, beacon = x'', identity = NULL, expected_beacon_seconds = 7")
+        try scene.execute(
+            "UPDATE device_state SET last_seen = last_seen + 5, beacon = x'', identity = NULL, expected_beacon_seconds = 7"
+        )
         _ = try await scene.rebuild()
         #expect(try scene.states() == before)
     }
 
     /// The beacon of a program that ends names no next one; its batch names the schedule.
-    @Test(arguments: [WireBeaconTrigger.stop, .demand]) func aStoppedDeviceKeepsItsSchedule(_ trigger: WireBeaconTrigger) async throws {
+    @Test(arguments: [WireBeaconTrigger.stop, .demand]) func aStoppedDeviceKeepsItsSchedule(
+        _ trigger: WireBeaconTrigger
+    ) async throws {
         let scene = Scene()
         defer { scene.remove() }
         try await scene.run { registry, _, client, token in
@@ -146,7 +166,8 @@ import WireModel
                 request.parts = [status.part(kind: .beacon, bodies: [beacon.encoded]).wire]
                 request.expectedBeaconSeconds = schedule
                 let answer = try await client.send(
-                    .post, WireNames.batchesPath, bearer: enrolled.credential, headers: [.contentType: WireNames.protobuf],
+                    .post, WireNames.batchesPath, bearer: enrolled.credential,
+                    headers: [.contentType: WireNames.protobuf],
                     body: request.encoded)
                 #expect(answer.status == .ok)
             }
@@ -161,7 +182,8 @@ import WireModel
             #expect(try await registry.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
         }
         func state(after seconds: Int64) async throws -> ReportingState? {
-            let (registry, _) = try CollectorRegistry.open(directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
+            let (registry, _) = try CollectorRegistry.open(
+                directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
             _ = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
             scene.clock.advance(seconds: seconds)
             let devices = try await registry.devices(organization: nil, after: nil, limit: 10).devices
@@ -205,7 +227,8 @@ import WireModel
             UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device FROM device_state
             ORDER BY last_seen DESC LIMIT 1)
             """)
-        let (registry, _) = try CollectorRegistry.open(directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
+        let (registry, _) = try CollectorRegistry.open(
+            directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
         let report = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
         await registry.close()
         #expect(report.devices == 1 && report.records < 20)

@@ -20,15 +20,19 @@ struct PrometheusTests {
             PrometheusFamily("app_wait_seconds", "Wait.", buckets: [0.1, 1]),
         ])
         for _ in 0..<2 {
-            Counter(label: "app_requests", dimensions: [("route", "/a\"\\\n"), ("code", "200")], factory: registry).increment(by: 3)
+            Counter(label: "app_requests", dimensions: [("route", "/a\"\\\n"), ("code", "200")], factory: registry)
+                .increment(by: 3)
         }
         let timer = Timer(label: "app_wait", dimensions: [], factory: registry)
-        for nanoseconds in [50_000_000, 100_000_000, 500_000_000, 7_000_000_000] as [Int64] { timer.recordNanoseconds(nanoseconds) }
+        for nanoseconds in [50_000_000, 100_000_000, 500_000_000, 7_000_000_000] as [Int64] {
+            timer.recordNanoseconds(nanoseconds)
+        }
         let meter = Meter(label: "app_open", dimensions: [], factory: registry)
         meter.increment(by: 2.5)
         meter.decrement()
         #expect(
-            registry.exposition(with: [PrometheusSample("app_free_bytes", [("disk", "a")], value: 1_099_511_627_776)]) == """
+            registry.exposition(with: [PrometheusSample("app_free_bytes", [("disk", "a")], value: 1_099_511_627_776)])
+                == """
                 # TYPE app_free_bytes gauge
                 app_free_bytes{disk="a"} 1099511627776
                 # TYPE app_open gauge
@@ -47,7 +51,10 @@ struct PrometheusTests {
                 """)
     }
 
-    @Test(arguments: [(0.0, "0"), (-3, "-3"), (0.25, "0.25"), (1e300, "1e+300"), (.nan, "NaN"), (-.infinity, "-Inf"), (.infinity, "+Inf")])
+    @Test(arguments: [
+        (0.0, "0"), (-3, "-3"), (0.25, "0.25"), (1e300, "1e+300"), (.nan, "NaN"), (-.infinity, "-Inf"),
+        (.infinity, "+Inf"),
+    ])
     func numbersAreAsPrometheusReadsThem(value: Double, text: String) { #expect(PrometheusText.number(value) == text) }
 
     @Test func whatIsNoNumberIsNotCounted() {

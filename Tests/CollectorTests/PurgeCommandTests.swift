@@ -26,24 +26,29 @@ struct PurgeCommandTests {
         #expect(asked.errors.contains("--yes"))
         #expect(try StreamName.allCases.map { try data.files($0) } == [3, 3, 3])
         for wrong in [
-            [], ["--records"], ["--logs", "--older-than", "soon"], ["--logs", "--stream", "event"], ["--records", "--organization", "x"],
+            [], ["--records"], ["--logs", "--older-than", "soon"], ["--logs", "--stream", "event"],
+            ["--records", "--organization", "x"],
             ["--logs", "--organization", "elsewhere"],
         ] {
             let refused = try await ProgramRun.of(
-                ["purge", "--yes", "--data", data.path] + wrong, program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
+                ["purge", "--yes", "--data", data.path] + wrong,
+                program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
             #expect(refused.status == 64, "\(wrong)")
         }
     }
 
     @Test func recordsGoByWholeDaysOfTheStreamsNamed() async throws {
         let data = try await KeptData(days: 4)
-        let purged = try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
+        let purged = try await data.ws1collector(
+            "purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
         #expect(purged.status == 0 && purged.text.hasSuffix("4 files removed.\n"), "\(purged.errors)")
         #expect(try StreamName.allCases.map { try data.files($0) } == [4, 0, 4])
         try data.expectBalance()
-        let again = try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
+        let again = try await data.ws1collector(
+            "purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
         #expect(again.status == 0 && again.text == "No whole day of records is older than 10 days.\n")
-        #expect(try await Self.trail(data).map(\.entry.outcome) == [.begun, .done], "once: nothing was left for the second")
+        #expect(
+            try await Self.trail(data).map(\.entry.outcome) == [.begun, .done], "once: nothing was left for the second")
     }
 
     @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
@@ -51,9 +56,12 @@ struct PurgeCommandTests {
         let store = try data.openStore()
         let notices = try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let retention = try RecordRetention(
-            store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock, logger: KeptData.logger)
+            store: store, directory: data.path, limits: RetentionLimits(), notices: notices, clock: data.clock,
+            logger: KeptData.logger)
         let purged = try await withThrowingTaskGroup(of: ProgramRun?.self) { group in
-            group.addTask { try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "status", "--yes") }
+            group.addTask {
+                try await data.ws1collector("purge", "--records", "--older-than", "10d", "--stream", "status", "--yes")
+            }
             group.addTask {
                 while !Task.isCancelled {
                     await retention.purgeWhatIsAsked()
@@ -65,7 +73,9 @@ struct PurgeCommandTests {
             group.cancelAll()
             return try #require(first ?? nil)
         }
-        #expect(purged.status == 0 && purged.text.contains("Asked the collector") && purged.text.hasSuffix("4 files removed.\n"))
+        #expect(
+            purged.status == 0 && purged.text.contains("Asked the collector")
+                && purged.text.hasSuffix("4 files removed.\n"))
         #expect(try StreamName.allCases.map { try data.files($0) } == [0, 4, 4])
         #expect(try await Self.trail(data).map(\.entry.outcome) == [.begun, .done])
         await store.shutDown()
@@ -96,8 +106,11 @@ struct PurgeCommandTests {
             #expect(usage.chunks == 1)
             let other = try await purge("--application", "com.example.other", "--yes")
             #expect(other.status == 0 && other.text == "No logs are older than 14 days.\n")
-            let purged = try await purge("--organization", usage.organization, "--application", usage.application, "--yes")
-            #expect(purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"), "\(purged.text)\(purged.errors)")
+            let purged = try await purge(
+                "--organization", usage.organization, "--application", usage.application, "--yes")
+            #expect(
+                purged.status == 0 && purged.text.contains("1 chunks of 1 devices, 40 lines"),
+                "\(purged.text)\(purged.errors)")
             #expect(try await scene.harness.archive.usage(organization: nil).first?.chunks == 0)
             #expect(try StoreVerifier(directory: scene.harness.directory).verify().isWhole)
         }

@@ -55,7 +55,8 @@ struct QueryTests {
             beacon.deviceName = "kiosk-1"
             beacon.pushToken.token = "secret-push-token"
             let part = status.part(kind: .beacon, bodies: [beacon.encoded, Data("no beacon secret-push-token".utf8)])
-            #expect(try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status == .ok)
+            #expect(
+                try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request).status == .ok)
             let encoded = Data("no beacon secret-push-token".utf8).base64EncodedString()
             var names = 0
             for path in ["/api/v1/devices", "/api/v1/devices/\(device.id)", "/api/v1/devices/\(device.id)/beacons"] {
@@ -64,7 +65,9 @@ struct QueryTests {
                 let text = String(buffer: answer.body)
                 if text.contains("kiosk-1") { names += 1 }
                 if path.hasSuffix("beacons") {
-                    #expect(text.contains("secret-push-token") == isShown && text.contains(encoded) == isShown, "\(path): \(text)")
+                    #expect(
+                        text.contains("secret-push-token") == isShown && text.contains(encoded) == isShown,
+                        "\(path): \(text)")
                 } else if !isShown {
                     #expect(!text.contains("secret-push-token"), "\(path): \(text)")
                 }
@@ -102,7 +105,8 @@ struct QueryTests {
 
     /// What is in the address, and which event it means.
     @Test(arguments: [
-        ("name=c%2B%2B", "c++"), ("name=c++", "c  "), ("name=c%20%20", "c  "), ("name=100%2525", "100%25"), ("name=100%25", "100%"),
+        ("name=c%2B%2B", "c++"), ("name=c++", "c  "), ("name=c%20%20", "c  "), ("name=100%2525", "100%25"),
+        ("name=100%25", "100%"),
         ("n%61me=a%26b%3Dc", "a&b=c"), ("name=gr%C3%BC%C3%9Fe", "grüße"), ("name=x=y", "x=y"),
     ])
     func parametersAreDecodedOnce(_ query: String, _ name: String) async throws {
@@ -145,9 +149,11 @@ struct QueryTests {
             #expect(items[0].object("event")?.number("value") == 42)
             #expect(items[0].object("event")?.text("valueType") == "integer")
             #expect(items[0].text("time") == "2025-06-15T15:06:40.000000Z")
-            let from = try await client.json(path + "&from=2025-06-15T15:06:40Z", bearer: "viewer-default").objects("items")
+            let from = try await client.json(path + "&from=2025-06-15T15:06:40Z", bearer: "viewer-default").objects(
+                "items")
             #expect(from.map { $0.object("event")?.text("name") } == ["late"])
-            let to = try await client.json(path + "&to=2025-06-15T17:06:40%2B02:00", bearer: "viewer-default").objects("items")
+            let to = try await client.json(path + "&to=2025-06-15T17:06:40%2B02:00", bearer: "viewer-default").objects(
+                "items")
             #expect(to.map { $0.object("event")?.text("name") } == ["early"])
             #expect(try await client.json(path + "&test=true", bearer: "viewer-default").objects("items").count == 3)
         }
@@ -175,14 +181,17 @@ struct QueryTests {
             _ = try await client.post(WireNames.batchesPath, bearer: device.credential, parts.request)
             let base = "/api/v1/devices/\(device.id)"
             let shown = try #require(
-                try await client.json(base + "/beacons", bearer: "viewer-default").objects("items").first?.object("beacon"))
+                try await client.json(base + "/beacons", bearer: "viewer-default").objects("items").first?.object(
+                    "beacon"))
             #expect(shown.text("trigger") == "start")
             #expect(shown.text("processStartTime") == "2025-06-15T15:06:40.000000Z")
-            let system = try await client.json(base + "/samples?module=system", bearer: "viewer-default").objects("items")
+            let system = try await client.json(base + "/samples?module=system", bearer: "viewer-default").objects(
+                "items")
             #expect(system.first?.object("sample")?.number("uptimeSeconds") == 1 << 60)
             #expect(system.first?.object("sample")?.object("memory")?.number("total") == 4096)
             #expect(system.first?.text("module") == "system")
-            #expect(try await client.json(base + "/samples?module=gps", bearer: "viewer-default").objects("items").isEmpty)
+            #expect(
+                try await client.json(base + "/samples?module=gps", bearer: "viewer-default").objects("items").isEmpty)
             let balance = try await client.json(base + "/balance", bearer: "viewer-default")
             #expect(balance.flag("closes") == true)
             #expect(balance.objects("streams").map { $0.number("stored") } == [1, 1])
@@ -209,7 +218,9 @@ struct QueryTests {
             samples.part(kind: .sampleSystem, module: "system", bodies: [sample.encoded]),
         ]
         try await harness.route { client in
-            for part in parts { _ = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request) }
+            for part in parts {
+                _ = try await client.post(WireNames.batchesPath, bearer: device.credential, [part].request)
+            }
             let path = "/api/v1/devices/\(device.id)/samples"
             let items = try await client.json(path + "?metrics=true", bearer: "viewer-default").objects("items")
             #expect(items.map { $0.text("module") } == ["system", "till"])
@@ -221,16 +232,21 @@ struct QueryTests {
             #expect(metrics.contains { $0.text("name") == "system.uptime" && $0.number("value") == 77 })
             #expect(!metrics.contains { $0.text("name") == "system.memory.linux.available" }, "absent is not zero")
             let own = try #require(items.last).objects("metrics")
-            #expect(own.map { $0.text("name") } == ["till.sales"] && own.first?.number("value") == 12, "a program names its own")
+            #expect(
+                own.map { $0.text("name") } == ["till.sales"] && own.first?.number("value") == 12,
+                "a program names its own")
             let plain = try await client.json(path, bearer: "viewer-default").objects("items")
             #expect(plain.allSatisfy { $0["metrics"] == nil })
-            #expect(try await client.send(.get, path + "?metrics=maybe", bearer: "viewer-default").status == .badRequest)
+            #expect(
+                try await client.send(.get, path + "?metrics=maybe", bearer: "viewer-default").status == .badRequest)
         }
     }
 
     @Test(arguments: [
-        ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("cursor=%21", "cursor"), ("cursor=eHg", "cursor"),
-        ("from=yesterday", "from"), ("to=2026-02-30", "to"), ("test=maybe", "test"), ("device=1", "device"), ("nmae=a", "nmae"),
+        ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("cursor=%21", "cursor"),
+        ("cursor=eHg", "cursor"),
+        ("from=yesterday", "from"), ("to=2026-02-30", "to"), ("test=maybe", "test"), ("device=1", "device"),
+        ("nmae=a", "nmae"),
         ("limit=1&limit=2", "limit"),
     ])
     func aBadParameterIsRefusedByName(query: String, name: String) async throws {

@@ -44,7 +44,9 @@ struct RequestSharesTests {
         #expect(Self.isFull(shares, Self.person("another", "west")) == .organization(places.count))
         let stranger = try shares.take(for: Self.person("east", "east"))
         stranger.giveBack()
-        #expect(Self.isFull(shares, Self.person("all", nil)) == nil, "tokens for all organizations are not one organization's")
+        #expect(
+            Self.isFull(shares, Self.person("all", nil)) == nil,
+            "tokens for all organizations are not one organization's")
         places.removeAll()
         #expect(Self.isFull(shares, Self.person("0", "west")) == nil)
     }

@@ -13,20 +13,25 @@ struct RetentionRoutesTests {
 
     /// A collector that serves four days of records, ten days later.
     private static func play(
-        _ body: @escaping @Sendable (KeptData, SQLiteRecordStore, any TestClientProtocol, _ administrator: String) async throws -> Void
+        _ body:
+            @escaping @Sendable (KeptData, SQLiteRecordStore, any TestClientProtocol, _ administrator: String)
+            async throws -> Void
     ) async throws {
         let data = try await KeptData(days: 4)
         data.clock.advance(seconds: 10 * 86_400)
         let (registry, _) = try CollectorRegistry.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
-        let administrator = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil).token
+        let administrator = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
+            .token
         let store = try data.openStore()
         let clock = data.clock
         let server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: EmptyLogArchive(),
+            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            archive: EmptyLogArchive(),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let result: Result<Void, any Error>
         do {
-            result = .success(try await server.application().test(.router) { try await body(data, store, $0, administrator) })
+            result = .success(
+                try await server.application().test(.router) { try await body(data, store, $0, administrator) })
         } catch { result = .failure(error) }
         await store.shutDown()
         await registry.close()
@@ -37,7 +42,8 @@ struct RetentionRoutesTests {
     private static func retention(_ data: KeptData, _ store: SQLiteRecordStore) throws -> RecordRetention {
         try RecordRetention(
             store: store, directory: data.path, limits: RetentionLimits(),
-            notices: try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger), clock: data.clock,
+            notices: try NoticeService(directory: data.path, clock: data.clock, logger: KeptData.logger),
+            clock: data.clock,
             logger: KeptData.logger)
     }
 
@@ -47,7 +53,8 @@ struct RetentionRoutesTests {
 
     @Test func whatIsConfirmedGoesAndTheTrailTellsWhoAndWhat() async throws {
         try await Self.play { data, store, client, administrator in
-            let asked = try await client.post(Self.purge, bearer: administrator, json: #"{"olderThanDays": 12, "streams": ["event"]}"#)
+            let asked = try await client.post(
+                Self.purge, bearer: administrator, json: #"{"olderThanDays": 12, "streams": ["event"]}"#)
             let plan = try asked.json
             #expect(asked.status == .ok && plan.flag("asked") == false && plan.number("files") == 2)
             #expect(plan.objects("streams").map { $0.text("newest") } == ["2025-06-16"])
@@ -56,7 +63,8 @@ struct RetentionRoutesTests {
 
             let confirm = try #require(plan.text("confirm"))
             let other = try await client.post(
-                Self.purge, bearer: administrator, json: #"{"olderThanDays": 10, "streams": ["event"], "confirm": "\#(confirm)"}"#)
+                Self.purge, bearer: administrator,
+                json: #"{"olderThanDays": 10, "streams": ["event"], "confirm": "\#(confirm)"}"#)
             #expect(try other.status == .conflict && other.problem.code == "confirmation-outdated")
             let body = #"{"olderThanDays": 12, "streams": ["event"], "confirm": "\#(confirm)"}"#
             let done = try await client.post(Self.purge, bearer: administrator, json: body)
@@ -71,18 +79,25 @@ struct RetentionRoutesTests {
             await (try Self.retention(data, store)).purgeWhatIsAsked()
             #expect(try StreamName.allCases.map { try data.files($0) } == [4, 2, 4])
             let after = try await client.json("/api/v1/retention", bearer: administrator)
-            #expect(after.object("purge")?.text("state") == "done" && after.object("purge")?.number("removedFiles") == 2)
+            #expect(
+                after.object("purge")?.text("state") == "done" && after.object("purge")?.number("removedFiles") == 2)
             let trail = try await Self.trail(client, administrator)
             #expect(trail.map { $0.text("outcome") } == ["begun", "done"])
-            #expect(trail.allSatisfy { $0.text("action") == "records-purge" && $0.text("subject") == id && $0["organization"] == nil })
+            #expect(
+                trail.allSatisfy {
+                    $0.text("action") == "records-purge" && $0.text("subject") == id && $0["organization"] == nil
+                })
             let detail = try #require(trail.last?.object("detail"))
-            #expect(detail.text("oldest") == "2025-06-15" && detail.text("streams") == "event" && detail.text("removedFiles") == "2")
+            #expect(
+                detail.text("oldest") == "2025-06-15" && detail.text("streams") == "event"
+                    && detail.text("removedFiles") == "2")
         }
     }
 
     @Test func whatFailsMidwayIsToldAsFailed() async throws {
         try await Self.play { data, store, client, administrator in
-            let asked = try await client.post(Self.purge, bearer: administrator, json: #"{"olderThanDays": 11, "streams": ["sample"]}"#)
+            let asked = try await client.post(
+                Self.purge, bearer: administrator, json: #"{"olderThanDays": 11, "streams": ["sample"]}"#)
             let confirm = try #require(try asked.json.text("confirm"))
             let body = #"{"olderThanDays": 11, "streams": ["sample"], "confirm": "\#(confirm)"}"#
             #expect(try await client.post(Self.purge, bearer: administrator, json: body).status == .accepted)
@@ -93,7 +108,9 @@ struct RetentionRoutesTests {
             await (try Self.retention(data, store)).purgeWhatIsAsked()
             try kept.write(to: URL(fileURLWithPath: oldest))
             let after = try await client.json("/api/v1/retention", bearer: administrator)
-            #expect(after.object("purge")?.text("state") == "failed" && after.object("purge")?.text("failure")?.isEmpty == false)
+            #expect(
+                after.object("purge")?.text("state") == "failed"
+                    && after.object("purge")?.text("failure")?.isEmpty == false)
             #expect(try await Self.trail(client, administrator).map { $0.text("outcome") } == ["begun", "failed"])
         }
     }
@@ -109,7 +126,9 @@ struct RetentionRoutesTests {
             #expect(await retention.pass().isEmpty)
             #expect(try await client.json("/api/v1/retention", bearer: administrator).text("waiting") != nil)
             let released = try await client.send(.post, path, bearer: administrator)
-            #expect(try released.json.flag("released") == true && released.json.text("waited")?.contains("after the present time") == true)
+            #expect(
+                try released.json.flag("released") == true
+                    && released.json.text("waited")?.contains("after the present time") == true)
             #expect(try await client.json("/api/v1/retention", bearer: administrator)["waiting"] == nil)
             #expect(try await Self.trail(client, administrator).map { $0.text("action") } == ["retention-release"])
         }
@@ -117,8 +136,10 @@ struct RetentionRoutesTests {
 
     @Test(
         arguments: [
-            ("{}", "olderThanDays"), (#"{"olderThanDays": 0}"#, "olderThanDays"), (#"{"olderThanDays": 36501}"#, "olderThanDays"),
-            (#"{"olderThanDays": 5, "streams": ["logs"]}"#, "streams[0]"), (#"{"olderThanDays": 5, "organization": "x"}"#, "organization"),
+            ("{}", "olderThanDays"), (#"{"olderThanDays": 0}"#, "olderThanDays"),
+            (#"{"olderThanDays": 36501}"#, "olderThanDays"),
+            (#"{"olderThanDays": 5, "streams": ["logs"]}"#, "streams[0]"),
+            (#"{"olderThanDays": 5, "organization": "x"}"#, "organization"),
         ])
     func whatCannotBeIsRefusedByName(body: String, field: String) async throws {
         let harness = try RegistryHarness()

@@ -47,7 +47,9 @@ struct RetrySlotsTests {
         #expect(rate.admit(quiet, at: -86_400_000_000).map { $0 <= 200_000 } ?? true)
     }
 
-    @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(seconds: Int64) {
+    @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(
+        seconds: Int64
+    ) {
         let rate = RequestRate<DeviceID>(perSecond: 10)
         let device = DeviceID(high: 1, low: 1)
         #expect(rate.admit(device, at: 0) == nil)
@@ -61,9 +63,12 @@ struct RetrySlotsTests {
     }
 
     /// The collector's clock is set back while a device sends.
-    @Test(arguments: [70, 3600, 86_400] as [Int64]) func aClockThatStepsBackRefusesNoDevice(seconds: Int64) async throws {
+    @Test(arguments: [70, 3600, 86_400] as [Int64]) func aClockThatStepsBackRefusesNoDevice(seconds: Int64) async throws
+    {
         let clock = Mutex(Harness.now)
-        let harness = Harness(clock: { clock.withLock { $0 } }, archive: EmptyLogArchive()) { $0.deviceRequestsPerSecond = 1 }
+        let harness = Harness(clock: { clock.withLock { $0 } }, archive: EmptyLogArchive()) {
+            $0.deviceRequestsPerSecond = 1
+        }
         let device = try await harness.enrolledDevice()
         try await harness.route { client in
             let before = try await client.send(.get, WireNames.commandsPath, bearer: device.credential)

@@ -10,7 +10,8 @@ import WireModel
 /// The whole table of routes, called by everybody: who may not is refused, and nobody sees another organization's data.
 @Suite("Routes and callers")
 struct RouteMatrixTests {
-    /// What a caller gets from a route, by its declared access alone; `nil`: whatever the route answers to those who may.
+    /// What a caller gets from a route, by its declared access alone; `nil`: whatever the route answers to those who
+    /// may.
     private static func refusal(_ access: Route.Access, _ caller: RouteScene.Caller) -> (status: Int, code: String)? {
         switch access {
         case .anyone: return nil
@@ -45,7 +46,8 @@ struct RouteMatrixTests {
                 for caller in RouteScene.Caller.allCases {
                     let response = try await scene.send(try await sample.request(scene), as: caller)
                     let status = Int(response.status.code)
-                    let answer = Comment(rawValue: "\(route.name) as \(caller): \(status) \(String(buffer: response.body).prefix(200))")
+                    let answer = Comment(
+                        rawValue: "\(route.name) as \(caller): \(status) \(String(buffer: response.body).prefix(200))")
                     if let (expected, code) = Self.refusal(route.access, caller) {
                         #expect(status == expected, answer)
                         #expect(try response.problem.code == code, answer)
@@ -72,11 +74,13 @@ struct RouteMatrixTests {
         try await RouteScene.play { scene in
             let routes = scene.harness.server.responder.routes
             let people = routes.filter { if case .person = $0.access { true } else { false } }
-            // What the organization's own administrator sees: where the marker is, and what must be the same afterwards.
+            // What the organization's own administrator sees: where the marker is, and what must be the same
+            // afterwards.
             var shown: [String: String] = [:]
             for route in people where route.method == .get {
                 guard let sample = RouteSample.all[route.name] else { continue }
-                shown[route.name] = String(buffer: try await scene.send(try await sample.request(scene), as: .administrator).body)
+                shown[route.name] = String(
+                    buffer: try await scene.send(try await sample.request(scene), as: .administrator).body)
             }
             let silent = shown.filter { !$0.value.contains(RouteScene.marker) }.keys.sorted()
             #expect(
@@ -87,7 +91,8 @@ struct RouteMatrixTests {
                     "GET /api/v1/retention", "GET /metrics",
                 ], "an answer without the marker proves nothing: seed it in RouteScene")
             let own = [
-                RouteScene.marker, "\(scene.device.deviceID)", "\(scene.second.deviceID)", scene.command, "\(scene.upload)", scene.token,
+                RouteScene.marker, "\(scene.device.deviceID)", "\(scene.second.deviceID)", scene.command,
+                "\(scene.upload)", scene.token,
                 "\"default\"",
             ]
             for route in people {
@@ -96,21 +101,27 @@ struct RouteMatrixTests {
                 let request = try await sample.request(scene)
                 for caller in [RouteScene.Caller.otherViewer, .otherAdministrator] {
                     let answer = String(buffer: try await scene.send(request, as: caller).body)
-                    for word in own { #expect(!answer.contains(word), "\(route.name) as \(caller): \(answer.prefix(300))") }
+                    for word in own {
+                        #expect(!answer.contains(word), "\(route.name) as \(caller): \(answer.prefix(300))")
+                    }
                     // Without the ids too, as the stranger's own.
                     guard route.method == .get, !route.path.contains("{") else { continue }
                     let plain = String(buffer: try await scene.send(RouteRequest(.get, route.path), as: caller).body)
-                    for word in own { #expect(!plain.contains(word), "\(route.path) as \(caller): \(plain.prefix(300))") }
+                    for word in own {
+                        #expect(!plain.contains(word), "\(route.path) as \(caller): \(plain.prefix(300))")
+                    }
                 }
             }
-            // And the stranger has changed nothing. (These tell of the devices and tokens that the test itself made for the calls.)
+            // And the stranger has changed nothing. (These tell of the devices and tokens that the test itself made for
+            // the calls.)
             let counting: Set = [
                 "/api/v1/audit", "/api/v1/tokens", "/api/v1/organizations", "/api/v1/organizations/{organization}",
                 "/api/v1/profile-revisions/{organization}/adoption",
             ]
             for route in people where route.method == .get && !counting.contains(route.path) {
                 guard let sample = RouteSample.all[route.name] else { continue }
-                let again = String(buffer: try await scene.send(try await sample.request(scene), as: .administrator).body)
+                let again = String(
+                    buffer: try await scene.send(try await sample.request(scene), as: .administrator).body)
                 #expect(again == shown[route.name], "\(route.name)")
             }
         }
@@ -120,21 +131,28 @@ struct RouteMatrixTests {
     @Test func parametersReachNoFurtherThanPaths() async throws {
         try await RouteScene.play { scene in
             let device = scene.device.deviceID
-            let page = try await scene.client.json("/api/v1/devices?limit=1&sort=name", bearer: scene.bearers[.administrator] ?? "")
+            let page = try await scene.client.json(
+                "/api/v1/devices?limit=1&sort=name", bearer: scene.bearers[.administrator] ?? "")
             let cursor = try #require(page.text("next"))
             for path in [
-                "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)", "/api/v1/logs?device=\(device)",
+                "/api/v1/events?device=\(device)", "/api/v1/events/summary?device=\(device)",
+                "/api/v1/logs?device=\(device)",
                 "/api/v1/logs/content?device=\(device)",
-                "/api/v1/devices?q=\(device)", "/api/v1/devices?organization=default", "/api/v1/devices?sort=name&cursor=\(cursor)",
+                "/api/v1/devices?q=\(device)", "/api/v1/devices?organization=default",
+                "/api/v1/devices?sort=name&cursor=\(cursor)",
                 "/api/v1/devices/\(scene.strangerDevice.deviceID)/commands/\(scene.command)",
-                "/api/v1/audit?actor=administrator", "/api/v1/profile-revisions/other/diff?application=\(RouteScene.application)",
+                "/api/v1/audit?actor=administrator",
+                "/api/v1/profile-revisions/other/diff?application=\(RouteScene.application)",
             ] {
                 let response = try await scene.send(RouteRequest(.get, path), as: .otherAdministrator)
                 let answer = String(buffer: response.body)
-                #expect([200, 404].contains(response.status.code) && !answer.contains(RouteScene.marker), "\(path): \(answer)")
+                #expect(
+                    [200, 404].contains(response.status.code) && !answer.contains(RouteScene.marker),
+                    "\(path): \(answer)")
             }
             let predecessor = RouteRequest(
-                .post, "/api/v1/devices/\(scene.strangerDevice.deviceID)/predecessor", json: #"{"device": "\#(device)"}"#)
+                .post, "/api/v1/devices/\(scene.strangerDevice.deviceID)/predecessor",
+                json: #"{"device": "\#(device)"}"#)
             #expect(try await scene.send(predecessor, as: .otherAdministrator).status == .unprocessableContent)
             let preview = RouteRequest(
                 .post, "/api/v1/profile-revisions/other/validate?device=\(device)", json: "{}")

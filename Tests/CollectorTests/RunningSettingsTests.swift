@@ -22,7 +22,8 @@ struct RunningSettingsTests {
         let file = Mutex("data: /d\n")
         let limits = Mutex<[RetentionLimits]>([])
         let written = Written()
-        let logger = Logger(label: "test") { _ in JSONLinesLogHandler(level: SharedLogLevel(.info), write: written.add) }
+        let logger = Logger(label: "test") { _ in JSONLinesLogHandler(level: SharedLogLevel(.info), write: written.add)
+        }
         let running = RunningSettings(
             try Self.settings(file.withLock { $0 }), read: { try Self.settings(file.withLock { $0 }) },
             live: Setting.ofRetention.map { setting in
@@ -52,7 +53,9 @@ struct RunningSettingsTests {
         file.withLock { $0 = "data: /d\nlog-level: debug\nmaximum-connections: 9\n" }
         await running.reload()
         #expect(logger.logLevel == .debug && quota.withLock { $0 } == 0)
-        #expect(written.text.contains(#""after.restart":["maximum-connections"],"changed":["log-level"]"#), "\(written.text)")
+        #expect(
+            written.text.contains(#""after.restart":["maximum-connections"],"changed":["log-level"]"#),
+            "\(written.text)")
 
         file.withLock { $0 = "data: /d\nlog-level: loud\nlog-quota-bytes: 300000000\n" }
         await running.reload()
@@ -62,6 +65,7 @@ struct RunningSettingsTests {
         file.withLock { $0 = "data: /d\nlog-quota-bytes: 300000000\n" }
         await running.reload()
         #expect(logger.logLevel == .info && quota.withLock { $0 } == 300_000_000)
-        #expect(written.text.contains(#""after.restart":[],"changed":["log-level","log-quota-bytes"]"#), "\(written.text)")
+        #expect(
+            written.text.contains(#""after.restart":[],"changed":["log-level","log-quota-bytes"]"#), "\(written.text)")
     }
 }

@@ -43,7 +43,10 @@ struct SeriesAccumulatorTests {
     @Test func aBucketSaysWhatWasInItAndNothingWhereNothingWas() throws {
         let found = try series(
             .gauge,
-            [.init(at: 0, value: 1), .init(at: 4, value: 5), .init(at: 9, value: 3), .init(at: 59, value: 7), .init(at: 60, value: 9)]
+            [
+                .init(at: 0, value: 1), .init(at: 4, value: 5), .init(at: 9, value: 3), .init(at: 59, value: 7),
+                .init(at: 60, value: 9),
+            ]
         ).first
         #expect(values(found, .mean) == [3, nil, nil, nil, nil, 7])
         #expect(values(found, .min) == [1, nil, nil, nil, nil, 7])
@@ -61,7 +64,8 @@ struct SeriesAccumulatorTests {
     @Test func aTotalGrowsBetweenSamplesOfOneBootByTheMachinesOwnTime() throws {
         // The sample before the window counts as what the first one grew from.
         let found = try series(
-            .cumulativeCounter, [.init(at: -5, value: 100), .init(at: 5, value: 150), .init(at: 15, value: 150), .init(at: 25, value: 250)]
+            .cumulativeCounter,
+            [.init(at: -5, value: 100), .init(at: 5, value: 150), .init(at: 15, value: 150), .init(at: 25, value: 250)]
         ).first
         #expect(values(found, .increase) == [50, 0, 100, nil, nil, nil])
         #expect(values(found, .rate) == [5, 0, 10, nil, nil, nil])
@@ -73,7 +77,8 @@ struct SeriesAccumulatorTests {
         let found = try series(
             .cumulativeCounter,
             [
-                .init(at: 5, value: 900), .init(at: 15, value: 1000), .init(at: 25, value: 2000, boot: other, sinceBoot: 3),
+                .init(at: 5, value: 900), .init(at: 15, value: 1000),
+                .init(at: 25, value: 2000, boot: other, sinceBoot: 3),
                 .init(at: 35, value: 2010, boot: other, sinceBoot: 13),
             ]
         ).first
@@ -99,20 +104,26 @@ struct SeriesAccumulatorTests {
     @Test func anIncreaseIsOverTheTimeItsSampleSays() throws {
         let found = try series(
             .deltaCounter,
-            [.init(at: 5, value: 50, interval: 5), .init(at: 8, value: 10, interval: 3), .init(at: 25, value: 4, interval: 2)]
+            [
+                .init(at: 5, value: 50, interval: 5), .init(at: 8, value: 10, interval: 3),
+                .init(at: 25, value: 4, interval: 2),
+            ]
         ).first
         #expect(values(found, .increase) == [60, nil, 4, nil, nil, nil])
         #expect(values(found, .rate) == [7.5, nil, 2, nil, nil, nil])
     }
 
     @Test func anIncreaseWithoutAnIntervalIsOverTheTimeSinceTheSampleBefore() throws {
-        let found = try series(.deltaCounter, [.init(at: -5, value: 7), .init(at: 5, value: 20), .init(at: 15, value: 30)]).first
+        let found = try series(
+            .deltaCounter, [.init(at: -5, value: 7), .init(at: 5, value: 20), .init(at: 15, value: 30)]
+        ).first
         #expect(values(found, .rate) == [2, 3, nil, nil, nil, nil])
     }
 
     @Test func aSeriesIsItsAttributesAndAFilterKeepsThoseThatHaveThem() throws {
         let points: [Point] = [
-            .init(at: 1, value: 1, attributes: ["state": "free"]), .init(at: 1, value: 2, attributes: ["state": "used"]),
+            .init(at: 1, value: 1, attributes: ["state": "free"]),
+            .init(at: 1, value: 2, attributes: ["state": "used"]),
             .init(at: 2, value: 3, attributes: ["state": "free", "node": "0"]),
         ]
         #expect(try series(.gauge, points).count == 3)
@@ -127,7 +138,9 @@ struct SeriesAccumulatorTests {
 
     @Test func moreSeriesThanAnAnswerHoldsAreRefused() throws {
         let points = (0...SeriesAccumulator.maximumSeries).map { Point(at: 1, value: 1, attributes: ["n": "\($0)"]) }
-        #expect(throws: SeriesAccumulator.Overflow.series(limit: SeriesAccumulator.maximumSeries)) { try series(.gauge, points) }
+        #expect(throws: SeriesAccumulator.Overflow.series(limit: SeriesAccumulator.maximumSeries)) {
+            try series(.gauge, points)
+        }
     }
 
     @Test(arguments: [(1, 0), (10, 0), (11, 1), (60, 5)])

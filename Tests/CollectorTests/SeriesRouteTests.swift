@@ -38,7 +38,8 @@ struct SeriesRouteTests {
         (sales.name, sales.unit, sales.value.integer) = ("till.sales", "{sale}", 12)
         var till = WireCustomSample()
         till.measurements = [sales]
-        let part = samples.part(kind: .sampleCustom, module: "till", time: Self.start, bodies: [till.encoded, Data([0xFF])])
+        let part = samples.part(
+            kind: .sampleCustom, module: "till", time: Self.start, bodies: [till.encoded, Data([0xFF])])
         _ = await harness.store.append([part], from: device.id, receivedAt: Harness.now)
         return device.id
     }
@@ -58,7 +59,9 @@ struct SeriesRouteTests {
             #expect(answer.text("from") == "2025-06-15T15:00:00.000000Z")
             let series = try #require(answer.objects("series").first)
             #expect(answer.objects("series").count == 1)
-            #expect(series.text("unit") == "By" && series.text("kind") == "up-down-counter" && series.text("module") == "system")
+            #expect(
+                series.text("unit") == "By" && series.text("kind") == "up-down-counter"
+                    && series.text("module") == "system")
             #expect(series.object("attributes")?.text("system.memory.state") == "free")
             #expect(values(series, "mean") == [1050, 1250, nil])
             #expect(values(series, "last") == [1100, 1300, nil])
@@ -110,7 +113,8 @@ struct SeriesRouteTests {
         ("metric=a&step=9223372036854775807m", "step"), ("metric=a&from=2025-01-01&to=2025-02-01&step=1", "step"),
         ("metric=a&from=2025-02-01&to=2025-01-01", "from"), ("metric=a&aggregate=median", "aggregate"),
         ("metric=a&aggregate=mean,mean", "aggregate"), ("metric=a&attribute=x", "attribute"),
-        ("metric=a&attribute=x:1&attribute=x:2", "attribute"), ("metric=a&stpe=1", "stpe"), ("metric=a&step=1&step=2", "step"),
+        ("metric=a&attribute=x:1&attribute=x:2", "attribute"), ("metric=a&stpe=1", "stpe"),
+        ("metric=a&step=1&step=2", "step"),
         ((0..<17).map { "metric=m\($0)" }.joined(separator: "&"), "metric"),
     ])
     func whatCannotBeIsRefusedByName(query: String, name: String) async throws {

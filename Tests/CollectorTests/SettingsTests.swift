@@ -14,7 +14,8 @@ struct SettingsTests {
         let file = try ConfigurationFile(
             text: "data: /file\nlisten: 127.0.0.1:1\nlog-level: error\nmaximum-connections: 7\n", path: "c.yaml")
         let settings = try Settings(
-            flags: [.data: "/flag"], environment: ["WS1_DATA": "/environment", "WS1_LISTEN": "[::1]:2", "WS1_LOG_LEVEL": ""], file: file)
+            flags: [.data: "/flag"],
+            environment: ["WS1_DATA": "/environment", "WS1_LISTEN": "[::1]:2", "WS1_LOG_LEVEL": ""], file: file)
         #expect(settings.data == "/flag")
         #expect(settings.listen == ListenAddress(host: "::1", port: 2))
         #expect(settings.logLevel == .error, "an empty variable is not set")
@@ -23,8 +24,10 @@ struct SettingsTests {
     }
 
     @Test func retentionIsSetByStream() throws {
-        let file = try ConfigurationFile(text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
-        let settings = try Settings(flags: [.retentionStatusDays: "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
+        let file = try ConfigurationFile(
+            text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
+        let settings = try Settings(
+            flags: [.retentionStatusDays: "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
         var expected = RetentionLimits()
         expected[.status].days = 365
         expected[.event].bytes = 5_000_000
@@ -56,15 +59,20 @@ struct SettingsTests {
         let least = MemoryLimit(source: .controlGroup, bytes: 64 << 20).fitting(settings)
         #expect(least.budget.maximumBytes == settings.bodyBytes + settings.inflatedBytes && least.logStreams == 1)
         try MemoryLimit(source: .controlGroup, bytes: 128 << 20).check()
-        let error = #expect(throws: CommandError.self) { try MemoryLimit(source: .addressSpace, bytes: 200 << 20).check() }
+        let error = #expect(throws: CommandError.self) {
+            try MemoryLimit(source: .addressSpace, bytes: 200 << 20).check()
+        }
         #expect(error?.message.contains("ulimit -v") == true && error?.message.contains("200 MiB") == true)
     }
 
     @Test func theLeastLimitOfTheControlGroupsHolds() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("cgroup-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
-        try FileManager.default.createDirectory(at: root.appendingPathComponent("a/b/c"), withIntermediateDirectories: true)
-        func write(_ text: String, _ path: String) throws { try Data(text.utf8).write(to: root.appendingPathComponent(path)) }
+        try FileManager.default.createDirectory(
+            at: root.appendingPathComponent("a/b/c"), withIntermediateDirectories: true)
+        func write(_ text: String, _ path: String) throws {
+            try Data(text.utf8).write(to: root.appendingPathComponent(path))
+        }
         try write("max\n", "a/memory.max")
         try write("1000\n", "a/b/memory.max")
         try write("2000\n", "a/b/c/memory.max")
@@ -75,10 +83,16 @@ struct SettingsTests {
     }
 
     /// The built program, under a shell's limits.
-    @Test(arguments: [("-n 32", "limit on open files is 32"), ("-v 300000", "limit on the address space (ulimit -v, LimitAS) is 292 MiB")])
+    @Test(arguments: [
+        ("-n 32", "limit on open files is 32"),
+        ("-v 300000", "limit on the address space (ulimit -v, LimitAS) is 292 MiB"),
+    ])
     func underALimitThatIsTooSmallItSaysSoAndEnds(limit: String, says: String) async throws {
         let run = try await ProgramRun.of(
-            ["-c", "ulimit \(limit) && exec \"$0\" serve --data data --listen 127.0.0.1:0", ProgramRun.ws1collectorPath],
+            [
+                "-c", "ulimit \(limit) && exec \"$0\" serve --data data --listen 127.0.0.1:0",
+                ProgramRun.ws1collectorPath,
+            ],
             program: URL(fileURLWithPath: "/bin/sh"))
         #expect(run.status == 1 && run.errors.contains(says), "\(run.status): \(run.errors)")
         #expect(run.errors.split(separator: "\n").count == 1, "one line and no stack trace: \(run.errors)")
@@ -87,17 +101,22 @@ struct SettingsTests {
     /// `validate` prints them all; only what may hold a secret is not shown as it is.
     @Test func everySettingIsShownAsItWouldBeUsed() throws {
         let file = try ConfigurationFile(
-            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n", path: "c.yaml")
+            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n",
+            path: "c.yaml")
         let settings = try Settings(flags: [:], environment: [:], file: file)
         let unset: Set<Setting> = [
-            .tlsCertificate, .tlsKey, .clientCA, .deviceCACertificate, .deviceCAKey, .retentionStatusBytes, .retentionEventBytes,
+            .tlsCertificate, .tlsKey, .clientCA, .deviceCACertificate, .deviceCAKey, .retentionStatusBytes,
+            .retentionEventBytes,
             .logOrganizationBytes,
         ]
-        for setting in Setting.allCases { #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)") }
+        for setting in Setting.allCases {
+            #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")
+        }
         #expect(settings.shown(.retentionSampleBytes) == "7000000000" && settings.shown(.logQuotaBytes) == "200000000")
         #expect(settings.shown(.noticeWebhook) == "at hooks.example")
         let other = try ConfigurationFile(
-            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n", path: "c.yaml")
+            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
+            path: "c.yaml")
         #expect(try Settings(flags: [:], environment: [:], file: other).changes(from: settings) == [.noticeWebhook])
     }
 
@@ -109,7 +128,8 @@ struct SettingsTests {
     }
 
     @Test(arguments: [
-        ("data: a\nlissten: b\n", "`lissten` in line 2"), ("- a\n", "mapping"), ("data: [a]\n", "`data` in line 1"), ("data: {", "c.yaml"),
+        ("data: a\nlissten: b\n", "`lissten` in line 2"), ("- a\n", "mapping"), ("data: [a]\n", "`data` in line 1"),
+        ("data: {", "c.yaml"),
         ("data:\n", "no single value"),
     ])
     func aFileThatIsWrongIsRefusedByKeyAndLine(text: String, names: String) {
@@ -124,13 +144,15 @@ struct SettingsTests {
     }
 
     @Test(arguments: [
-        ([Setting.listen: "0.0.0.0:1"], "--allow-plaintext"), ([.listen: "nowhere"], "nowhere"), ([.listen: "1.2.3.4:99999"], "99999"),
+        ([Setting.listen: "0.0.0.0:1"], "--allow-plaintext"), ([.listen: "nowhere"], "nowhere"),
+        ([.listen: "1.2.3.4:99999"], "99999"),
         ([.tlsCertificate: "a"], "--tls-key"), ([.tlsKey: "a"], "--tls-certificate"), ([.clientCA: "a"], "--client-ca"),
         ([.deviceCertificates: "required"], "--device-ca-certificate"), ([.deviceCertificates: "perhaps"], "perhaps"),
         ([.deviceCACertificate: "a"], "--device-ca-key"), ([.deviceCAKey: "a"], "--device-ca-certificate"),
         ([.deviceCACertificate: "a", .deviceCAKey: "b"], "--tls-certificate"),
         ([.deviceCertificateDays: "1096"], "device-certificate-days"),
-        ([.logLevel: "loud"], "loud"), ([.maximumBodyBytes: "1"], "maximum-body-bytes"), ([.allowPlaintext: "perhaps"], "perhaps"),
+        ([.logLevel: "loud"], "loud"), ([.maximumBodyBytes: "1"], "maximum-body-bytes"),
+        ([.allowPlaintext: "perhaps"], "perhaps"),
         ([.retentionSampleDays: "0"], "retention-sample-days"), ([.retentionEventBytes: "12"], "retention-event-bytes"),
     ])
     func whatDoesNotFitIsRefusedWithWhatToDo(flags: [Setting: String], names: String) {
@@ -144,13 +166,17 @@ struct SettingsTests {
     @Test func plaintextBeyondThisMachineNeedsToBeSaid() throws {
         let flags: [Setting: String] = [.data: "/d", .listen: "0.0.0.0:1"]
         #expect(throws: CommandError.self) { try Settings(flags: flags, environment: [:], file: nil) }
-        #expect(try Settings(flags: flags.merging([.allowPlaintext: "true"]) { $1 }, environment: [:], file: nil).allowPlaintext)
-        let tls = try Settings(flags: flags.merging([.tlsCertificate: "c", .tlsKey: "k"]) { $1 }, environment: [:], file: nil)
+        #expect(
+            try Settings(flags: flags.merging([.allowPlaintext: "true"]) { $1 }, environment: [:], file: nil)
+                .allowPlaintext)
+        let tls = try Settings(
+            flags: flags.merging([.tlsCertificate: "c", .tlsKey: "k"]) { $1 }, environment: [:], file: nil)
         #expect(tls.tls == TLSFiles(certificate: "c", key: "k"))
     }
 
     @Test(arguments: [
-        ("127.0.0.1:1", true), ("127.9.9.9:1", true), ("localhost:1", true), ("[::1]:1", true), ("0.0.0.0:1", false), ("[::]:1", false),
+        ("127.0.0.1:1", true), ("127.9.9.9:1", true), ("localhost:1", true), ("[::1]:1", true), ("0.0.0.0:1", false),
+        ("[::]:1", false),
         ("127.0.0.1.example.com:1", false), ("192.168.0.1:1", false), ("127.0.0.256:1", false),
     ])
     func onlyLoopbackIsLoopback(text: String, expected: Bool) throws {

@@ -14,7 +14,8 @@ struct SigningRequestTests {
     }
 
     @Test(arguments: [
-        (TestSigningRequests.rsa1024, "csr-key"), (TestSigningRequests.p521, "csr-key"), (TestSigningRequests.k256, "csr-key"),
+        (TestSigningRequests.rsa1024, "csr-key"), (TestSigningRequests.p521, "csr-key"),
+        (TestSigningRequests.k256, "csr-key"),
         (TestSigningRequests.ed25519, "csr-key"),
         (TestSigningRequests.sha1, "csr-signature"),
     ])
@@ -24,7 +25,9 @@ struct SigningRequestTests {
     }
 
     @Test func oneThatIsTooLargeIsNotLookedAt() {
-        let problem = #expect(throws: Problem.self) { _ = try SigningRequest(der: Data(count: SigningRequest.maximumBytes + 1)) }
+        let problem = #expect(throws: Problem.self) {
+            _ = try SigningRequest(der: Data(count: SigningRequest.maximumBytes + 1))
+        }
         #expect(problem?.code == "csr-too-large")
     }
 

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("simulate")
 struct SimulateCommandTests {
-    private static let needed = ["--collector", "http://127.0.0.1:1", "--enrollment-token-file", "/e", "--token-file", "/t"]
+    private static let needed = [
+        "--collector", "http://127.0.0.1:1", "--enrollment-token-file", "/e", "--token-file", "/t",
+    ]
 
     private func plan(_ arguments: [String]) throws -> FleetPlan {
         try SimulateCommand.parse(Self.needed + arguments).plan()
@@ -14,7 +16,10 @@ struct SimulateCommandTests {
 
     @Test func flagsBecomeThePlan() throws {
         let plan = try plan(
-            ["--devices", "7", "--seconds", "9", "--seed", "3", "--speed", "0", "--faults", "rollback,damaged", "--no-outage"])
+            [
+                "--devices", "7", "--seconds", "9", "--seed", "3", "--speed", "0", "--faults", "rollback,damaged",
+                "--no-outage",
+            ])
         #expect(plan.devices == 7 && plan.seconds == 9 && plan.seed == 3 && plan.speed == 0 && !plan.hasOutage)
         #expect(plan.faults == [.rollback, .damaged])
         #expect(try self.plan([]).faults == Set(FleetFault.allCases))

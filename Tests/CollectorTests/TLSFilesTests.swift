@@ -23,7 +23,8 @@ struct TLSFilesTests {
             var configuration = HTTPClient.Configuration(tlsConfiguration: client)
             configuration.connectionPool.retryConnectionEstablishment = false
             let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-            let answer = try? await http.execute(HTTPClientRequest(url: "https://127.0.0.1:\(port)/livez"), timeout: .seconds(20))
+            let answer = try? await http.execute(
+                HTTPClientRequest(url: "https://127.0.0.1:\(port)/livez"), timeout: .seconds(20))
             found.append(answer != nil)
             try await http.shutdown()
         }
@@ -38,12 +39,15 @@ struct TLSFilesTests {
         var version12 = try TestCertificates.trust(TestCertificates.authority)
         version12.maximumTLSVersion = .tlsv12
         let clients = [
-            try TestCertificates.trust(TestCertificates.authority), version12, old, try TestCertificates.trust(TestCertificates.stranger),
+            try TestCertificates.trust(TestCertificates.authority), version12, old,
+            try TestCertificates.trust(TestCertificates.stranger),
         ]
-        #expect(try await Self.served(by: try files.server(requiringClients: false), clients) == [true, true, false, false])
+        #expect(
+            try await Self.served(by: try files.server(requiringClients: false), clients) == [true, true, false, false])
     }
 
-    /// TLS 1.3 has no other suites; of 1.2 a client that offers only one without forward secrecy, or one with a separate MAC, is not served.
+    /// TLS 1.3 has no other suites; of 1.2 a client that offers only one without forward secrecy, or one with a
+    /// separate MAC, is not served.
     @Test func onlySuitesWithForwardSecrecyAndAuthenticatedEncryptionAreServed() async throws {
         let files = try ServerFiles()
         func client(_ suites: String) throws -> TLSConfiguration {
@@ -53,7 +57,8 @@ struct TLSFilesTests {
             return client
         }
         let clients = try [
-            "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA",
+            "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA",
+            "ECDHE-ECDSA-AES256-SHA",
         ].map(client)
         let pair = try files.server(requiringClients: false)
         #expect(try await Self.served(by: pair, clients) == [true, true, false, false])
@@ -70,9 +75,11 @@ struct TLSFilesTests {
     @Test func withClientAuthoritiesOnlyTheirClientsAreServed() async throws {
         let files = try ServerFiles()
         let clients = [
-            try TestCertificates.trust(TestCertificates.authority, as: (TestCertificates.client, TestCertificates.clientKey)),
+            try TestCertificates.trust(
+                TestCertificates.authority, as: (TestCertificates.client, TestCertificates.clientKey)),
             try TestCertificates.trust(TestCertificates.authority),
-            try TestCertificates.trust(TestCertificates.authority, as: (TestCertificates.stranger, TestCertificates.strangerKey)),
+            try TestCertificates.trust(
+                TestCertificates.authority, as: (TestCertificates.stranger, TestCertificates.strangerKey)),
         ]
         #expect(try await Self.served(by: try files.server(requiringClients: true), clients) == [true, false, false])
     }

@@ -6,8 +6,10 @@ import Testing
 @Suite("Times in RFC 3339")
 struct TimestampTests {
     @Test(arguments: [
-        (0, "1970-01-01T00:00:00.000000Z"), (-1, "1969-12-31T23:59:59.999999Z"), (951_782_400_000_001, "2000-02-29T00:00:00.000001Z"),
-        (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"), (-62_167_219_200_000_000, "0000-01-01T00:00:00.000000Z"),
+        (0, "1970-01-01T00:00:00.000000Z"), (-1, "1969-12-31T23:59:59.999999Z"),
+        (951_782_400_000_001, "2000-02-29T00:00:00.000001Z"),
+        (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
+        (-62_167_219_200_000_000, "0000-01-01T00:00:00.000000Z"),
     ])
     func aTimeReadsBackAsItWasWritten(time: Int64, text: String) {
         #expect(Timestamp.text(time) == text)
@@ -18,7 +20,8 @@ struct TimestampTests {
         let formatter = ISO8601DateFormatter()
         for day in stride(from: Int64(-20_000), to: 40_000, by: 17) {
             let seconds = day * 86_400 + 45_296
-            let expected = formatter.string(from: Date(timeIntervalSince1970: Double(seconds))).replacing("Z", with: ".000000Z")
+            let expected = formatter.string(from: Date(timeIntervalSince1970: Double(seconds))).replacing(
+                "Z", with: ".000000Z")
             #expect(Timestamp.text(seconds * 1_000_000) == expected)
         }
     }

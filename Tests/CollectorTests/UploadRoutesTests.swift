@@ -19,7 +19,8 @@ struct UploadRoutesTests {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(), UploadID.random())
             let begun = try await scene.begin(upload, book.manifest(upload)).message(WireUploadStatus.self)
-            #expect(begun.missing == [1, 2, 3] && begun.state == .open && !begun.complete && begun.uploadID == upload.data)
+            #expect(
+                begun.missing == [1, 2, 3] && begun.state == .open && !begun.complete && begun.uploadID == upload.data)
             #expect(begun.expires == Harness.now + 7 * 86_400_000_000 && begun.serverTime == Harness.now)
             _ = try await scene.send(upload, 3, book.chunks[2].gzip)
             let second = try await scene.send(upload, 1, book.chunks[0].gzip).message(WireUploadStatus.self)
@@ -42,7 +43,9 @@ struct UploadRoutesTests {
             let (book, upload) = (try Self.book(1), UploadID.random())
             for _ in 0..<2 {
                 #expect(try await scene.begin(upload, book.manifest(upload)).status == .ok)
-                #expect(try await scene.send(upload, 1, book.chunks[0].gzip).message(WireUploadStatus.self).storedChunks == 1)
+                #expect(
+                    try await scene.send(upload, 1, book.chunks[0].gzip).message(WireUploadStatus.self).storedChunks
+                        == 1)
                 #expect(try await scene.complete(upload).message(WireUploadStatus.self).complete)
             }
             // Of a chunk that is here the bytes are not looked at again.
@@ -72,7 +75,8 @@ struct UploadRoutesTests {
     }
 
     @Test(arguments: [
-        "digest", "more text than the manifest says", "less text", "truncated", "no gzip", "a bit flipped", "garbage behind it", "empty",
+        "digest", "more text than the manifest says", "less text", "truncated", "no gzip", "a bit flipped",
+        "garbage behind it", "empty",
     ])
     func aChunkWhoseBytesAreNotThoseOfTheManifestIsRefusedAndMayComeAgain(_ damage: String) async throws {
         try await UploadScene.play { scene in
@@ -135,7 +139,9 @@ struct UploadRoutesTests {
                     return connection.receiveToEnd()
                 }
             }
-            #expect(answer.text.hasPrefix("HTTP/1.1 413 ") && answer.text.contains(Problem.Code.bodyTooLarge) && answer.ended)
+            #expect(
+                answer.text.hasPrefix("HTTP/1.1 413 ") && answer.text.contains(Problem.Code.bodyTooLarge)
+                    && answer.ended)
             #expect(try await scene.standing(upload).message(WireUploadStatus.self).missing == [1])
         }
     }
@@ -146,7 +152,8 @@ struct UploadRoutesTests {
             var (lines, bytes, number): ([String], Int, UInt64) = ([], 0, 1_000_000)
             while true {
                 number += 1
-                let noise = Data((0..<60).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }).base64EncodedString()
+                let noise = Data((0..<60).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
+                    .base64EncodedString()
                 let line = LogBook.line(number, at: Harness.now, noise)
                 guard bytes + line.utf8.count <= LogLimits.chunkBytes else { break }
                 bytes += line.utf8.count
@@ -164,7 +171,9 @@ struct UploadRoutesTests {
             try await scene.standing(upload).expect(404, Problem.Code.uploadUnknown)
             try await scene.complete(upload).expect(404, Problem.Code.uploadUnknown)
             _ = try await scene.begin(upload, book.manifest(upload))
-            for number in [0, 2, 1001, -1] { try await scene.send(upload, number, book.chunks[0].gzip).expect(404, "chunk-unknown") }
+            for number in [0, 2, 1001, -1] {
+                try await scene.send(upload, number, book.chunks[0].gzip).expect(404, "chunk-unknown")
+            }
             try await scene.complete(upload, gone: [(7, .byteCap)]).expect(404, "chunk-unknown")
             let path = "\(WireNames.uploadsPath)/\(upload)/chunks/1"
             let credential = scene.device.credential
@@ -172,7 +181,8 @@ struct UploadRoutesTests {
                 .put, path, bearer: credential, headers: [.contentType: WireNames.protobuf], body: book.chunks[0].gzip)
             try plain.expect(415, "unsupported-media-type")
             let encoded = try await scene.client.send(
-                .put, path, bearer: credential, headers: [.contentType: WireNames.gzip, .contentEncoding: "gzip"], body: book.chunks[0].gzip
+                .put, path, bearer: credential, headers: [.contentType: WireNames.gzip, .contentEncoding: "gzip"],
+                body: book.chunks[0].gzip
             )
             try encoded.expect(415, "unsupported-content-encoding")
             try await scene.begin(UploadID.random(), book.manifest(upload)).expect(422, "manifest-invalid")
@@ -186,7 +196,8 @@ struct UploadRoutesTests {
             let other = try await scene.harness.device()
             let (book, upload) = (try Self.book(1), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
-            try await scene.send(upload, 1, book.chunks[0].gzip, as: other.credential).expect(404, Problem.Code.uploadUnknown)
+            try await scene.send(upload, 1, book.chunks[0].gzip, as: other.credential).expect(
+                404, Problem.Code.uploadUnknown)
             try await scene.standing(upload, as: other.credential).expect(404, Problem.Code.uploadUnknown)
             var theirs = LogBook()
             try theirs.add(segment: 9, positions: 1...5, from: Harness.now)
@@ -198,7 +209,10 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test(arguments: ["../../../../tmp/evil", "..", ".", "a/b", "/etc/passwd", "%2e%2e%2f", ".hidden", String(repeating: "x/", count: 120)])
+    @Test(arguments: [
+        "../../../../tmp/evil", "..", ".", "a/b", "/etc/passwd", "%2e%2e%2f", ".hidden",
+        String(repeating: "x/", count: 120),
+    ])
     func aNameThatLooksLikeAPathStaysOneName(_ application: String) async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: application)
@@ -206,7 +220,9 @@ struct UploadRoutesTests {
             try await scene.upload(book)
             let file = try #require(scene.files.first)
             let parts = file.split(separator: "/")
-            #expect(scene.files.count == 1 && parts.count == 4 && parts[0] == "default" && parts[2] == "\(scene.device.deviceID)")
+            #expect(
+                scene.files.count == 1 && parts.count == 4 && parts[0] == "default"
+                    && parts[2] == "\(scene.device.deviceID)")
             #expect(!parts.contains { $0.hasPrefix(".") })
             var hidden = book.manifest(UploadID.random())
             hidden.chunks[0].fileName = "../" + hidden.chunks[0].fileName
@@ -221,9 +237,14 @@ struct UploadRoutesTests {
             _ = try await scene.begin(upload, book.manifest(upload))
             _ = try await scene.send(upload, 1, book.chunks[0].gzip)
             // What has come is not gone, whatever the device says later.
-            let part = try await scene.complete(upload, gone: [(1, .ageCap), (2, .byteCap)]).message(WireUploadStatus.self)
-            #expect(part.missing == [3] && part.gone.map(\.number) == [2] && part.gone[0].reason == .byteCap && !part.complete)
-            #expect(try await scene.send(upload, 2, book.chunks[1].gzip).message(WireUploadStatus.self).gone.map(\.number) == [2])
+            let part = try await scene.complete(upload, gone: [(1, .ageCap), (2, .byteCap)]).message(
+                WireUploadStatus.self)
+            #expect(
+                part.missing == [3] && part.gone.map(\.number) == [2] && part.gone[0].reason == .byteCap
+                    && !part.complete)
+            #expect(
+                try await scene.send(upload, 2, book.chunks[1].gzip).message(WireUploadStatus.self).gone.map(\.number)
+                    == [2])
             let done = try await scene.complete(upload, gone: [(3, .ageCap)]).message(WireUploadStatus.self)
             #expect(done.complete && done.storedChunks == 1 && done.gone.count == 2)
         }
@@ -244,7 +265,8 @@ struct UploadRoutesTests {
             #expect(try await scene.send(upload, 1, book.chunks[0].gzip).status == .ok)
             #expect(try await scene.standing(whole).message(WireUploadStatus.self).complete)
             let notices = try await scene.client.json("/api/v1/notices", bearer: scene.person).objects("items")
-            #expect(notices.count == 1 && notices[0].text("code") == "upload-expired" && notices[0].number("count") == 1)
+            #expect(
+                notices.count == 1 && notices[0].text("code") == "upload-expired" && notices[0].number("count") == 1)
             #expect(notices[0].text("subject") == "\(scene.device.deviceID)")
             #expect(notices[0].text("detail")?.contains("1 of 2 chunks") == true)
         }
@@ -272,7 +294,9 @@ struct UploadRoutesTests {
             }
             let upload = UploadID.random()
             _ = try await scene.begin(upload, book.manifest(upload))
-            for number in 1...2 { #expect(try await scene.send(upload, number, book.chunks[number - 1].gzip).status == .ok) }
+            for number in 1...2 {
+                #expect(try await scene.send(upload, number, book.chunks[number - 1].gzip).status == .ok)
+            }
             #expect(try await notices().isEmpty)
             #expect(try await scene.send(upload, 3, book.chunks[2].gzip).status == .ok)
             #expect(try await notices() == ["log-quota-75"])

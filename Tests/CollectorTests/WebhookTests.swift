@@ -12,7 +12,8 @@ import WireModel
 
 @Suite struct WebhookTests {
     private static let notice = NoticeRow(
-        id: 7, code: .diskLow, organization: "", subject: "/data", detail: "little", count: 2, first: 1_000_000, last: 2_000_000)
+        id: 7, code: .diskLow, organization: "", subject: "/data", detail: "little", count: 2, first: 1_000_000,
+        last: 2_000_000)
     private static let news = NoticeNews(.raised, notice)
 
     /// What a receiver answers with, and what came.
@@ -64,7 +65,8 @@ import WireModel
 
     @Test(
         arguments: [
-            (200, .delivered), (204, .delivered), (404, .refused("127.0.0.1 answered 404")), (410, .refused("127.0.0.1 answered 410")),
+            (200, .delivered), (204, .delivered), (404, .refused("127.0.0.1 answered 404")),
+            (410, .refused("127.0.0.1 answered 410")),
             (429, .failed("127.0.0.1 answered 429")), (503, .failed("127.0.0.1 answered 503")),
         ] as [(Int, NoticeCourier.Delivery)])
     func aNoticeIsPostedAndTheAnswerSaysWhatToDo(status: Int, expected: NoticeCourier.Delivery) async throws {

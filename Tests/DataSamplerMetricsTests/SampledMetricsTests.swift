@@ -11,7 +11,8 @@ import Testing
     private static func told(_ metrics: SampledMetrics) -> [String: EventValue] {
         Dictionary(
             uniqueKeysWithValues: metrics.takeMeasurements().map { measurement in
-                let attributes = measurement.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
+                let attributes = measurement.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+                    .joined(separator: ",")
                 return (attributes.isEmpty ? measurement.name : "\(measurement.name){\(attributes)}", measurement.value)
             })
     }
@@ -75,7 +76,8 @@ import Testing
         #expect(measurements.allSatisfy { $0.attributes == ["route": "/"] })
         #expect(
             Dictionary(uniqueKeysWithValues: measurements.map { ($0.name, $0.value) }) == [
-                "request.duration.count": .integer(2), "request.duration.sum": .double(2.25), "request.duration.min": .double(0.25),
+                "request.duration.count": .integer(2), "request.duration.sum": .double(2.25),
+                "request.duration.min": .double(0.25),
                 "request.duration.max": .double(2),
             ])
         #expect(measurements.first { $0.name.hasSuffix(".sum") }?.unit == "s")
@@ -89,9 +91,11 @@ import Testing
         let told = Self.told(metrics)
         #expect(
             Set(told.keys) == [
-                "size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50", "size_bytes.p99",
+                "size_bytes.count", "size_bytes.sum", "size_bytes.min", "size_bytes.max", "size_bytes.p50",
+                "size_bytes.p99",
             ])
-        guard case .double(let median)? = told["size_bytes.p50"], case .double(let high)? = told["size_bytes.p99"] else {
+        guard case .double(let median)? = told["size_bytes.p50"], case .double(let high)? = told["size_bytes.p99"]
+        else {
             Issue.record("no quantiles")
             return
         }
@@ -100,7 +104,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("http_response_bytes", "By"), ("queue.bytes_total", "By"), ("wait_seconds", "s"), ("requests", "1"), ("cache-ratio", "1"),
+        ("http_response_bytes", "By"), ("queue.bytes_total", "By"), ("wait_seconds", "s"), ("requests", "1"),
+        ("cache-ratio", "1"),
     ])
     func aUnitIsTakenFromTheLabelsLastWord(label: String, unit: String) {
         let metrics = SampledMetrics(name: "app")
@@ -111,9 +116,12 @@ import Testing
     @Test func whatIsOutOfBoundsIsCutSoThatEverySampleCanBeRecorded() throws {
         let metrics = SampledMetrics(name: "app")
         let long = String(repeating: "ä", count: 200)
-        Counter(label: "my counter \(long)", dimensions: [(long, long), ("", "x"), ("a", "1"), ("a", "2")], factory: metrics).increment()
+        Counter(
+            label: "my counter \(long)", dimensions: [(long, long), ("", "x"), ("a", "1"), ("a", "2")], factory: metrics
+        ).increment()
         for measurement in metrics.takeMeasurements() {
-            #expect(measurement.name.utf8.count <= 128 && measurement.name.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+            #expect(
+                measurement.name.utf8.count <= 128 && measurement.name.utf8.allSatisfy { (0x21...0x7E).contains($0) })
             #expect(measurement.attributes.count == 2 && measurement.attributes["a"] == "2")
             for (name, value) in measurement.attributes {
                 #expect((1...64).contains(name.utf8.count) && value.utf8.count <= 256)
@@ -126,7 +134,9 @@ import Testing
     @Test func seriesBeyondTheBoundAreNotRecordedAndCountedOnce() {
         let metrics = SampledMetrics(name: "app")
         for _ in 0..<2 {
-            for user in 0..<1_000 { Counter(label: "logins", dimensions: [("user", "\(user)")], factory: metrics).increment() }
+            for user in 0..<1_000 {
+                Counter(label: "logins", dimensions: [("user", "\(user)")], factory: metrics).increment()
+            }
         }
         let measurements = metrics.takeMeasurements()
         #expect(measurements.count <= SampledMetrics.maximumMeasurements)

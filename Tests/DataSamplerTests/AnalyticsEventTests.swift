@@ -7,7 +7,8 @@ import WireModel
 @Suite struct AnalyticsEventTests {
     @Test(
         arguments: [
-            ("", .string, .string("")), ("42", .integer, .integer(42)), ("-9223372036854775808", .integer, .integer(.min)),
+            ("", .string, .string("")), ("42", .integer, .integer(42)),
+            ("-9223372036854775808", .integer, .integer(.min)),
             ("1.5e3", .double, .double(1500)), ("true", .boolean, .boolean(true)), ("false", .boolean, .boolean(false)),
             ("2026-03-01T12:00:00Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400))),
             ("2026-03-01T12:00:00.500Z", .date, .date(Date(timeIntervalSince1970: 1_772_366_400.5))),
@@ -27,13 +28,17 @@ import WireModel
 
     @Test(
         arguments: [
-            ("", .integer), ("1.5", .integer), ("9223372036854775808", .integer), ("1,5", .double), ("nan", .double), ("inf", .double),
-            ("yes", .boolean), ("1", .boolean), ("TRUE", .boolean), ("yesterday", .date), ("2026-13-01T00:00:00Z", .date),
+            ("", .integer), ("1.5", .integer), ("9223372036854775808", .integer), ("1,5", .double), ("nan", .double),
+            ("inf", .double),
+            ("yes", .boolean), ("1", .boolean), ("TRUE", .boolean), ("yesterday", .date),
+            ("2026-13-01T00:00:00Z", .date),
             ("2026-02-29T00:00:00Z", .date), ("2100-02-29T00:00:00Z", .date), ("2026-04-31T00:00:00Z", .date),
             ("2026-01-01T24:00:00Z", .date), ("2026-01-01T12:60:00Z", .date), ("2026-01-01T12:00:60Z", .date),
             ("2026-01-01T12:00:00Zulu", .date), ("2026-01-01T12:00:00", .date), ("2026-01-01T12:00:00.Z", .date),
             ("2026-1-1T1:0:0Z", .date), ("2026-01-01T00:00:00+24:00", .date),
-        ] as [(String, EventValueType)]) func `Text that is not of its type is an error`(text: String, type: EventValueType)
+        ] as [(String, EventValueType)]) func `Text that is not of its type is an error`(
+            text: String, type: EventValueType
+        )
     {
         let error = #expect(throws: DataSamplerError.self) { try EventValue(text, type: type) }
         #expect(error?.code == .invalidEvent)
@@ -41,7 +46,8 @@ import WireModel
 
     @Test func `Values arrive on the wire as they are`() throws {
         let attributes: [String: EventValue] = [
-            "i": .integer(-1), "d": .double(0.5), "b": .boolean(false), "t": .date(Date(timeIntervalSince1970: 1.000001)),
+            "i": .integer(-1), "d": .double(0.5), "b": .boolean(false),
+            "t": .date(Date(timeIntervalSince1970: 1.000001)),
         ]
         let message = try AnalyticsEvent(name: "n", value: .string("v"), attributes: attributes).message
         #expect(message.type == .custom)
@@ -55,15 +61,19 @@ import WireModel
     @Test func `What is out of bounds is an error and never cut short`() {
         let long = String(repeating: "x", count: 257)
         let many = Dictionary(uniqueKeysWithValues: (0..<65).map { ("k\($0)", EventValue.integer(1)) })
-        let heavy = Dictionary(uniqueKeysWithValues: (0..<4).map { ("k\($0)", EventValue.string(String(repeating: "x", count: 65_536))) })
+        let heavy = Dictionary(
+            uniqueKeysWithValues: (0..<4).map { ("k\($0)", EventValue.string(String(repeating: "x", count: 65_536))) })
         let events: [() throws -> AnalyticsEvent] = [
-            { try AnalyticsEvent(name: "", value: .integer(1)) }, { try AnalyticsEvent(name: long, value: .integer(1)) },
-            { try AnalyticsEvent(name: "n", value: .double(.nan)) }, { try AnalyticsEvent(name: "n", value: .double(.infinity)) },
+            { try AnalyticsEvent(name: "", value: .integer(1)) },
+            { try AnalyticsEvent(name: long, value: .integer(1)) },
+            { try AnalyticsEvent(name: "n", value: .double(.nan)) },
+            { try AnalyticsEvent(name: "n", value: .double(.infinity)) },
             { try AnalyticsEvent(name: "n", value: .string(String(repeating: "x", count: 65_537))) },
             { try AnalyticsEvent(name: "n", value: .date(.distantFuture.addingTimeInterval(1e18))) },
             { try AnalyticsEvent(name: "n", value: .integer(1), attributes: many) },
             { try AnalyticsEvent(name: "n", value: .integer(1), attributes: ["": .integer(1)]) },
-            { try AnalyticsEvent(name: "n", value: .integer(1), attributes: heavy) }, { try AnalyticsEvent(WireEvent()) },
+            { try AnalyticsEvent(name: "n", value: .integer(1), attributes: heavy) },
+            { try AnalyticsEvent(WireEvent()) },
         ]
         for event in events {
             let error = #expect(throws: DataSamplerError.self) { try event() }
@@ -76,17 +86,24 @@ import WireModel
     @Test func `Usage events tell type, outcome and duration, and need no value`() throws {
         let launch = try AnalyticsEvent(.launch).message
         #expect(launch.type == .launch && !launch.hasSucceeded && !launch.hasDurationMicroseconds && !launch.hasValue)
-        let call = try AnalyticsEvent(.enrollmentCall(.failed, duration: .milliseconds(1500)), attributes: ["status": .integer(503)])
-            .message
-        #expect(call.type == .enrollmentCall && call.hasSucceeded && !call.succeeded && call.durationMicroseconds == 1_500_000)
+        let call = try AnalyticsEvent(
+            .enrollmentCall(.failed, duration: .milliseconds(1500)), attributes: ["status": .integer(503)]
+        )
+        .message
+        #expect(
+            call.type == .enrollmentCall && call.hasSucceeded && !call.succeeded
+                && call.durationMicroseconds == 1_500_000)
         #expect(call.attributes["status"]?.integer == 503)
         let action = try AnalyticsEvent(.sdkAction("logs.send", .succeeded)).message
-        #expect(action.type == .sdkAction && action.name == "logs.send" && action.succeeded && !action.hasDurationMicroseconds)
+        #expect(
+            action.type == .sdkAction && action.name == "logs.send" && action.succeeded
+                && !action.hasDurationMicroseconds)
     }
 
     @Test(
         arguments: [
-            .enrollmentCall(.succeeded, duration: .seconds(-1)), .enrollmentCall(.succeeded, duration: .seconds(Int64.max)),
+            .enrollmentCall(.succeeded, duration: .seconds(-1)),
+            .enrollmentCall(.succeeded, duration: .seconds(Int64.max)),
             .sdkAction("", .failed), .sdkAction(String(repeating: "é", count: 129), .failed),
         ] as [UsageEvent]) func `A usage event out of bounds is an error`(usage: UsageEvent)
     {
@@ -106,8 +123,10 @@ import WireModel
     @Test(
         arguments: [
             message { $0.clearValue() }, message { $0.value = WireValue() }, message { $0.value.real = .nan },
-            message { $0.value.text = String(repeating: "x", count: 65_537) }, message { $0.attributes["a"] = WireValue() },
-            message { $0.attributes["a", default: WireValue()].real = -.infinity }, message { $0.sessionID = Data([1, 2, 3]) },
+            message { $0.value.text = String(repeating: "x", count: 65_537) },
+            message { $0.attributes["a"] = WireValue() },
+            message { $0.attributes["a", default: WireValue()].real = -.infinity },
+            message { $0.sessionID = Data([1, 2, 3]) },
             message {
                 $0.type = .launch
                 $0.value.real = .infinity
@@ -121,14 +140,20 @@ import WireModel
     @Test func `Exactly at its bounds an event is taken`() throws {
         let text = String(repeating: "x", count: 65_536)
         let attributes = Dictionary(
-            uniqueKeysWithValues: (100..<164).map { ("\($0)" + String(repeating: "k", count: 125), EventValue.integer(1)) })
-        let event = try AnalyticsEvent(name: String(repeating: "n", count: 256), value: .string(text), attributes: attributes)
+            uniqueKeysWithValues: (100..<164).map {
+                ("\($0)" + String(repeating: "k", count: 125), EventValue.integer(1))
+            })
+        let event = try AnalyticsEvent(
+            name: String(repeating: "n", count: 256), value: .string(text), attributes: attributes)
         #expect(event.message.attributes.count == 64)
         let extremes: [EventValue] = [
-            .integer(.min), .integer(.max), .double(.greatestFiniteMagnitude), .double(-0.0), .double(.leastNonzeroMagnitude),
+            .integer(.min), .integer(.max), .double(.greatestFiniteMagnitude), .double(-0.0),
+            .double(.leastNonzeroMagnitude),
             .date(Date(timeIntervalSince1970: -8e12)), .date(Date(timeIntervalSince1970: 8e12)), .string(""),
         ]
         for value in extremes { #expect(try AnalyticsEvent(name: "n", value: value).message.hasValue) }
-        #expect(throws: DataSamplerError.self) { try AnalyticsEvent(name: "n", value: .date(Date(timeIntervalSince1970: .nan))) }
+        #expect(throws: DataSamplerError.self) {
+            try AnalyticsEvent(name: "n", value: .date(Date(timeIntervalSince1970: .nan)))
+        }
     }
 }

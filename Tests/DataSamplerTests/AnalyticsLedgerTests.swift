@@ -16,7 +16,9 @@ import WireModel
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
-    private func take(_ ledger: AnalyticsLedger) -> WireAnalyticsSample? { ledger.sample(at: clock.now().timeSinceBoot) }
+    private func take(_ ledger: AnalyticsLedger) -> WireAnalyticsSample? {
+        ledger.sample(at: clock.now().timeSinceBoot)
+    }
 
     private func identity(_ directory: borrowing TemporaryDirectory) throws -> UInt64? {
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory.path)/analytics")
@@ -113,7 +115,9 @@ import WireModel
         #expect(try WireAnalyticsSample.decode(result.body).eventsRecorded == 1)
     }
 
-    @Test(arguments: ["", "{", "[]", "{\"launches\":-1}", "{\"launches\":1e30}", String(repeating: "x", count: 100_000)])
+    @Test(arguments: [
+        "", "{", "[]", "{\"launches\":-1}", "{\"launches\":1e30}", String(repeating: "x", count: 100_000),
+    ])
     func `A damaged file is begun anew`(content: String) throws {
         let directory = try TemporaryDirectory()
         try Data(content.utf8).write(to: URL(filePath: "\(directory.path)/analytics"))

@@ -80,27 +80,37 @@ import WireModel
         #expect(beacon.deviceName == "kiosk-1" && beacon.model == "Board" && beacon.operatingSystem.version == "12")
         #expect(beacon.organizationGroup == "default" && beacon.enrollment == .enrolled && beacon.managed == .yes)
         #expect(
-            beacon.application == "com.example.app" && beacon.applicationVersion == "2.1" && beacon.libraryVersion == DataSampler.version)
+            beacon.application == "com.example.app" && beacon.applicationVersion == "2.1"
+                && beacon.libraryVersion == DataSampler.version)
         #expect(beacon.userEmail == "a@example.org" && beacon.userFullName == "A B" && beacon.userDisplayName == "a")
-        #expect(beacon.deviceCompliance == .nonCompliant && beacon.applicationCompliance == .compliant && beacon.rules.count == 1)
+        #expect(
+            beacon.deviceCompliance == .nonCompliant && beacon.applicationCompliance == .compliant
+                && beacon.rules.count == 1)
         #expect(beacon.compromised == .yes && beacon.findings.map(\.detector) == ["tracer-attached"])
         #expect(beacon.findings.first?.evidence == "process 7 traces this one")
         #expect(beacon.pushToken.token == "token" && beacon.doNotDisturb == .no && beacon.location.latitude == 1)
-        #expect(beacon.power.batteryLevel == 5_000 && beacon.network == .wifi && beacon.metered && !beacon.roaming && beacon.hasRoaming)
+        #expect(
+            beacon.power.batteryLevel == 5_000 && beacon.network == .wifi && beacon.metered && !beacon.roaming
+                && beacon.hasRoaming)
         #expect(beacon.profileRevision == 4 && beacon.profileFindings == ["certificate-pins-refused"])
         #expect(beacon.consent == .granted && beacon.slowdown.factor == 200)
         #expect(beacon.hasTelemetryDisabled && !beacon.telemetryDisabled && beacon.modules == ["system"])
         #expect(beacon.uptimeSeconds == 11 && beacon.processStartTime == 4_000_000_000 && beacon.hasSelf_p)
         let stream = try #require(beacon.queue.first)
-        #expect(stream.stream == .event && stream.waiting == 3 && stream.waitingBytes == 300 && stream.oldestAgeSeconds == 12)
-        #expect(stream.dropped == 7 && stream.losses.map(\.reason) == [.byteCap, .consent] && stream.losses.map(\.count) == [5, 2])
+        #expect(
+            stream.stream == .event && stream.waiting == 3 && stream.waitingBytes == 300
+                && stream.oldestAgeSeconds == 12)
+        #expect(
+            stream.dropped == 7 && stream.losses.map(\.reason) == [.byteCap, .consent]
+                && stream.losses.map(\.count) == [5, 2])
         #expect(stream.acknowledged == 40 && stream.rejected == 3)
     }
 
     /// Fails when the schema gets a field that the composer does not know.
     @Test func `No field of the wire's beacon is left out`() async throws {
         let proto = try String(contentsOfFile: "\(Self.root)/Schemas/wire/v1/telemetry.proto", encoding: .utf8)
-        let message = try #require(proto.components(separatedBy: "message Beacon {").last?.components(separatedBy: "\n}").first)
+        let message = try #require(
+            proto.components(separatedBy: "message Beacon {").last?.components(separatedBy: "\n}").first)
         let declared = Set(message.matches(of: /= (\d+);/).compactMap { Int($0.output.1) })
         #expect(declared.isSuperset(of: 1...36))
         let told = try await BeaconComposer.beacon(Self.inputs()).encoded.withUnsafeBytes { bytes in
@@ -118,9 +128,13 @@ import WireModel
         let stamp = RecordStamp(wallTime: 5, bootID: nil, timeSinceBoot: 1)
         let beacon = BeaconComposer.beacon(BeaconInputs(trigger: .demand, sequence: 1, stamp: stamp))
         #expect(beacon.enrollment == .unknown && beacon.managed == .unknown && beacon.organizationGroup.isEmpty)
-        #expect(beacon.deviceCompliance == .unknown && beacon.applicationCompliance == .unknown && beacon.compromised == .unknown)
+        #expect(
+            beacon.deviceCompliance == .unknown && beacon.applicationCompliance == .unknown
+                && beacon.compromised == .unknown)
         #expect(beacon.doNotDisturb == .unknown && beacon.network == .unknown && beacon.consent == .unspecified)
-        #expect(!beacon.hasPushToken && !beacon.hasLocation && !beacon.hasPower && !beacon.hasUserEmail && !beacon.hasSlowdown)
+        #expect(
+            !beacon.hasPushToken && !beacon.hasLocation && !beacon.hasPower && !beacon.hasUserEmail
+                && !beacon.hasSlowdown)
         #expect(!beacon.hasMetered && !beacon.hasRoaming && !beacon.hasSelf_p && beacon.processStartTime == 0)
     }
 
@@ -154,7 +168,8 @@ import WireModel
     @Test(
         arguments: [
             (.unknown, .unknown, .unknown, ""), (.enrolled(organization: "o"), .enrolled, .yes, "o"),
-            (.wipePending(organization: "o"), .wipePending, .yes, "o"), (.unenrolled(organization: "o"), .unenrolled, .no, "o"),
+            (.wipePending(organization: "o"), .wipePending, .yes, "o"),
+            (.unenrolled(organization: "o"), .unenrolled, .no, "o"),
         ] as [(EnrollmentStanding, WireEnrollmentState, WireVerdict, String)])
     func `Enrollment and being managed follow from how the device stands`(
         standing: EnrollmentStanding, state: WireEnrollmentState, managed: WireVerdict, organization: String

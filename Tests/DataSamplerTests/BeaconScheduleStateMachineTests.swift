@@ -8,7 +8,8 @@ import WireModel
 
     @Test(
         arguments: [
-            (59.9, 60), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60), (-.infinity, 60), (60, 60), (900, 900), (1e9, 86_400),
+            (59.9, 60), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60), (-.infinity, 60), (60, 60), (900, 900),
+            (1e9, 86_400),
         ] as [(Double, Double)]) func `Less than 60 and what is not finite becomes 60`(asked: Double, expected: Double)
     {
         #expect(BeaconScheduleStateMachine.frequency(asked) == expected)

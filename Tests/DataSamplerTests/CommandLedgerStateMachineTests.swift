@@ -23,7 +23,8 @@ import WireModel
     private func id(_ id: UInt8) -> Data { Data(repeating: id, count: 16) }
 
     /// Takes commands at time 0 of both clocks.
-    private func received(_ commands: [WireCommand], serverTime: Int64 = 0, now: Int64 = 0) -> CommandLedgerStateMachine {
+    private func received(_ commands: [WireCommand], serverTime: Int64 = 0, now: Int64 = 0) -> CommandLedgerStateMachine
+    {
         var machine = CommandLedgerStateMachine()
         _ = machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: now)
         return machine
@@ -55,7 +56,8 @@ import WireModel
             #expect(machine.nextToRun(now: 0) == nil)
         }
         var machine = CommandLedgerStateMachine()
-        _ = machine.received([command(1, enrollment: Data()) { $0.wipe = .init() }], enrollment: Data(), serverTime: 0, now: 0)
+        _ = machine.received(
+            [command(1, enrollment: Data()) { $0.wipe = .init() }], enrollment: Data(), serverTime: 0, now: 0)
         #expect(machine.entries.map(\.state) == [.failed], "a collector that names no enrollments cannot wipe")
     }
 
@@ -99,7 +101,9 @@ import WireModel
 
     @Test func `Progress is told in steps, and what is waited for at once`() {
         var machine = longCommand()
-        func progressed(_ progress: UInt32, _ why: String = "") -> Bool { machine.progressed(id(1), progress, waitsFor: why) }
+        func progressed(_ progress: UInt32, _ why: String = "") -> Bool {
+            machine.progressed(id(1), progress, waitsFor: why)
+        }
         let first = progressed(999)
         let second = progressed(1000)
         let third = progressed(1500)
@@ -222,6 +226,7 @@ import WireModel
         var machine = received([command(1), command(2) { $0.wipe = .init() }])
         machine.began(id(1))
         machine.levelChanged(to: 4, by: id(9), seconds: 60, now: 0)
-        #expect(try JSONDecoder().decode(CommandLedgerStateMachine.self, from: JSONEncoder().encode(machine)) == machine)
+        #expect(
+            try JSONDecoder().decode(CommandLedgerStateMachine.self, from: JSONEncoder().encode(machine)) == machine)
     }
 }

@@ -54,7 +54,9 @@ import WireModel
     private let enrollment = Data(repeating: 7, count: 16)
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    private func command(_ id: UInt8, _ change: (inout WireCommand) -> Void = { $0.sendBeacon = .init() }) -> WireCommand {
+    private func command(_ id: UInt8, _ change: (inout WireCommand) -> Void = { $0.sendBeacon = .init() })
+        -> WireCommand
+    {
         var command = WireCommand()
         command.id = Data(repeating: id, count: 16)
         command.expires = 3_600_000_000
@@ -64,13 +66,17 @@ import WireModel
     }
 
     private func core(
-        _ directory: String, clock: ManualRecordClock = ManualRecordClock(), conditions: any ConditionsSource = UnknownConditions()
+        _ directory: String, clock: ManualRecordClock = ManualRecordClock(),
+        conditions: any ConditionsSource = UnknownConditions()
     ) async throws -> SamplerCore {
-        let transport = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        let transport = ScriptedTransport { _ throws(TransportError) in
+            throw TransportError(.connectionRefused, "nobody listens")
+        }
         var environment = SamplerBench.environment(transport)
         environment.clock = clock
         environment.conditions = { _, _ in conditions }
-        return try await SamplerCore.open(SamplerBench.configuration(directory), environment: environment, logger: logger)
+        return try await SamplerCore.open(
+            SamplerBench.configuration(directory), environment: environment, logger: logger)
     }
 
     private func runner(
@@ -112,7 +118,9 @@ import WireModel
         runner.received([command(2) { $0.cancel.commandID = command(1).id }], enrollment: enrollment, serverTime: 0)
         try await runner.step()
         let answer = try #require(try await results(core).last)
-        #expect(answer.commandID == command(2).id && answer.state == .failed && answer.detail == "it has ended already: done")
+        #expect(
+            answer.commandID == command(2).id && answer.state == .failed
+                && answer.detail == "it has ended already: done")
         await core.close()
     }
 
@@ -120,7 +128,9 @@ import WireModel
         let saves = Saves()
         let first = try TemporaryDirectory()
         let firstCore = try await core(first.path)
-        let firstRunner = runner(firstCore, CountingActions()) { (ledger) throws(DataSamplerError) in try saves.save(ledger) }
+        let firstRunner = runner(firstCore, CountingActions()) { (ledger) throws(DataSamplerError) in
+            try saves.save(ledger)
+        }
         firstRunner.received([command(1)], enrollment: enrollment, serverTime: 0)
         try await firstRunner.step()
         await firstCore.close()
@@ -133,7 +143,9 @@ import WireModel
             let core = try await core(directory.path)
             let actions = CountingActions()
             let found = try #require(try file.load())
-            let runner = runner(core, actions, ledger: found) { (ledger) throws(DataSamplerError) in try file.save(ledger) }
+            let runner = runner(core, actions, ledger: found) { (ledger) throws(DataSamplerError) in
+                try file.save(ledger)
+            }
             runner.received([command(1)], enrollment: enrollment, serverTime: 0)
             try await runner.step()
             let ran = actions.beacons.load(ordering: .relaxed)
@@ -179,7 +191,8 @@ import WireModel
         #expect(await look(after: .seconds(900)) == 0, "it has no enrollment")
         try core.identity.save(
             Enrollment(
-                deviceID: .random(), credential: "credential", organization: "default", collectorID: .random(), incarnationID: .random(),
+                deviceID: .random(), credential: "credential", organization: "default", collectorID: .random(),
+                incarnationID: .random(),
                 enrollmentID: enrollment))
         #expect(await look(after: .seconds(899)) == 0)
         // Records may not go over a metered network; a question may.

@@ -4,7 +4,9 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct ComplianceRulesTests {
-    private static func rule(_ subject: String, _ comparison: String, _ version: String, id: String = "r") -> WireComplianceRule {
+    private static func rule(_ subject: String, _ comparison: String, _ version: String, id: String = "r")
+        -> WireComplianceRule
+    {
         var rule = WireComplianceRule()
         rule.id = id
         rule.subject = subject
@@ -14,7 +16,9 @@ import WireModel
         return rule
     }
 
-    private func evaluate(_ rules: [WireComplianceRule], application: String = "2.1", system: String = "12") -> ComplianceReport {
+    private func evaluate(_ rules: [WireComplianceRule], application: String = "2.1", system: String = "12")
+        -> ComplianceReport
+    {
         ComplianceRules.evaluate(rules, applicationVersion: application, operatingSystemVersion: system)
     }
 
@@ -26,19 +30,23 @@ import WireModel
     @Test func `A result tells the rule, what is, what should be and what the rule wants done`() throws {
         let report = evaluate([Self.rule("operating-system-version", ">=", "13", id: "os")])
         let result = try #require(report.results.first)
-        #expect(result.rule == "os" && result.state == .nonCompliant && result.actual == "12" && result.expected == ">= 13")
+        #expect(
+            result.rule == "os" && result.state == .nonCompliant && result.actual == "12" && result.expected == ">= 13")
         #expect(result.action == "notify")
         #expect(report.device == .nonCompliant && report.application == .unknown)
     }
 
     @Test(
         arguments: [
-            ("application-version", ">=", "2.0", .unknown, .compliant), ("application-version", "<", "2.1", .unknown, .nonCompliant),
-            ("application-version", "=", "2.1.0", .unknown, .compliant), ("application-version", "!=", "2.1", .unknown, .nonCompliant),
+            ("application-version", ">=", "2.0", .unknown, .compliant),
+            ("application-version", "<", "2.1", .unknown, .nonCompliant),
+            ("application-version", "=", "2.1.0", .unknown, .compliant),
+            ("application-version", "!=", "2.1", .unknown, .nonCompliant),
             ("operating-system-version", "<=", "12", .compliant, .unknown),
             ("operating-system-version", ">", "12", .nonCompliant, .unknown),
             // What nobody here understands is not judged.
-            ("operating-system-version", "~>", "12", .unknown, .unknown), ("operating-system-version", ">", "x", .unknown, .unknown),
+            ("operating-system-version", "~>", "12", .unknown, .unknown),
+            ("operating-system-version", ">", "x", .unknown, .unknown),
             ("patch-level", ">", "1", .unknown, .unknown),
         ] as [(String, String, String, WireCompliance, WireCompliance)])
     func `Each subject counts for its own`(
@@ -48,7 +56,9 @@ import WireModel
         #expect(report.device == device && report.application == application)
     }
 
-    @Test(arguments: ["", "rolling", "12 (bookworm)"]) func `A version that cannot be read is unknown, never compliant`(version: String) {
+    @Test(arguments: ["", "rolling", "12 (bookworm)"]) func `A version that cannot be read is unknown, never compliant`(
+        version: String
+    ) {
         for comparison in ComplianceOperator.allCases {
             let report = evaluate([Self.rule("operating-system-version", comparison.rawValue, "1")], system: version)
             #expect(report.device == .unknown && report.results.first?.actual == version)

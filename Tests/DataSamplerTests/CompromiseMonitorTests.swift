@@ -33,12 +33,14 @@ import WireModel
     private let clock = ManualRecordClock()
 
     private func monitor(_ detectors: [any CompromiseDetector]) -> CompromiseMonitor {
-        CompromiseMonitor(detectors: detectors, clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        CompromiseMonitor(
+            detectors: detectors, clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     @Test(
         arguments: [
-            ([], .unknown), ([nil], .unknown), ([.no], .no), ([.no, nil], .no), ([.no, .unknown], .unknown), ([.unknown], .unknown),
+            ([], .unknown), ([nil], .unknown), ([.no], .no), ([.no, nil], .no), ([.no, .unknown], .unknown),
+            ([.unknown], .unknown),
             ([.no, .unknown, .yes], .yes), ([.yes], .yes),
         ] as [([CompromiseFinding.Verdict?], CompromiseFinding.Verdict)])
     func `Together they say yes for one sign, no only where all could look`(
@@ -93,7 +95,9 @@ import WireModel
         await task.value
     }
 
-    @Test(arguments: [(0, 0, false), (0, 599_999_999, false), (0, 600_000_000, true), (5, 4, true)] as [(UInt64, UInt64, Bool)])
+    @Test(
+        arguments: [(0, 0, false), (0, 599_999_999, false), (0, 600_000_000, true), (5, 4, true)]
+            as [(UInt64, UInt64, Bool)])
     func `When it is due follows the boot clock`(last: UInt64, now: UInt64, expected: Bool) {
         #expect(CompromiseMonitor.isDue(lastExamined: last, now: now) == expected)
     }

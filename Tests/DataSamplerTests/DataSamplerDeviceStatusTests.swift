@@ -15,7 +15,9 @@ import WireModel
         let name = "switched"
         let isOn: SharedFlag
 
-        func examine() -> CompromiseFinding? { CompromiseFinding(isOn.value ? .yes : .no, evidence: "the test's switch") }
+        func examine() -> CompromiseFinding? {
+            CompromiseFinding(isOn.value ? .yes : .no, evidence: "the test's switch")
+        }
     }
 
     private final class SharedFlag: Sendable {
@@ -52,15 +54,18 @@ import WireModel
         environment.conditions = { _, _ in UnknownConditions() }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: transport) {} }
         if let sleeper { environment.sleeper = sleeper }
-        let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
+        let sampler = try DataSampler(
+            configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.start()
         try await body(sampler)
         await sampler.stop()
     }
 
     private func bodies(_ collector: LoopbackCollector, _ stream: StreamName) async throws -> [Data] {
-        let records = try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
-            .records
+        let records = try await store.records(
+            of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000
+        )
+        .records
         return records.sorted { $0.header.number < $1.header.number }.map { $0.header.body(of: $0.bytes) }
     }
 
@@ -102,9 +107,13 @@ import WireModel
         }
     }
 
-    @Test func `A push token stays in every beacon until one is acknowledged, over a restart, and then in none`() async throws {
+    @Test func `A push token stays in every beacon until one is acknowledged, over a restart, and then in none`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
-        let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        let unreachable = ScriptedTransport { _ throws(TransportError) in
+            throw TransportError(.connectionRefused, "nobody listens")
+        }
         try await run(directory.path, unreachable) { sampler in
             try await sampler.setPushToken("token")
             try await sampler.setPushToken("token")

@@ -15,7 +15,8 @@ import WireModel
 
     private func configuration(_ directory: String, token: String? = "enrollment-token") -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
-            sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
+            sampleModules: .system, defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: token)
         configuration.applicationIdentifier = "com.example.app"
         configuration.applicationVersion = "2.1"
@@ -41,12 +42,15 @@ import WireModel
     ) throws -> DataSampler {
         var configuration = configuration(directory)
         change(&configuration)
-        return try DataSampler(configuration: configuration, environment: environment(transport, slot: slot), logger: Logger(label: "test"))
+        return try DataSampler(
+            configuration: configuration, environment: environment(transport, slot: slot), logger: Logger(label: "test")
+        )
     }
 
     /// What arrived, in the order of its numbers.
     private func stored(_ collector: LoopbackCollector, _ stream: StreamName) async throws -> [StoredRecord] {
-        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000).records
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
+            .records
             .sorted { $0.header.number < $1.header.number }
     }
 
@@ -56,7 +60,8 @@ import WireModel
         let sampler = try sampler(directory.path, collector)
         try await sampler.start()
         try await sampler.reloadProfile()
-        try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(7), attributes: ["side": .string("left")])
+        try await sampler.recordEvent(
+            eventName: "door.opened", eventValue: .integer(7), attributes: ["side": .string("left")])
         try await sampler.recordEvent(.customEvent, eventName: "ratio", eventValue: "0.5", valueType: .double)
         try await sampler.recordEvent(eventName: "kept", eventValue: .boolean(true), durability: .durable)
         try await sampler.sendBeacon()
@@ -114,7 +119,9 @@ import WireModel
         // An earlier run has left a profile behind.
         try StoredProfile.file(in: directory.path).save(
             StoredProfile(revision: 1, etag: "", audience: "", fetched: 0, profile: WireProfile.analyticsOn.encoded))
-        let unreachable = ScriptedTransport { _ throws(TransportError) in throw TransportError(.connectionRefused, "nobody listens") }
+        let unreachable = ScriptedTransport { _ throws(TransportError) in
+            throw TransportError(.connectionRefused, "nobody listens")
+        }
         let first = try sampler(directory.path, unreachable)
         try await first.start()
         try await first.recordEvent(eventName: "early", eventValue: .string("x"), durability: .durable)
@@ -323,7 +330,9 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func `A profile is applied at run time, survives a restart, and a bad one leaves the last good one`() async throws {
+    @Test func `A profile is applied at run time, survives a restart, and a bad one leaves the last good one`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
         let first = try sampler(directory.path, collector)
@@ -346,10 +355,13 @@ import WireModel
         #expect(try await first.status().profile.revision == 2)
         await first.stop()
 
-        let second = try sampler(directory.path, ScriptedTransport { _ throws(TransportError) in throw TransportError(.timedOut, "away") })
+        let second = try sampler(
+            directory.path, ScriptedTransport { _ throws(TransportError) in throw TransportError(.timedOut, "away") })
         try await second.start()
         #expect(try await second.status().profile.revision == 2)
-        let off = await #expect(throws: DataSamplerError.self) { try await second.recordEvent(eventName: "e", eventValue: .integer(1)) }
+        let off = await #expect(throws: DataSamplerError.self) {
+            try await second.recordEvent(eventName: "e", eventValue: .integer(1))
+        }
         #expect(off?.code == .analyticsDisabled)
         await second.stop()
     }

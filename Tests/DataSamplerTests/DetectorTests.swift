@@ -16,7 +16,8 @@ import Testing
 
     private func setPaths(_ change: (inout [String: FileStatus]) -> Void = { _ in }) {
         host.change { machine in
-            machine.statuses = Dictionary(uniqueKeysWithValues: SystemPathDetector.paths.map { ($0, FileStatus(mode: 0o040755)) })
+            machine.statuses = Dictionary(
+                uniqueKeysWithValues: SystemPathDetector.paths.map { ($0, FileStatus(mode: 0o040755)) })
             change(&machine.statuses)
         }
     }
@@ -30,9 +31,12 @@ import Testing
             (FileStatus(mode: 0o040755, owner: 1000), .yes, "/etc belongs to user 1000, not to root"),
             (FileStatus(mode: 0o042775, group: 50), .yes, "/etc may be written by group 50 (mode 2775)"),
             (FileStatus(mode: 0o040775), .no, ""), (FileStatus(mode: 0o040755, owner: 65_534), .unknown, "/etc"),
-            (FileStatus(mode: 0o040775, group: 65_534), .unknown, "/etc"), (FileStatus(mode: 0o040777, owner: 65_534), .yes, "everybody"),
+            (FileStatus(mode: 0o040775, group: 65_534), .unknown, "/etc"),
+            (FileStatus(mode: 0o040777, owner: 65_534), .yes, "everybody"),
         ] as [(FileStatus, CompromiseFinding.Verdict, String)])
-    func `Owner and mode of a system path decide`(status: FileStatus, expected: CompromiseFinding.Verdict, evidence: String) throws {
+    func `Owner and mode of a system path decide`(
+        status: FileStatus, expected: CompromiseFinding.Verdict, evidence: String
+    ) throws {
         setPaths { $0["/etc"] = status }
         let finding = try #require(SystemPathDetector(host: host).examine())
         #expect(finding.verdict == expected)
@@ -53,14 +57,17 @@ import Testing
 
     // MARK: Kernel modules
 
-    private static let signed = "ext4 1048576 2 - Live 0x0000000000000000\nnvidia 39 1 drm, Live 0x0000000000000000 (PO)\n"
+    private static let signed =
+        "ext4 1048576 2 - Live 0x0000000000000000\nnvidia 39 1 drm, Live 0x0000000000000000 (PO)\n"
     private static let unsigned = "hidden 16384 0 - Live 0x0000000000000000 (OE)\n"
 
     @Test(
         arguments: [
             (signed, "0\n", "Y\n", .no), (signed, "4097\n", "N\n", .no), ("", "0\n", "N\n", .no), ("", "0\n", nil, .no),
-            (signed, "0\n", nil, .unknown), (signed, "0\n", "?\n", .unknown), (signed + unsigned, "12288\n", "N\n", .yes),
-            ("forced 1 0 - Live 0x0 (F)\n", "2\n", "N\n", .yes), (signed, "8192\n", "Y\n", .yes), (signed, "2\n", "N\n", .yes),
+            (signed, "0\n", nil, .unknown), (signed, "0\n", "?\n", .unknown),
+            (signed + unsigned, "12288\n", "N\n", .yes),
+            ("forced 1 0 - Live 0x0 (F)\n", "2\n", "N\n", .yes), (signed, "8192\n", "Y\n", .yes),
+            (signed, "2\n", "N\n", .yes),
             (signed, nil, "Y\n", .unknown), (signed, "x\n", "Y\n", .unknown), (signed, "81", "Y\n", .unknown),
             ("ext4 1048576 2\n", "0\n", "Y\n", .unknown), (signed + "half 16", "0\n", "Y\n", .unknown),
             (signed + unsigned + "half 16", "0\n", "Y\n", .yes), (nil, "0\n", "Y\n", nil),
@@ -86,7 +93,8 @@ import Testing
     @Test func `Many unsigned modules are named within bounds`() throws {
         host.set(KernelModuleDetector.modulesPath, (0..<500).map { "module\($0) 1 0 - Live 0x0 (OE)\n" }.joined())
         let finding = try #require(KernelModuleDetector(host: host).examine())
-        #expect(finding.verdict == .yes && finding.evidence.contains("module0") && finding.evidence.contains("492 more"))
+        #expect(
+            finding.verdict == .yes && finding.evidence.contains("module0") && finding.evidence.contains("492 more"))
     }
 
     // MARK: Secure boot
@@ -96,10 +104,13 @@ import Testing
     @Test(
         arguments: [
             ([6, 0, 0, 0, 1], nil, .no), ([6, 0, 0, 0, 1], [6, 0, 0, 0, 0], .no), ([6, 0, 0, 0, 0], nil, .yes),
-            ([6, 0, 0, 0, 1], [6, 0, 0, 0, 1], .yes), ([6, 0, 0, 0, 2], nil, .unknown), ([6, 0, 0, 0], nil, .unknown), ([], nil, .unknown),
+            ([6, 0, 0, 0, 1], [6, 0, 0, 0, 1], .yes), ([6, 0, 0, 0, 2], nil, .unknown), ([6, 0, 0, 0], nil, .unknown),
+            ([], nil, .unknown),
             ([6, 0, 0, 0, 1, 0], nil, .unknown), (nil, nil, .unknown),
         ] as [([UInt8]?, [UInt8]?, CompromiseFinding.Verdict)])
-    func `The firmware's variables decide`(secureBoot: [UInt8]?, setupMode: [UInt8]?, expected: CompromiseFinding.Verdict) {
+    func `The firmware's variables decide`(
+        secureBoot: [UInt8]?, setupMode: [UInt8]?, expected: CompromiseFinding.Verdict
+    ) {
         host.set("\(SecureBootDetector.firmwarePath)/fw_platform_size", "64\n")
         if let secureBoot { setFlag(SecureBootDetector.secureBootPath, secureBoot) }
         if let setupMode { setFlag(SecureBootDetector.setupModePath, setupMode) }
@@ -114,8 +125,10 @@ import Testing
 
     @Test(
         arguments: [
-            ("Name:\tx\nTracerPid:\t0\nUid:\t0\n", .no), ("TracerPid:\t4711\n", .yes), ("TracerPid:\t18446744073709551616\n", .unknown),
-            ("TracerPid:\t\n", .unknown), ("TracerPid:\t0", .unknown), ("Name:\tx\n", .unknown), ("", .unknown), (nil, .unknown),
+            ("Name:\tx\nTracerPid:\t0\nUid:\t0\n", .no), ("TracerPid:\t4711\n", .yes),
+            ("TracerPid:\t18446744073709551616\n", .unknown),
+            ("TracerPid:\t\n", .unknown), ("TracerPid:\t0", .unknown), ("Name:\tx\n", .unknown), ("", .unknown),
+            (nil, .unknown),
         ] as [(String?, CompromiseFinding.Verdict)])
     func `TracerPid decides`(text: String?, expected: CompromiseFinding.Verdict) {
         if let text { host.set(TracerDetector.statusPath, text) }
@@ -138,7 +151,8 @@ import Testing
         ]
         let seeds = [Array(Self.unsigned.utf8), Array("TracerPid:\t0\n".utf8), [6, 0, 0, 0, 1]]
         let detectors: [any CompromiseDetector] = [
-            KernelModuleDetector(host: host), SecureBootDetector(host: host), TracerDetector(host: host), SystemPathDetector(host: host),
+            KernelModuleDetector(host: host), SecureBootDetector(host: host), TracerDetector(host: host),
+            SystemPathDetector(host: host),
         ]
         for _ in 0..<500 {
             for path in paths {
@@ -148,7 +162,9 @@ import Testing
                 }
                 setFlag(path, Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))))
             }
-            for detector in detectors { #expect((detector.examine()?.evidence.utf8.count ?? 0) <= CompromiseFinding.maximumEvidenceBytes) }
+            for detector in detectors {
+                #expect((detector.examine()?.evidence.utf8.count ?? 0) <= CompromiseFinding.maximumEvidenceBytes)
+            }
         }
     }
 }
@@ -178,7 +194,8 @@ import Testing
     private func detector(
         _ directory: borrowing TemporaryDirectory, _ binary: Binary, release: String = "1", expected: String? = nil
     ) -> AgentBinaryDetector {
-        AgentBinaryDetector(host: host, directory: directory.path, release: release, expected: expected, digest: binary.digest)
+        AgentBinaryDetector(
+            host: host, directory: directory.path, release: release, expected: expected, digest: binary.digest)
     }
 
     @Test func `A file that changed within a release is found, an update is not`() throws {

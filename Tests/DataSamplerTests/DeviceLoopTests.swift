@@ -10,7 +10,8 @@ import WireModel
 
 /// What is sampled while the device runs, and what pauses or disturbs it.
 ///
-/// The time limit ends what hangs; nothing here is measured by it, and all tests at once may keep one of them waiting for minutes.
+/// The time limit ends what hangs; nothing here is measured by it, and all tests at once may keep one of them waiting
+/// for minutes.
 @Suite(.timeLimit(.minutes(10))) struct DeviceLoopTests {
     private struct BrokenSensor: Error {}
 
@@ -85,21 +86,27 @@ import WireModel
         configuration.sampleModules = [.system, .custom]
         var environment = SamplerBench.environment(bench.collector)
         environment.metrics = { SelfMetrics(factory: recorded) }
-        let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
+        let sampler = try DataSampler(
+            configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.register(WorkingModule())
         try await sampler.register(ThrowingModule())
         try await sampler.start()
-        func durations(_ module: String) -> [Double] { recorded["ws1_sampler_sample_duration{module=\(module)}"]?.all ?? [] }
+        func durations(_ module: String) -> [Double] {
+            recorded["ws1_sampler_sample_duration{module=\(module)}"]?.all ?? []
+        }
         try await SamplerBench.until { ["system", "working", "throwing"].allSatisfy { durations($0).count >= 2 } }
         await sampler.stop()
         #expect(durations("system").allSatisfy { $0 > 0 }, "in nanoseconds, and reading a machine takes some")
         let samples = try await bench.stored(.sample)
         for module in ["system", "working"] {
-            #expect(durations(module).count >= samples.count { $0.header.module == module }, "one for each sample at least")
+            #expect(
+                durations(module).count >= samples.count { $0.header.module == module }, "one for each sample at least")
         }
     }
 
-    @Test func `Under do-not-disturb no samples are taken, events wait, and beacons say only who the device is`() async throws {
+    @Test func `Under do-not-disturb no samples are taken, events wait, and beacons say only who the device is`()
+        async throws
+    {
         let bench = SamplerBench(profile: Self.disturbable)
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) { $0.sampleModules = .system }
@@ -112,7 +119,8 @@ import WireModel
         try await sampler.sendBeacon()
         try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .demand } }
         let beacon = try #require(try await bench.beacons().last)
-        #expect(beacon.doNotDisturb == .yes && beacon.modules.isEmpty && beacon.queue.isEmpty && !beacon.deviceName.isEmpty)
+        #expect(
+            beacon.doNotDisturb == .yes && beacon.modules.isEmpty && beacon.queue.isEmpty && !beacon.deviceName.isEmpty)
         #expect(try await bench.events().contains { $0.name == "meanwhile" } == false)
         #expect(try await sampler.status().streams.first { $0.name == "event" }?.waiting ?? 0 >= 1)
         try await sampler.setDoNotDisturb(false)
@@ -157,11 +165,14 @@ import WireModel
         try await sampler.start()
         try await sampler.reloadProfile()
         #expect(
-            await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.setDoNotDisturb(true) } == .notAllowed)
+            await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.setDoNotDisturb(true) }
+                == .notAllowed)
         await sampler.stop()
     }
 
-    @Test func `Enrolling is told as a usage event with outcome and duration, once the profile lets events in`() async throws {
+    @Test func `Enrolling is told as a usage event with outcome and duration, once the profile lets events in`()
+        async throws
+    {
         let bench = SamplerBench(profile: nil)
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)

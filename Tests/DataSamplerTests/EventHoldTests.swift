@@ -33,22 +33,29 @@ import WireModel
         environment.clock = clock
         environment.detectors = { _, _ in [] }
         environment.connect = { _ in SamplerEnvironment.Connection(transport: collector) {} }
-        let sampler = try DataSampler(configuration: configuration, environment: environment, logger: Logger(label: "test"))
+        let sampler = try DataSampler(
+            configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.start()
         try await sampler.reloadProfile()
         try await body(sampler)
         await sampler.stop()
-        let records = try await store.records(of: collector.device, stream: .event, kind: nil, module: nil, before: nil, limit: 1000)
-            .records
-        return try records.sorted { $0.header.number < $1.header.number }.map { try WireEvent.decode($0.header.body(of: $0.bytes)).name }
-            .filter { !["launch", "enrollment"].contains($0) }
+        let records = try await store.records(
+            of: collector.device, stream: .event, kind: nil, module: nil, before: nil, limit: 1000
+        )
+        .records
+        return try records.sorted { $0.header.number < $1.header.number }.map {
+            try WireEvent.decode($0.header.body(of: $0.bytes)).name
+        }
+        .filter { !["launch", "enrollment"].contains($0) }
     }
 
     @Test func `An event goes with the first start after its two hours, and with none before`() async throws {
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
         #expect(
-            try await run(directory.path, collector) { try await $0.recordEvent(eventName: "held", eventValue: .integer(1)) } == [])
+            try await run(directory.path, collector) {
+                try await $0.recordEvent(eventName: "held", eventValue: .integer(1))
+            } == [])
         clock.setWallClock(by: .seconds(1_000_000))
         #expect(try await run(directory.path, collector) == [])
         clock.setWallClock(by: .seconds(-2_000_000))
@@ -62,7 +69,9 @@ import WireModel
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
         #expect(
-            try await run(directory.path, collector) { try await $0.recordEvent(eventName: "held", eventValue: .integer(1)) } == [])
+            try await run(directory.path, collector) {
+                try await $0.recordEvent(eventName: "held", eventValue: .integer(1))
+            } == [])
         clock.advance(by: .seconds(60))
         #expect(try await run(directory.path, collector, hold: 61) == [])
         #expect(try await run(directory.path, collector, hold: 60) == ["held"])

@@ -20,7 +20,9 @@ import WireModel
         return outcome
     }
 
-    @Test func `A new device hears what may be recorded, and knows it at the next start without a network`() async throws {
+    @Test func `A new device hears what may be recorded, and knows it at the next start without a network`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let bench = SamplerBench()
         let revision = WireProfile.analyticsOn.revision
@@ -65,7 +67,9 @@ import WireModel
     @Test func `Before the start and after the stop there is nothing to wait for`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try SamplerBench().sampler(directory.path)
-        let error = await #expect(throws: DataSamplerError.self) { try await sampler.firstProfile(within: Self.longTime) }
+        let error = await #expect(throws: DataSamplerError.self) {
+            try await sampler.firstProfile(within: Self.longTime)
+        }
         #expect(error?.code == .notRunning)
     }
 }

@@ -7,7 +7,8 @@ import WireModel
 
 @Suite struct IdentityFileTests {
     private let enrollment = Enrollment(
-        deviceID: .random(), credential: "secret-credential", formerCredential: "secret-former", organization: "default",
+        deviceID: .random(), credential: "secret-credential", formerCredential: "secret-former",
+        organization: "default",
         collectorID: .random(), incarnationID: .random(), enrollmentID: DeviceID.random().data)
     private var content: IdentityFile.Content { .enrolled(enrollment, machineHash: "abc123") }
 
@@ -51,7 +52,8 @@ import WireModel
         let directory = try TemporaryDirectory()
         let file = IdentityFile(directory: directory.path)
         var enrollment = Enrollment(
-            deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(), incarnationID: .random())
+            deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(),
+            incarnationID: .random())
         try file.save(.enrolled(enrollment, machineHash: nil))
         let digest = try digest(of: file)
         enrollment.credentialSince = 1_750_000_000_000_000
@@ -111,7 +113,8 @@ import WireModel
         let collector = try #require(CollectorID("00000000-0000-4000-8000-000000000002"))
         let incarnation = try #require(IncarnationID("00000000-0000-4000-8000-000000000003"))
         let expected = Enrollment(
-            deviceID: device, credential: "c", organization: "default", collectorID: collector, incarnationID: incarnation)
+            deviceID: device, credential: "c", organization: "default", collectorID: collector,
+            incarnationID: incarnation)
         #expect(loaded == .enrolled(expected, machineHash: "m"))
     }
 

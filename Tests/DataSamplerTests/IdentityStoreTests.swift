@@ -11,7 +11,8 @@ import WireModel
 
 @Suite struct IdentityStoreTests {
     private let enrollment = Enrollment(
-        deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(), incarnationID: .random(),
+        deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(),
+        incarnationID: .random(),
         enrollmentID: DeviceID.random().data)
 
     private func store(_ path: String, machine: String? = "abc", token: String? = "token") -> IdentityStore {
@@ -22,7 +23,9 @@ import WireModel
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }
 
-    @Test func `A directory copied to another machine is a clone, not an error, and one that cannot tell is not`() throws {
+    @Test func `A directory copied to another machine is a clone, not an error, and one that cannot tell is not`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let path = directory.path
         #expect(try store(path).state() == .none)

@@ -13,7 +13,9 @@ import WireModel
 @Suite(.timeLimit(.minutes(10))) struct LeavingTests {
     private let bench = SamplerBench()
 
-    private func exists(_ directory: String, _ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(directory)/\(name)") }
+    private func exists(_ directory: String, _ name: String) -> Bool {
+        FileManager.default.fileExists(atPath: "\(directory)/\(name)")
+    }
 
     @Test func `A wipe erases the push token and the analytics ledger`() async throws {
         let directory = try TemporaryDirectory()
@@ -36,9 +38,12 @@ import WireModel
         #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60])
     }
 
-    @Test func `A wipe that ended with the program is gone on with at the next start, before anything is recorded`() async throws {
+    @Test func `A wipe that ended with the program is gone on with at the next start, before anything is recorded`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
-        let first = try await OfflineSampler.open(SamplerBench.configuration(directory.path), logger: Logger(label: "test"))
+        let first = try await OfflineSampler.open(
+            SamplerBench.configuration(directory.path), logger: Logger(label: "test"))
         _ = try await first.sendBeacon()
         let epoch = try await first.status().epoch
         await first.close()
@@ -90,7 +95,9 @@ import WireModel
     }
 
     @Test(arguments: [true, false])
-    func `A wipe that could not scrub the queue's file does so when it is tried again, or at the next start`(_ again: Bool) async throws {
+    func `A wipe that could not scrub the queue's file does so when it is tried again, or at the next start`(
+        _ again: Bool
+    ) async throws {
         let directory = try TemporaryDirectory()
         func open() async throws -> SamplerCore {
             try await SamplerCore.open(
@@ -100,12 +107,14 @@ import WireModel
         let secret = Data("a-secret-of-the-person".utf8)
         func isErased() throws -> Bool {
             try ["", "-wal"].allSatisfy {
-                try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/queue.sqlite\($0)")).range(of: secret) == nil
+                try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/queue.sqlite\($0)")).range(of: secret)
+                    == nil
             }
         }
         var core = try await open()
         for _ in 1...20 {
-            _ = try await core.queue.enqueueDurably(NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
+            _ = try await core.queue.enqueueDurably(
+                NewRecord(stream: .event, kind: .event, stamp: core.clock.now(), body: secret))
         }
         let former = core.queue.epoch
         var wipes = WipeKeeper(core: core) {}
@@ -163,7 +172,8 @@ import WireModel
         try await sampler.sendBeacon()
         await sampler.stop()
         #expect(try await bench.events().isEmpty)
-        let offline = try await OfflineSampler.open(SamplerBench.configuration(directory.path), logger: Logger(label: "test"))
+        let offline = try await OfflineSampler.open(
+            SamplerBench.configuration(directory.path), logger: Logger(label: "test"))
         let status = try await offline.status()
         #expect(status.epoch == "\(done.epoch)", "one wipe, one new epoch")
         #expect(try await offline.balance().closes)
@@ -177,7 +187,9 @@ import WireModel
         try await sampler.reloadProfile()
         try await sampler.sendBeacon()
         #expect(try await sampler.unenroll())
-        #expect(await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.sendBeacon() } == .unenrolled)
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in try await sampler.sendBeacon() }
+                == .unenrolled)
         #expect(
             await SamplerBench.code { () async throws(DataSamplerError) in
                 try await sampler.recordEvent(eventName: "late", eventValue: .integer(1))
@@ -190,7 +202,9 @@ import WireModel
 
         let again = try bench.sampler(directory.path) { $0.beaconInterval = 900 }
         try await again.start()
-        #expect(await SamplerBench.code { () async throws(DataSamplerError) in try await again.sendBeacon() } == .unenrolled)
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in try await again.sendBeacon() } == .unenrolled
+        )
         #expect(!exists(directory.path, LeaveNote.fileName))
         await again.stop()
         #expect(try await bench.beacons().count == beacons.count)
@@ -216,7 +230,9 @@ import WireModel
         #expect(try await bench.beacons().last?.trigger == .unenroll)
     }
 
-    @Test func `Where no agent runs, an unfinished wipe or unenrollment refuses records with a typed error`() async throws {
+    @Test func `Where no agent runs, an unfinished wipe or unenrollment refuses records with a typed error`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let configuration = SamplerBench.configuration(directory.path)
         try StoredProfile.file(in: directory.path).save(
@@ -224,9 +240,12 @@ import WireModel
         func codes() async throws -> [DataSamplerError.Code?] {
             let offline = try await OfflineSampler.open(configuration, logger: Logger(label: "test"))
             let event = await SamplerBench.code { () async throws(DataSamplerError) in
-                _ = try await offline.record(AnalyticsEvent(.customEvent, name: "e", value: .integer(1), attributes: [:]))
+                _ = try await offline.record(
+                    AnalyticsEvent(.customEvent, name: "e", value: .integer(1), attributes: [:]))
             }
-            let beacon = await SamplerBench.code { () async throws(DataSamplerError) in _ = try await offline.sendBeacon() }
+            let beacon = await SamplerBench.code { () async throws(DataSamplerError) in
+                _ = try await offline.sendBeacon()
+            }
             await offline.close()
             return [event, beacon]
         }
@@ -241,10 +260,12 @@ import WireModel
         try leaving.file.remove()
         #expect(try await codes() == [nil, nil])
         let digest = IdentityStore(
-            directory: directory.path, machineHash: nil, enrollmentToken: configuration.enrollmentToken, request: WireEnrollRequest())
+            directory: directory.path, machineHash: nil, enrollmentToken: configuration.enrollmentToken,
+            request: WireEnrollRequest())
         try digest.save(
             Enrollment(
-                deviceID: .random(), credential: "c", organization: "o", collectorID: .random(), incarnationID: .random()))
+                deviceID: .random(), credential: "c", organization: "o", collectorID: .random(),
+                incarnationID: .random()))
         try digest.unenroll()
         #expect(try await codes() == [.unenrolled, .unenrolled])
     }

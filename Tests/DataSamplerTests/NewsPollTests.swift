@@ -15,8 +15,11 @@ import Testing
     func `The interval is the beacon's, 15 min at most, and the transmit interval at least`(
         beacon: Double?, transmit: Duration, seconds: UInt64
     ) {
-        #expect(NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 1) == seconds * Self.second)
-        #expect(NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 2.5) == seconds * Self.second * 5 / 2)
+        #expect(
+            NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 1) == seconds * Self.second)
+        #expect(
+            NewsPoll.interval(beaconInterval: beacon, transmitInterval: transmit, slowdown: 2.5) == seconds
+                * Self.second * 5 / 2)
     }
 
     @Test func `It is asked once an interval after the last that was heard, and no sooner`() {
@@ -39,7 +42,8 @@ import Testing
 
     @Test(
         arguments: [
-            (.init(), true), (.init(isEnrolled: false), false), (.init(isLeaving: true), false), (.init(isTelemetryDisabled: true), false),
+            (.init(), true), (.init(isEnrolled: false), false), (.init(isLeaving: true), false),
+            (.init(isTelemetryDisabled: true), false),
             (.init(isOffline: true), false),
         ] as [(NewsPoll.Circumstances, Bool)])
     func `Nobody asks who is not enrolled, leaves, is switched off or offline; the next look is an interval later`(

@@ -9,7 +9,9 @@ import WireModel
 @Suite struct PushTokenStateTests {
     private typealias Mark = PushTokenState.Mark
 
-    private func mark(_ number: UInt64, stored: UInt64? = nil) -> PushTokenState.Mark { .init(number: number, stored: stored ?? number) }
+    private func mark(_ number: UInt64, stored: UInt64? = nil) -> PushTokenState.Mark {
+        .init(number: number, stored: stored ?? number)
+    }
 
     /// A state whose change `token` is in beacon `number`.
     private func carried(_ token: String?, number: UInt64, mark made: PushTokenState.Mark) -> PushTokenState {
@@ -79,7 +81,8 @@ import WireModel
         #expect(state.observed(mark(number, stored: stored), epoch: "e") == false)
         #expect(state.pending != nil)
         // The next beacon holds it again and arrives.
-        state.queued(number: number + 1, epoch: "e", change: state.pending?.change ?? 0, mark: mark(number, stored: stored))
+        state.queued(
+            number: number + 1, epoch: "e", change: state.pending?.change ?? 0, mark: mark(number, stored: stored))
         #expect(state.observed(mark(number + 1, stored: stored + 1), epoch: "e") == true)
     }
 
@@ -115,8 +118,10 @@ import WireModel
         #expect(state.observed(mark(1), epoch: "e") == true)
     }
 
-    /// A model collector that applies beacons in order, and random losses: the device never thinks it told what it did not.
-    @Test func `Over random histories of drops, epochs and restarts the collector ends up with the last token`() throws {
+    /// A model collector that applies beacons in order, and random losses: the device never thinks it told what it did
+    /// not.
+    @Test func `Over random histories of drops, epochs and restarts the collector ends up with the last token`() throws
+    {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             var state = PushTokenState()
@@ -130,7 +135,9 @@ import WireModel
                 _ = state.observed(decided, epoch: "\(epoch)")
                 number += 1
                 beacons[number] = state.pending?.token
-                if let pending = state.pending { state.queued(number: number, epoch: "\(epoch)", change: pending.change, mark: decided) }
+                if let pending = state.pending {
+                    state.queued(number: number, epoch: "\(epoch)", change: pending.change, mark: decided)
+                }
             }
             func deliver(losing: Bool) {
                 while decided.number < number {
@@ -154,7 +161,8 @@ import WireModel
                     // What waits is queued anew in a new epoch, in order; nothing that was decided.
                     let waiting = (decided.number..<number).map { beacons[$0 + 1] ?? nil }
                     epoch += 1
-                    beacons = Dictionary(uniqueKeysWithValues: waiting.enumerated().map { (UInt64($0.offset) + 1, $0.element) })
+                    beacons = Dictionary(
+                        uniqueKeysWithValues: waiting.enumerated().map { (UInt64($0.offset) + 1, $0.element) })
                     number = UInt64(waiting.count)
                     decided = mark(0)
                 }
@@ -180,7 +188,9 @@ import WireModel
         let second = PushTokenStore(directory: directory.path, logger: logger)
         #expect(second.pending?.token == .token("token"))
         #expect(try !second.set("token"))
-        let mode = try FileManager.default.attributesOfItem(atPath: "\(directory.path)/push-token")[.posixPermissions] as? NSNumber
+        let mode =
+            try FileManager.default.attributesOfItem(atPath: "\(directory.path)/push-token")[.posixPermissions]
+            as? NSNumber
         #expect(mode?.intValue == 0o600)
         try second.erase()
         #expect(second.pending == nil)

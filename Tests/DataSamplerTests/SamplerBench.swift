@@ -16,7 +16,8 @@ struct SamplerBench {
 
     static func configuration(_ directory: String) -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(
-            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off, directory: directory,
+            sampleModules: [], defaultSampleInterval: 1, defaultTransmitInterval: 1, traceLevel: .off,
+            directory: directory,
             collectorURL: "https://collector.test", enrollmentToken: "enrollment-token")
         configuration.eventHold = 0
         configuration.lossWindow = 0
@@ -36,15 +37,18 @@ struct SamplerBench {
         return environment
     }
 
-    func sampler(_ directory: String, change: (inout DataSamplerConfiguration) -> Void = { _ in }) throws -> DataSampler {
+    func sampler(_ directory: String, change: (inout DataSamplerConfiguration) -> Void = { _ in }) throws -> DataSampler
+    {
         var configuration = Self.configuration(directory)
         change(&configuration)
-        return try DataSampler(configuration: configuration, environment: Self.environment(collector), logger: Logger(label: "test"))
+        return try DataSampler(
+            configuration: configuration, environment: Self.environment(collector), logger: Logger(label: "test"))
     }
 
     /// What arrived, in the order of its numbers.
     func stored(_ stream: StreamName) async throws -> [StoredRecord] {
-        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000).records
+        try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
+            .records
             .sorted { $0.header.number < $1.header.number }
     }
 

@@ -30,7 +30,9 @@ import Testing
             let error = #expect(throws: DataSamplerError.self) { try read(bytes) }
             #expect(error?.message.contains("client.csr") == true && error?.message.contains("openssl req") == true)
         }
-        let missing = #expect(throws: DataSamplerError.self) { try SigningRequestFile(path: "/nowhere/client.csr").read() }
+        let missing = #expect(throws: DataSamplerError.self) {
+            try SigningRequestFile(path: "/nowhere/client.csr").read()
+        }
         #expect(missing?.message.contains("/nowhere/client.csr cannot be read") == true)
     }
 }

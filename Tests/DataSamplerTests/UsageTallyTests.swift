@@ -8,7 +8,8 @@ import WireModel
     private let session = SessionID(high: 1, low: 1)
     private let other = SessionID(high: 2, low: 2)
 
-    private func figures(_ epoch: String = "a", sent: UInt64 = 0, dropped: UInt64 = 0, held: UInt64 = 0) -> EventFigures {
+    private func figures(_ epoch: String = "a", sent: UInt64 = 0, dropped: UInt64 = 0, held: UInt64 = 0) -> EventFigures
+    {
         EventFigures(epoch: epoch, sent: sent, dropped: dropped, held: held)
     }
 
@@ -90,7 +91,9 @@ import WireModel
         #expect(sample.useMicroseconds == 0)
     }
 
-    @Test func `Events sent between an orderly stop and the next first sample are told; after a crash counting begins anew`() {
+    @Test
+    func `Events sent between an orderly stop and the next first sample are told; after a crash counting begins anew`()
+    {
         var tally = UsageTally()
         tally.observed(figures(sent: 10))
         _ = tally.sampled(at: 0)

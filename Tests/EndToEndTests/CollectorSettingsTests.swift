@@ -14,11 +14,17 @@ struct CollectorSettingsTests {
                 environment: Program.environment([:]), output: log, errors: log)
             var failure: (any Error)?
             do {
-                try await deployment.until("the collector ignores hang-ups", while: collector) { collector.ignores(signal: SIGHUP) }
+                try await deployment.until("the collector ignores hang-ups", while: collector) {
+                    collector.ignores(signal: SIGHUP)
+                }
                 for _ in 0..<20 { collector.send(signal: SIGHUP) }
-                try await deployment.until("it listens", while: collector) { Program.text(log).contains(#""listening""#) }
+                try await deployment.until("it listens", while: collector) {
+                    Program.text(log).contains(#""listening""#)
+                }
                 collector.send(signal: SIGHUP)
-                try await deployment.until("it reloads", while: collector) { Program.text(log).contains("configuration reloaded") }
+                try await deployment.until("it reloads", while: collector) {
+                    Program.text(log).contains("configuration reloaded")
+                }
             } catch { failure = error }
             await collector.killAndReap()
             if let failure { throw failure }
@@ -32,7 +38,8 @@ struct CollectorSettingsTests {
             try Data().write(to: URL(fileURLWithPath: file))
             let usual = ["--data", deployment.collectorData, "--listen", "127.0.0.1:0"]
             for (wrong, word) in [
-                (["--data", file], file), (["--data", file + "/below"], file), (["--data", "/dev/null/x"], "/dev/null"),
+                (["--data", file], file), (["--data", file + "/below"], file),
+                (["--data", "/dev/null/x"], "/dev/null"),
                 (["--listen", "192.0.2.1:8420", "--allow-plaintext"], "192.0.2.1:8420"),
                 (["--listen", "no.such.host.invalid:8420", "--allow-plaintext"], "no.such.host.invalid:8420"),
                 (["--notice-webhook", "http://hooks.example/notices"], "notice-webhook"),
@@ -53,7 +60,9 @@ struct CollectorSettingsTests {
             try await deployment.startCollector()
             let validate = try await Program.collector.run(
                 ["validate", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(deployment.collectorPort)"])
-            #expect(validate.succeeded && validate.output.contains("listens on 127.0.0.1:\(deployment.collectorPort) already"))
+            #expect(
+                validate.succeeded
+                    && validate.output.contains("listens on 127.0.0.1:\(deployment.collectorPort) already"))
             try await deployment.stopCollector()
         }
     }

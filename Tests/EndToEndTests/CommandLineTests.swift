@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What people and scripts get wrong ends with the documented status and a message that says what, and never with a crash.
+/// What people and scripts get wrong ends with the documented status and a message that says what, and never with a
+/// crash.
 @Suite(.timeLimit(.minutes(3)))
 struct CommandLineTests {
     struct Case: Sendable, CustomTestStringConvertible {
@@ -22,8 +23,12 @@ struct CommandLineTests {
         Case(program: .agent, arguments: ["run", "--no-such-flag"], names: "no-such-flag"),
         Case(program: .agent, arguments: ["run", "--collector", "http://127.0.0.1:1"], names: "--data"),
         Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent"], names: "--collector"),
-        Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "no url"], names: "scheme"),
-        Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "ftp://host"], names: "ftp"),
+        Case(
+            program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "no url"],
+            names: "scheme"),
+        Case(
+            program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "ftp://host"],
+            names: "ftp"),
         Case(program: .agent, arguments: run + ["--sample-interval", "0"], names: "0"),
         Case(program: .agent, arguments: run + ["--sample-interval=-1"], names: "-1"),
         Case(program: .agent, arguments: run + ["--sample-interval", "nan"], names: "nan"),
@@ -34,11 +39,19 @@ struct CommandLineTests {
         Case(program: .agent, arguments: run + ["--modules", "system,nonsense"], names: "nonsense"),
         Case(program: .agent, arguments: run + ["--modules", "callLog"], names: "callLog"),
         Case(program: .agent, arguments: run + ["--config", "/nonexistent/file"], names: "/nonexistent/file"),
-        Case(program: .agent, arguments: run + ["--enrollment-token-file", "/nonexistent/token"], names: "/nonexistent/token"),
-        Case(program: .agent, arguments: run, environment: ["WS1_SAMPLE_INTERVAL": "never"], names: "WS1_SAMPLE_INTERVAL"),
+        Case(
+            program: .agent, arguments: run + ["--enrollment-token-file", "/nonexistent/token"],
+            names: "/nonexistent/token"),
+        Case(
+            program: .agent, arguments: run, environment: ["WS1_SAMPLE_INTERVAL": "never"], names: "WS1_SAMPLE_INTERVAL"
+        ),
         Case(program: .agent, arguments: ["event", "--data", "/nonexistent/agent"], names: "name"),
-        Case(program: .agent, arguments: ["event", "e", "x", "--type", "integer", "--data", "/nonexistent/agent"], names: "whole number"),
-        Case(program: .agent, arguments: ["event", "e", "1", "--type", "colour", "--data", "/nonexistent/agent"], names: "colour"),
+        Case(
+            program: .agent, arguments: ["event", "e", "x", "--type", "integer", "--data", "/nonexistent/agent"],
+            names: "whole number"),
+        Case(
+            program: .agent, arguments: ["event", "e", "1", "--type", "colour", "--data", "/nonexistent/agent"],
+            names: "colour"),
         Case(program: .collector, arguments: ["no-such-command"], names: "no-such-command"),
         Case(program: .collector, arguments: ["serve"], names: "--data"),
         Case(program: .collector, arguments: serve + ["--listen", "nowhere"], names: "nowhere"),
@@ -54,7 +67,8 @@ struct CommandLineTests {
     func wrongUseIsStatus64AndNamesWhatIsWrong(_ wrong: Case) async throws {
         let outcome = try await wrong.program.run(wrong.arguments, environment: wrong.environment, limit: .seconds(20))
         #expect(outcome.ending == .exited(64), "\(outcome)")
-        #expect(outcome.errors.localizedCaseInsensitiveContains(wrong.names), "does not name \(wrong.names): \(outcome)")
+        #expect(
+            outcome.errors.localizedCaseInsensitiveContains(wrong.names), "does not name \(wrong.names): \(outcome)")
     }
 
     @Test(arguments: [Program.agent, .collector])
@@ -73,16 +87,25 @@ struct CommandLineTests {
             (.collector, "data: [", file), (.collector, "no-such-setting: 1", "no-such-setting"),
         ] {
             try Data(text.utf8).write(to: URL(fileURLWithPath: file))
-            let outcome = try await program.run((program == .agent ? Self.run : Self.serve) + ["--config", file], limit: .seconds(20))
+            let outcome = try await program.run(
+                (program == .agent ? Self.run : Self.serve) + ["--config", file], limit: .seconds(20))
             #expect(outcome.ending == .exited(64) && outcome.errors.contains(names), "\(text): \(outcome)")
         }
     }
 
     @Test func aDataDirectoryThatCannotBeMadeIsSaid() async throws {
-        let outcome = try await Program.collector.run(["serve", "--data", "/proc/no-such-place", "--listen", "127.0.0.1:0"])
-        #expect([.exited(1), .exited(64)].contains(outcome.ending) && outcome.errors.contains("/proc/no-such-place"), "\(outcome)")
-        let agent = try await Program.agent.run(["run", "--data", "/proc/no-such-place", "--collector", "http://127.0.0.1:1"])
-        #expect([.exited(1), .exited(64)].contains(agent.ending) && agent.errors.contains("/proc/no-such-place"), "\(agent)")
+        let outcome = try await Program.collector.run([
+            "serve", "--data", "/proc/no-such-place", "--listen", "127.0.0.1:0",
+        ])
+        #expect(
+            [.exited(1), .exited(64)].contains(outcome.ending) && outcome.errors.contains("/proc/no-such-place"),
+            "\(outcome)")
+        let agent = try await Program.agent.run([
+            "run", "--data", "/proc/no-such-place", "--collector", "http://127.0.0.1:1",
+        ])
+        #expect(
+            [.exited(1), .exited(64)].contains(agent.ending) && agent.errors.contains("/proc/no-such-place"), "\(agent)"
+        )
     }
 
     @Test func aSecondProcessOnTheSameDataIsToldToTryAgainLater() async throws {
@@ -93,11 +116,17 @@ struct CommandLineTests {
 
             let collector = try await Program.collector.run(
                 ["serve", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(try unusedPort())"])
-            #expect(collector.ending == .exited(75) && collector.errors.contains(deployment.collectorData), "\(collector)")
+            #expect(
+                collector.ending == .exited(75) && collector.errors.contains(deployment.collectorData), "\(collector)")
             let port = try await Program.collector.run(
-                ["serve", "--data", deployment.directory + "/other", "--listen", "127.0.0.1:\(deployment.collectorPort)"])
+                [
+                    "serve", "--data", deployment.directory + "/other", "--listen",
+                    "127.0.0.1:\(deployment.collectorPort)",
+                ])
             #expect(port.ending == .exited(75) && port.errors.contains(String(deployment.collectorPort)), "\(port)")
-            let agent = try await Program.agent.run(["run", "--data", deployment.agentData, "--collector", deployment.collectorURL])
+            let agent = try await Program.agent.run([
+                "run", "--data", deployment.agentData, "--collector", deployment.collectorURL,
+            ])
             #expect(agent.ending == .exited(75) && agent.errors.contains(deployment.agentData), "\(agent)")
 
             // The first ones go on as if nothing had been.

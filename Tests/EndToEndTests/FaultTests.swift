@@ -21,7 +21,8 @@ struct FaultTests {
         Fault(name: "500", behaviour: .answer(.internalServerError, body: "oops"), cause: "500"),
         Fault(name: "429", behaviour: .answer(.tooManyRequests, headers: ["retry-after": "1"]), cause: "429"),
         Fault(
-            name: "captive-portal", behaviour: .answer(.ok, headers: ["content-type": "text/html"], body: "<html>Please sign in</html>"),
+            name: "captive-portal",
+            behaviour: .answer(.ok, headers: ["content-type": "text/html"], body: "<html>Please sign in</html>"),
             cause: "captive portal"),
         // So many that each record has been refused alone.
         Fault(
@@ -59,7 +60,8 @@ struct FaultTests {
                 }
                 // Large bodies are refused by something in between: parts are halved until they pass.
                 proxy.behave(.cut)
-                acknowledged.formUnion(try await Self.record(events: 30, bytes: 2000, prefix: "large", deployment, &dice))
+                acknowledged.formUnion(
+                    try await Self.record(events: 30, bytes: 2000, prefix: "large", deployment, &dice))
                 let passedBefore = proxy.counters.passed
                 proxy.behave(.refuseBodies(above: 16_000))
                 try await deployment.waitUntilSent()
@@ -91,8 +93,11 @@ struct FaultTests {
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for number in 1...count {
-            let text = String((0..<bytes).map { _ in Character(Unicode.Scalar(UInt8.random(in: 48...122, using: &dice))) })
-            let outcome = try await Program.agent.run(["event", "\(prefix).\(number)", "--data", deployment.agentData, "--", text])
+            let text = String(
+                (0..<bytes).map { _ in Character(Unicode.Scalar(UInt8.random(in: 48...122, using: &dice))) })
+            let outcome = try await Program.agent.run([
+                "event", "\(prefix).\(number)", "--data", deployment.agentData, "--", text,
+            ])
             try #require(outcome.succeeded, "\(outcome)")
             names.insert("\(prefix).\(number)")
         }

@@ -21,7 +21,8 @@ struct FullDiskTests {
             acknowledged.formUnion(try await deployment.record(events: 20, prefix: "full"))
             try await deployment.until("status names the collector's trouble", while: deployment.agent) {
                 let status = try await Program.agent.run(["status", "--data", deployment.agentData])
-                return status.output.contains("503") || status.output.contains("507") || status.output.contains("store-unavailable")
+                return status.output.contains("503") || status.output.contains("507")
+                    || status.output.contains("store-unavailable")
             }
             let ready = await deployment.isReady()
             #expect(!ready, "/readyz calls a collector ready that cannot store")
@@ -47,12 +48,16 @@ struct FullDiskTests {
             let text = String(repeating: "full ", count: 4000)
             var refused: Program.Outcome?
             for number in 1...500 where refused == nil {
-                let outcome = try await Program.agent.run(["event", "full.\(number)", text, "--data", deployment.agentData])
+                let outcome = try await Program.agent.run([
+                    "event", "full.\(number)", text, "--data", deployment.agentData,
+                ])
                 if outcome.succeeded { acknowledged.insert("full.\(number)") } else { refused = outcome }
             }
             let refusal = try #require(refused, "10 MB were taken on a full disk")
             #expect([.exited(1), .exited(75)].contains(refusal.ending), "\(refusal)")
-            #expect(refusal.errors.contains("space") || refusal.errors.contains("full"), "does not name the disk: \(refusal)")
+            #expect(
+                refusal.errors.contains("space") || refusal.errors.contains("full"),
+                "does not name the disk: \(refusal)")
             let dropped = try await deployment.balance(.agent)["event"]?.first?.dropped
             #expect(dropped == ["disk-full": 1], "the refused event is not counted: \(dropped ?? [:])")
             try await deployment.startCollector()

@@ -23,7 +23,9 @@ struct KillTests {
             for round in 1...20 {
                 try deployment.startAgent()
                 let agent = try #require(deployment.agent)
-                try await deployment.until("the agent has begun", within: .seconds(20)) { agent.blocks(signal: SIGTERM) }
+                try await deployment.until("the agent has begun", within: .seconds(20)) {
+                    agent.blocks(signal: SIGTERM)
+                }
                 #expect(await agent.ending(within: .milliseconds(Int.random(in: 0...50, using: &dice))) == nil)
                 do { try await deployment.stopAgent() } catch { Issue.record("round \(round): \(error)") }
                 try? FileManager.default.removeItem(atPath: deployment.agentData)
@@ -41,12 +43,15 @@ struct KillTests {
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for producer in 0..<2 {
                     let seed = dice.next()
-                    tasks.addTask { try await produce("kill.\(producer)", deployment, ledger, SeededGenerator(seed: seed)) }
+                    tasks.addTask {
+                        try await produce("kill.\(producer)", deployment, ledger, SeededGenerator(seed: seed))
+                    }
                 }
                 defer { ledger.entries.withLock { $0.stop = true } }
                 for round in 1...40 {
                     // Short and long lives alike: some die while they start, some in the middle of a batch.
-                    let life = Duration.milliseconds(Int.random(in: 0...(round.isMultiple(of: 4) ? 2000 : 500), using: &dice))
+                    let life = Duration.milliseconds(
+                        Int.random(in: 0...(round.isMultiple(of: 4) ? 2000 : 500), using: &dice))
                     let victims = Int.random(in: 0..<5, using: &dice)
                     let agent = try #require(deployment.agent)
                     let collector = try #require(deployment.collector)
@@ -75,7 +80,9 @@ struct KillTests {
     }
 
     /// Records events one after the other; now and then it is killed itself while it does.
-    private func produce(_ prefix: String, _ deployment: Deployment, _ ledger: Ledger, _ seeded: SeededGenerator) async throws {
+    private func produce(_ prefix: String, _ deployment: Deployment, _ ledger: Ledger, _ seeded: SeededGenerator)
+        async throws
+    {
         var dice = seeded
         var number = 0
         while !ledger.entries.withLock({ $0.stop }) {

@@ -17,7 +17,9 @@ import Testing
         var sent: Int
     }
 
-    private func log(_ arguments: [String], _ deployment: Deployment, input: String? = nil) async throws -> Program.Outcome {
+    private func log(_ arguments: [String], _ deployment: Deployment, input: String? = nil) async throws
+        -> Program.Outcome
+    {
         // A shell's printf is what people pipe from.
         let wrapper = input.map { ["/bin/sh", "-c", "printf '\($0)' | \"$@\"", "sh"] } ?? []
         return try await Program.agent.run(["log"] + arguments + ["--data", deployment.agentData], under: wrapper)
@@ -31,7 +33,9 @@ import Testing
         }
     }
 
-    private static let expected = ["W e2e the needle\tk=v", "I e2e from a pipe", "I e2e ", "I e2e and the last", "E e2e 'failed'"]
+    private static let expected = [
+        "W e2e the needle\tk=v", "I e2e from a pipe", "I e2e ", "I e2e and the last", "E e2e 'failed'",
+    ]
 
     @Test func linesArriveWhereTheyAreAskedForAndACrashArrivesOnce() async throws {
         try await Deployment.run { deployment in
@@ -39,9 +43,11 @@ import Testing
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
 
-            var outcome = try await log(["warning", "the needle", "--category", "e2e", "--metadata", "k=v"], deployment)
+            var outcome = try await log(
+                ["warning", "the needle", "--category", "e2e", "--metadata", "k=v"], deployment)
             #expect(outcome.succeeded && outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome)")
-            outcome = try await log(["info", "--category", "e2e", "--json"], deployment, input: #"from a pipe\n\nand the last"#)
+            outcome = try await log(
+                ["info", "--category", "e2e", "--json"], deployment, input: #"from a pipe\n\nand the last"#)
             var delivery = try JSONDecoder().decode(Delivery.self, from: Data(outcome.output.utf8))
             #expect(outcome.succeeded && delivery.written == 3 && delivery.lost == 0, "\(outcome)")
             outcome = try await log(["verbose", "too much", "--category", "e2e"], deployment)
@@ -61,7 +67,9 @@ import Testing
             #expect(texts(try await deployment.logLines("device=\(device)")) == Self.expected)
 
             // By the device itself: the same lines once more are told once.
-            let sent = try await Program.log.run(["send", "--wait", "--json", "--text", "needle", "--data", deployment.agentData])
+            let sent = try await Program.log.run([
+                "send", "--wait", "--json", "--text", "needle", "--data", deployment.agentData,
+            ])
             let uploads = try JSONDecoder().decode([Upload].self, from: Data(sent.output.utf8))
             #expect(sent.succeeded && uploads.map(\.state) == ["done"] && uploads.map(\.sent) == [1], "\(sent)")
             #expect(texts(try await deployment.logLines("device=\(device)&category=e2e")) == Self.expected)
@@ -112,7 +120,8 @@ import Testing
     }
 
     @Test func whatCannotBeLoggedIsSaid() async throws {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-log-\(UUID().uuidString)").path
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-log-\(UUID().uuidString)")
+            .path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         func log(_ arguments: String..., environment: [String: String] = [:]) async throws -> Program.Outcome {

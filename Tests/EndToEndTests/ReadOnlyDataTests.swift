@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// What only looks at a collector's data asks for no more than to read it: a backup is mounted read-only, an auditor is another user.
+/// What only looks at a collector's data asks for no more than to read it: a backup is mounted read-only, an auditor is
+/// another user.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: SmallDisk.canMount, "mounting a tmpfs needs root"))
 struct ReadOnlyDataTests {
     private static let looks = [
@@ -24,7 +25,8 @@ struct ReadOnlyDataTests {
             chmod(disk.path, 0o755)
             let before = try Self.files(deployment.collectorData)
             for file in before {
-                try #require(lchown(file, 65_534, 65_534) == 0 && chmod(file, Self.isDirectory(file) ? 0o500 : 0o400) == 0)
+                try #require(
+                    lchown(file, 65_534, 65_534) == 0 && chmod(file, Self.isDirectory(file) ? 0o500 : 0o400) == 0)
             }
             let user = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
             for look in Self.looks {
@@ -38,14 +40,17 @@ struct ReadOnlyDataTests {
                 #expect(mounted.succeeded, "mounted read-only: \(look): \(mounted)")
             }
             // What changes something says why it cannot.
-            let made = try await Program.collector.run(["organization", "create", "west", "--data", deployment.collectorData])
+            let made = try await Program.collector.run([
+                "organization", "create", "west", "--data", deployment.collectorData,
+            ])
             #expect(!made.succeeded && !made.errors.isEmpty)
         }
     }
 
     /// The directory and all in it.
     private static func files(_ directory: String) throws -> [String] {
-        [directory] + (try FileManager.default.subpathsOfDirectory(atPath: directory)).sorted().map { "\(directory)/\($0)" }
+        [directory]
+            + (try FileManager.default.subpathsOfDirectory(atPath: directory)).sorted().map { "\(directory)/\($0)" }
     }
 
     private static func isDirectory(_ path: String) -> Bool {

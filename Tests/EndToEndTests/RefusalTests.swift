@@ -32,25 +32,34 @@ struct RefusalTests {
             Refusal(name: "an administrator is no device", credential: .administrator, status: 401),
             Refusal(name: "a device is no person", method: .GET, path: "/api/v1/devices", headers: [], status: 401),
             Refusal(
-                name: "an enrollment token is no person", method: .GET, path: "/api/v1/events", credential: .enrollment, headers: [],
+                name: "an enrollment token is no person", method: .GET, path: "/api/v1/events", credential: .enrollment,
+                headers: [],
                 status: 401),
             Refusal(name: "unknown enrollment token", path: WireNames.enrollPath, credential: .wrong, status: 401),
-            Refusal(name: "no such path", method: .GET, path: "/api/v1/nothing", credential: .administrator, headers: [], status: 404),
-            Refusal(name: "no such device", method: .GET, path: "/api/v1/devices/00", credential: .administrator, headers: [], status: 404),
+            Refusal(
+                name: "no such path", method: .GET, path: "/api/v1/nothing", credential: .administrator, headers: [],
+                status: 404),
+            Refusal(
+                name: "no such device", method: .GET, path: "/api/v1/devices/00", credential: .administrator,
+                headers: [], status: 404),
             Refusal(name: "wrong method", method: .DELETE, headers: [], status: 405),
             Refusal(
-                name: "limit out of range", method: .GET, path: "/api/v1/events?limit=0", credential: .administrator, headers: [],
+                name: "limit out of range", method: .GET, path: "/api/v1/events?limit=0", credential: .administrator,
+                headers: [],
                 status: 400),
             Refusal(
-                name: "cursor made up", method: .GET, path: "/api/v1/events?cursor=zzz", credential: .administrator, headers: [],
+                name: "cursor made up", method: .GET, path: "/api/v1/events?cursor=zzz", credential: .administrator,
+                headers: [],
                 status: 400),
             Refusal(name: "no protobuf", body: Data("<html>".utf8), status: 400),
             Refusal(name: "no gzip", headers: gzip, body: Data("plain".utf8), status: 400),
             Refusal(name: "gzip cut short", headers: gzip, body: try gzipped(Data(0...255)).dropLast(9), status: 400),
             Refusal(
-                name: "other encoding", headers: [("content-type", WireNames.protobuf), ("content-encoding", "br")], body: Data([1]),
+                name: "other encoding", headers: [("content-type", WireNames.protobuf), ("content-encoding", "br")],
+                body: Data([1]),
                 status: 415),
-            Refusal(name: "other type", headers: [("content-type", "application/json")], body: Data("{}".utf8), status: 415),
+            Refusal(
+                name: "other type", headers: [("content-type", "application/json")], body: Data("{}".utf8), status: 415),
             Refusal(name: "inflates without end", headers: gzip, body: try gzipped(nothing), status: 413),
         ]
     }
@@ -58,8 +67,9 @@ struct RefusalTests {
     /// Refused from the header alone, while the body is on its way or never comes.
     private static func rawRefusals(device: String) -> [(name: String, text: String, status: Int)] {
         func head(_ line: String, _ fields: String...) -> String {
-            ([line, "Host: localhost", "Authorization: Bearer \(device)", "Content-Type: \(WireNames.protobuf)"] + fields).joined(
-                separator: "\r\n")
+            ([line, "Host: localhost", "Authorization: Bearer \(device)", "Content-Type: \(WireNames.protobuf)"]
+                + fields).joined(
+                    separator: "\r\n")
                 + "\r\n\r\n"
         }
         let batches = "POST \(WireNames.batchesPath) HTTP/1.1"
@@ -82,7 +92,9 @@ struct RefusalTests {
                 var request = HTTPClientRequest(url: deployment.collectorURL + refusal.path)
                 request.method = refusal.method
                 for (name, value) in refusal.headers { request.headers.add(name: name, value: value) }
-                if let token = tokens[refusal.credential] { request.headers.add(name: "authorization", value: "Bearer \(token)") }
+                if let token = tokens[refusal.credential] {
+                    request.headers.add(name: "authorization", value: "Bearer \(token)")
+                }
                 if !refusal.body.isEmpty { request.body = .bytes(ByteBuffer(bytes: refusal.body)) }
                 let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
                 let body = String(buffer: try await response.body.collect(upTo: 1 << 20))
@@ -90,9 +102,13 @@ struct RefusalTests {
                 #expect(
                     response.headers.first(name: "content-type")?.hasPrefix(WireNames.problem) == true,
                     "\(refusal.name): \(response.headers)")
-                #expect(response.headers.contains(name: WireNames.versionHeader), "\(refusal.name): without \(WireNames.versionHeader)")
+                #expect(
+                    response.headers.contains(name: WireNames.versionHeader),
+                    "\(refusal.name): without \(WireNames.versionHeader)")
                 let problem = try? JSONDecoder().decode(Problem.self, from: Data(body.utf8))
-                #expect(problem?.code.isEmpty == false && problem?.status == Int(refusal.status), "\(refusal.name): \(body)")
+                #expect(
+                    problem?.code.isEmpty == false && problem?.status == Int(refusal.status), "\(refusal.name): \(body)"
+                )
             }
             for (name, text, status) in Self.rawRefusals(device: tokens[.device] ?? "") {
                 let answer = try await RawExchange.send(Data(text.utf8), to: deployment.collectorPort)

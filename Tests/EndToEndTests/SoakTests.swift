@@ -5,7 +5,8 @@ import Testing
 
 /// Everything that goes wrong in the field, at random, for as long as one likes: afterwards the balance closes.
 ///
-/// `WS1_SOAK_SECONDS` says how long (20 unless told; `Tools/soak` asks for twenty minutes); `WS1_TEST_SEED` repeats the choice of faults.
+/// `WS1_SOAK_SECONDS` says how long (20 unless told; `Tools/soak` asks for twenty minutes); `WS1_TEST_SEED` repeats the
+/// choice of faults.
 @Suite(.serialized, .timeLimit(.minutes(240)), .enabled(if: SmallDisk.canMount, "mounting a tmpfs needs root"))
 struct SoakTests {
     private static let seconds = ProcessInfo.processInfo.environment["WS1_SOAK_SECONDS"].flatMap { Int($0) } ?? 20
@@ -42,7 +43,9 @@ struct SoakTests {
                 try await deployment.waitUntilAgentAnswers()
                 let producers = Task {
                     try await withThrowingTaskGroup(of: Void.self) { producers in
-                        for producer in 0..<2 { producers.addTask { try await produce("soak.\(producer)", deployment, ledger) } }
+                        for producer in 0..<2 {
+                            producers.addTask { try await produce("soak.\(producer)", deployment, ledger) }
+                        }
                         try await producers.waitForAll()
                     }
                 }
@@ -56,17 +59,21 @@ struct SoakTests {
                 ledger.entries.withLock { $0.stop = true }
                 try await producers.value
                 try await deployment.waitUntilSent(within: .seconds(420))
-                // The proxy goes with the next line; what is left goes past it. An agent that has only just been started has no first line yet.
+                // The proxy goes with the next line; what is left goes past it. An agent that has only just been
+                // started has no first line yet.
                 try await deployment.waitUntilAgentAnswers()
                 try await deployment.stopAgent()
             }
             try deployment.startAgent()
             let (acknowledged, attempted) = ledger.entries.withLock { ($0.acknowledged, $0.attempted) }
             let met = counts.map { "\($0.value) x \($0.key)" }.sorted().joined(separator: ", ")
-            print("SoakTests: \(Self.seconds) s, \(acknowledged.count) events acknowledged, \(attempted.count) not; \(met)")
+            print(
+                "SoakTests: \(Self.seconds) s, \(acknowledged.count) events acknowledged, \(attempted.count) not; \(met)"
+            )
             #expect(acknowledged.count >= Self.seconds / 2, "too little was produced to prove anything")
             try await deployment.expectExactlyOnce(
-                acknowledged: acknowledged, attempted: attempted, droppedOnlyFor: ["disk-full", "byte-cap", "buffer-full"])
+                acknowledged: acknowledged, attempted: attempted,
+                droppedOnlyFor: ["disk-full", "byte-cap", "buffer-full"])
         }
     }
 
@@ -128,7 +135,9 @@ struct SoakTests {
     /// Returns after this time; an agent that ends by itself meanwhile is a failure.
     private func live(_ deployment: Deployment, for duration: Duration) async throws {
         let agent = try #require(deployment.agent)
-        if let ending = await agent.ending(within: duration) { throw EndToEndError("the agent ended by itself: \(ending)") }
+        if let ending = await agent.ending(within: duration) {
+            throw EndToEndError("the agent ended by itself: \(ending)")
+        }
     }
 
     private func produce(_ prefix: String, _ deployment: Deployment, _ ledger: Ledger) async throws {

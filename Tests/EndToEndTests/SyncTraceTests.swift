@@ -1,11 +1,14 @@
 import Testing
 
-/// The reader of system call traces can tell a synced answer from one that is not, or the test that uses it proves nothing.
+/// The reader of system call traces can tell a synced answer from one that is not, or the test that uses it proves
+/// nothing.
 struct SyncTraceTests {
-    private let request = #"11 read(9<TCP:[127.0.0.1:1->127.0.0.1:2]>, "POST /api/v1/batches HTTP/1.1\r\n", 2048) = 310"#
+    private let request =
+        #"11 read(9<TCP:[127.0.0.1:1->127.0.0.1:2]>, "POST /api/v1/batches HTTP/1.1\r\n", 2048) = 310"#
     private let write = #"12 pwrite64(5</d/records/x/event.sqlite-wal>, "7\177"..., 4096, 56) = 4096"#
     private let sync = "12 fdatasync(5</d/records/x/event.sqlite-wal>) = 0"
-    private let answer = #"11 writev(9<TCP:[127.0.0.1:1->127.0.0.1:2]>, [{iov_base="HTTP/1.1 200 OK\r\n", iov_len=99}], 1) = 99"#
+    private let answer =
+        #"11 writev(9<TCP:[127.0.0.1:1->127.0.0.1:2]>, [{iov_base="HTTP/1.1 200 OK\r\n", iov_len=99}], 1) = 99"#
 
     private func answers(_ lines: String...) -> [SyncTrace.Answer] {
         SyncTrace(lines.joined(separator: "\n")) { $0.hasSuffix("-wal") }.answers

@@ -18,7 +18,8 @@ struct BodyMint {
         -> NewRecord
     {
         var body = withUnsafeBytes(of: identity.bigEndian) { Data($0) }
-        body.append(Data(repeating: UInt8(truncatingIfNeeded: identity), count: Int.random(in: 0...200, using: &random)))
+        body.append(
+            Data(repeating: UInt8(truncatingIfNeeded: identity), count: Int.random(in: 0...200, using: &random)))
         return NewRecord(stream: stream, kind: .event, stamp: stamp, body: body)
     }
 

@@ -28,7 +28,9 @@ enum BrokenCloseRule: String, CaseIterable, Sendable {
 
     func falsify(_ answer: inout WireCloseAnswer, to request: WireCloseRequest) {
         for index in answer.streams.indices {
-            guard let asked = request.streams.first(where: { $0.stream == answer.streams[index].stream }) else { continue }
+            guard let asked = request.streams.first(where: { $0.stream == answer.streams[index].stream }) else {
+                continue
+            }
             let mark = answer.streams[index].mark.number
             switch self {
             case .queuesAllAnew:
@@ -36,7 +38,9 @@ enum BrokenCloseRule: String, CaseIterable, Sendable {
                 // The mark's link says it as well.
                 if mark > 0 { answer.streams[index].mark.link = ChainLink(high: .max, low: mark).data }
             case .queuesNothingAnew:
-                if let greatest = asked.points.max(by: { $0.number < $1.number }) { answer.streams[index].matched = greatest }
+                if let greatest = asked.points.max(by: { $0.number < $1.number }) {
+                    answer.streams[index].matched = greatest
+                }
             case .takesOthersForItsOwn where asked.reason != .moved:
                 let greatest = asked.points.filter { $0.number <= mark }.max { $0.number < $1.number }
                 if let greatest { answer.streams[index].matched = greatest }

@@ -4,7 +4,8 @@ import RecordQueue
 import TelemetryTestKit
 import WireModel
 
-/// A device's queue that can die. A crash opens a copy of its directory as it lies while the queue is open: what was only in memory is gone.
+/// A device's queue that can die. A crash opens a copy of its directory as it lies while the queue is open: what was
+/// only in memory is gone.
 final class CrashingQueue {
     private(set) var queue: RecordQueue
     private var directory: URL

@@ -14,7 +14,8 @@ protocol CrashingStore: AnyObject {
     func close() async
 }
 
-/// The real engine, over files. A crash opens a copy of its directory as it lies while the store is open, and goes on with the copy.
+/// The real engine, over files. A crash opens a copy of its directory as it lies while the store is open, and goes on
+/// with the copy.
 final class CrashingSQLiteStore: CrashingStore {
     final class DayClock: StoreClock {
         private let time = Mutex<Int64>(1_790_000_000_000_000)

@@ -19,10 +19,13 @@ import Testing
         let directory = try ExactlyOnceTests.scratch()
         defer { try? FileManager.default.removeItem(at: directory) }
         let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
-        print("exactly-once over epochs: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories")
+        print(
+            "exactly-once over epochs: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories"
+        )
         for index in 0..<max(1, Self.histories / Self.workers) {
             let seed = ExactlyOnceTests.seed &+ UInt64(worker * 1_000_000 + index)
-            let history = try EpochHistory(seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector)
+            let history = try EpochHistory(
+                seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector)
             do { try await history.run(steps: Self.stepsPerHistory) } catch {
                 Issue.record(
                     "seed \(ExactlyOnceTests.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)"
@@ -47,13 +50,16 @@ import Testing
     }
 
     /// What the judge says of histories with fixed seeds; `nil` where it finds nothing.
-    private func firstViolation(_ rule: BrokenCloseRule?, each: (EpochHistory) -> Void = { _ in }) async throws -> String? {
+    private func firstViolation(_ rule: BrokenCloseRule?, each: (EpochHistory) -> Void = { _ in }) async throws
+        -> String?
+    {
         let directory = try ExactlyOnceTests.scratch()
         defer { try? FileManager.default.removeItem(at: directory) }
         let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
         for seed in UInt64(1)...8 {
             let history = try EpochHistory(
-                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, brokenRule: rule)
+                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector,
+                brokenRule: rule)
             do { try await history.run(steps: 300) } catch let violation as Violation {
                 await collector.close()
                 return violation.description

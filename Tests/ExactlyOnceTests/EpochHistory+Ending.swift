@@ -12,7 +12,8 @@ extension EpochHistory {
         image = Image(directory: try device.image(), lines: lines)
     }
 
-    /// The image takes the place of the queue: what came after it is known to the collector alone, so far as it arrived.
+    /// The image takes the place of the queue: what came after it is known to the collector alone, so far as it
+    /// arrived.
     func bringBack() async throws {
         guard let image else { return }
         self.image = nil
@@ -91,7 +92,8 @@ extension EpochHistory {
         return try await device.queue.applyClose(answer) == .again
     }
 
-    /// The queue is copied to another machine, which enrolls as itself. It has nothing of the original's, and the original misses nothing.
+    /// The queue is copied to another machine, which enrolls as itself. It has nothing of the original's, and the
+    /// original misses nothing.
     func clone() async throws {
         try await flush()
         let directory = try device.image()
@@ -115,7 +117,8 @@ extension EpochHistory {
         let collected = try await other.balances(beside: clone)
         for (stream, balance) in try await clone.balance() {
             let dropped = collected[stream]?.dropped["clone"] ?? 0
-            guard balance.waiting == 0, balance.stored == 1 + (inherited[stream]?.stored ?? 0), balance.dropped["clone"] ?? 0 == dropped
+            guard balance.waiting == 0, balance.stored == 1 + (inherited[stream]?.stored ?? 0),
+                balance.dropped["clone"] ?? 0 == dropped
             else { throw Violation("\(stream): the clone has \(balance), its collector \(dropped) dropped as clone") }
         }
         await clone.close()

@@ -20,7 +20,8 @@ extension EpochHistory {
                 try await flush()
                 let epoch = device.queue.epoch
                 while device.queue.epoch == epoch,
-                    let part = try await device.queue.nextPart(of: stream, maximumBytes: 1 << 20, maximumRecords: 40, hold: .zero)
+                    let part = try await device.queue.nextPart(
+                        of: stream, maximumBytes: 1 << 20, maximumRecords: 40, hold: .zero)
                 {
                     try await apply(collector.append(part))
                     if let ghost = network.ghost() { _ = try await collector.append(ghost) }
@@ -34,7 +35,8 @@ extension EpochHistory {
     private func isUnsettled() async throws -> Bool {
         guard brokenRule != .neverCloses else { return false }
         let status = try await device.queue.status()
-        return status.streams.values.contains { $0.waiting > 0 || $0.apart > 0 } || status.ended.contains { !$0.isClosed }
+        return status.streams.values.contains { $0.waiting > 0 || $0.apart > 0 }
+            || status.ended.contains { !$0.isClosed }
     }
 
     func judge() async throws {
@@ -47,15 +49,18 @@ extension EpochHistory {
             let (stored, rows) = try await stored(stream)
             try judge(stream, line: line, balance: balance, stored: stored)
             guard balance.waiting == 0, balance.stored == rows, sum.stored == rows else {
-                throw Violation("\(stream): \(rows) records are stored, the device says \(balance), the collector \(sum)")
+                throw Violation(
+                    "\(stream): \(rows) records are stored, the device says \(balance), the collector \(sum)")
             }
             seen.moved += balance.dropped["moved"] ?? 0
-            // Both sides count the same, each reason for itself - but for what a branch that is gone had told: that is not taken back.
+            // Both sides count the same, each reason for itself - but for what a branch that is gone had told: that is
+            // not taken back.
             for reason in Set(balance.dropped.keys).union(sum.dropped.keys) {
                 let (own, told) = (balance.dropped[reason] ?? 0, sum.dropped[reason] ?? 0)
                 let spare = reason == "moved" ? 0 : abandoned[stream]?[reason] ?? 0
                 guard (own...own + spare).contains(told) else {
-                    throw Violation("\(stream) \(reason): the device counts \(balance.dropped), the collector \(sum.dropped)")
+                    throw Violation(
+                        "\(stream) \(reason): the device counts \(balance.dropped), the collector \(sum.dropped)")
                 }
             }
         }
@@ -67,18 +72,21 @@ extension EpochHistory {
         let lost = line.certain.subtracting(stored)
         if let first = lost.subtracting(excused).min() {
             throw Violation(
-                "\(stream): record \(first) and \(lost.subtracting(excused).count - 1) more are lost: neither stored nor dropped")
+                "\(stream): record \(first) and \(lost.subtracting(excused).count - 1) more are lost: neither stored nor dropped"
+            )
         }
         let dropped = balance.dropped.reduce(0) { $1.key == "moved" ? $0 : $0 + Int($1.value) }
         var (least, most) = (lost.count, lost.count)
         if wasRestored {
             least -= lost.intersection(mayBeUncounted).count
-            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was told as dropped by it, before
-            // this one counts it.
+            // Gaps hide links: nobody knows whether a record of one had arrived from the other branch, or was told as
+            // dropped by it, before this one counts it.
             most += line.dropped.count + stored.intersection(mayDouble).count + (droppedElsewhere[stream]?.count ?? 0)
         }
         guard (least...most).contains(dropped) else {
-            throw Violation("\(stream): \(lost.count), so \(least) to \(most), records were dropped, the device counts \(balance.dropped)")
+            throw Violation(
+                "\(stream): \(lost.count), so \(least) to \(most), records were dropped, the device counts \(balance.dropped)"
+            )
         }
     }
 

@@ -4,11 +4,12 @@ import RecordQueue
 import TelemetryTestKit
 import WireModel
 
-/// One random history of one device whose epochs end: images of its queue are brought back, it is wiped, unenrolled and bound elsewhere, copied
-/// to other machines, and its records wait for consent - over a network that loses, repeats and delays, with crashes on both sides.
+/// One random history of one device whose epochs end: images of its queue are brought back, it is wiped, unenrolled and
+/// bound elsewhere, copied to other machines, and its records wait for consent - over a network that loses, repeats and
+/// delays, with crashes on both sides.
 ///
-/// Numbers change when a record is queued anew, so the judge goes by what is in it: every body is stored once, or is excused (dropped, wiped,
-/// refused) and then counted; what both sides count is the same (EpochHistory+Judging.swift).
+/// Numbers change when a record is queued anew, so the judge goes by what is in it: every body is stored once, or is
+/// excused (dropped, wiped, refused) and then counted; what both sides count is the same (EpochHistory+Judging.swift).
 final class EpochHistory {
     /// What one stream has to come to, on one branch of the history.
     struct Line {
@@ -40,12 +41,14 @@ final class EpochHistory {
     var image: Image?
     var network = LossyNetwork()
     var mint = BodyMint()
-    /// Waited for consent in an image that was brought back, and were released since: without a number nothing tells that they were sent.
+    /// Waited for consent in an image that was brought back, and were released since: without a number nothing tells
+    /// that they were sent.
     var mayDouble: Set<UInt64> = []
-    /// Dropped at the front of an image that was brought back, and, where its epoch was then given up, before that: the collector's mark may have
-    /// stood in the gap, at records of the other branch.
+    /// Dropped at the front of an image that was brought back, and, where its epoch was then given up, before that: the
+    /// collector's mark may have stood in the gap, at records of the other branch.
     var mayBeUncounted: Set<UInt64> = []
-    /// Dropped at the front by a branch that is gone: the collector may have been told, and cannot say of which records.
+    /// Dropped at the front by a branch that is gone: the collector may have been told, and cannot say of which
+    /// records.
     var droppedElsewhere = Dictionary(uniqueKeysWithValues: StreamName.allCases.map { ($0, Set<UInt64>()) })
     /// What the collector may have been told by a branch that is gone.
     var abandoned: [StreamName: [String: UInt64]] = [:]
@@ -123,7 +126,9 @@ final class EpochHistory {
         } else {
             let count = try await device.queue.dropApart(.consent, reason: .consent)
             let waited = lines.values.reduce(0) { $0 + $1.apart.count }
-            guard count == waited else { throw Violation("\(waited) records waited for consent, \(count) were dropped") }
+            guard count == waited else {
+                throw Violation("\(waited) records waited for consent, \(count) were dropped")
+            }
             for (stream, line) in lines { excused[stream]?.formUnion(line.apart) }
         }
         for stream in StreamName.allCases { lines[stream]?.apart = [] }
@@ -142,7 +147,9 @@ final class EpochHistory {
         let front = try await device.queue.nextPart(of: stream, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero)
         var identities: [UInt64: UInt64] = [:]
         for record in front?.records ?? [] {
-            guard let header = RecordHeader(scanning: record) else { throw Violation("\(stream): a record without envelope") }
+            guard let header = RecordHeader(scanning: record) else {
+                throw Violation("\(stream): a record without envelope")
+            }
             identities[header.number] = BodyMint.identity(of: record, header)
         }
         // A queue that has diverged gives no part; what it drops could not be told from here.

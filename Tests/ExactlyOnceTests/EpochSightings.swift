@@ -18,7 +18,8 @@ struct EpochSightings {
 
     /// In words, what was never seen.
     var missing: [String] {
-        var missing = [EpochEnd.restored, .clone, .wiped, .unenrolled, .reboundDrop].filter { ends[$0] == nil }.map(\.rawValue)
+        var missing = [EpochEnd.restored, .clone, .wiped, .unenrolled, .reboundDrop].filter { ends[$0] == nil }.map(
+            \.rawValue)
         if moved == 0 { missing.append("moved records") }
         if givenUpRestored == 0 { missing.append("a restored image that is given up") }
         if givenUpAfterClose == 0 { missing.append("a kept epoch that is given up after its close was sent") }

@@ -10,7 +10,8 @@ import WireModel
 @Suite struct ExactlyOnceTests {
     static let workers = 4
     static let totalSteps = Int(ProcessInfo.processInfo.environment["WS1_MODEL_STEPS"] ?? "") ?? 100_000
-    static let seed = UInt64(ProcessInfo.processInfo.environment["WS1_MODEL_SEED"] ?? "") ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    static let seed =
+        UInt64(ProcessInfo.processInfo.environment["WS1_MODEL_SEED"] ?? "") ?? UInt64.random(in: 0...UInt64(UInt32.max))
     static let stepsPerHistory = 500
     /// Devices that share a collector; a crash copies all its files, so there are not too many.
     static let historiesPerCollector = 5
@@ -18,7 +19,8 @@ import WireModel
     /// Memory-backed where there is such a place: a crash is a copy of the files here, so the medium does not matter.
     static func scratch() throws -> URL {
         let shared = URL(filePath: "/dev/shm")
-        let parent = FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
+        let parent =
+            FileManager.default.isWritableFile(atPath: shared.path) ? shared : FileManager.default.temporaryDirectory
         let directory = parent.appending(path: "exactly-once-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         return directory
@@ -31,7 +33,9 @@ import WireModel
         var collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
         let reference = InMemoryRecordStore()
         let histories = max(1, Self.totalSteps / Self.workers / Self.stepsPerHistory)
-        print("exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) steps")
+        print(
+            "exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) steps"
+        )
         for index in 0..<histories {
             if index > 0, index.isMultiple(of: Self.historiesPerCollector) {
                 await collector.close()
@@ -39,10 +43,12 @@ import WireModel
             }
             let seed = Self.seed &+ UInt64(worker * 1_000_000 + index)
             let history = try History(
-                seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector, reference: reference)
+                seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector,
+                reference: reference)
             do { try await history.run(steps: Self.stepsPerHistory) } catch {
                 Issue.record(
-                    "WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)")
+                    "WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)"
+                )
                 break
             }
         }
@@ -72,7 +78,8 @@ import WireModel
         for seed in 1...histories {
             let (collector, rule) = make()
             let history = try History(
-                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector, reference: nil,
+                seed: seed, directory: directory.appending(path: "\(seed)").creating(), collector: collector,
+                reference: nil,
                 brokenRule: rule)
             do { try await history.run(steps: 300) } catch let violation as Violation { return violation.description }
         }

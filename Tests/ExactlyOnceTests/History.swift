@@ -14,13 +14,13 @@ enum BrokenDeviceRule: String, CaseIterable, Sendable {
     case sendsAgainWhatMayHaveArrived
 }
 
-/// One random history of one device: produce, drop, send, lose, duplicate, delay, reorder, damage, crash on both sides - against a real queue and
-/// a store, with a small model of what must come out.
+/// One random history of one device: produce, drop, send, lose, duplicate, delay, reorder, damage, crash on both sides
+/// - against a real queue and a store, with a small model of what must come out.
 ///
-/// The model: per stream the identities in the order they were handed to the queue (so the n-th is number n), how many of them are certainly
-/// committed, and which numbers were dropped. At the end every number is stored once with its own bytes, or was dropped
-/// and is counted. What was quarantined is sent again under another number: its identity is stored once, or it is still
-/// quarantined.
+/// The model: per stream the identities in the order they were handed to the queue (so the n-th is number n), how many
+/// of them are certainly committed, and which numbers were dropped. At the end every number is stored once with its own
+/// bytes, or was dropped and is counted. What was quarantined is sent again under another number: its identity is
+/// stored once, or it is still quarantined.
 final class History {
     private struct StreamModel {
         var identities: [UInt64] = []
@@ -40,7 +40,8 @@ final class History {
     private(set) var steps = 0
 
     init(
-        seed: UInt64, directory: URL, collector: any CrashingStore, reference: InMemoryRecordStore?, brokenRule: BrokenDeviceRule? = nil
+        seed: UInt64, directory: URL, collector: any CrashingStore, reference: InMemoryRecordStore?,
+        brokenRule: BrokenDeviceRule? = nil
     ) throws {
         random = SplitMix64(seed: seed)
         clock = ManualRecordClock()
@@ -102,7 +103,9 @@ final class History {
 
     private func flush() async throws {
         try await device.queue.flush()
-        model = model.mapValues { StreamModel(identities: $0.identities, certain: $0.identities.count, dropped: $0.dropped) }
+        model = model.mapValues {
+            StreamModel(identities: $0.identities, certain: $0.identities.count, dropped: $0.dropped)
+        }
     }
 
     private func drop(_ stream: StreamName) async throws {
@@ -110,7 +113,9 @@ final class History {
         let gap = try await device.queue.drop(
             oldest: Int.random(in: 1...6, using: &random), of: stream, reason: reason, keepAside: false)
         guard let gap else { return }
-        for number in gap.first...gap.last where model[stream]?.dropped[number] == nil { model[stream]?.dropped[number] = gap.reason }
+        for number in gap.first...gap.last where model[stream]?.dropped[number] == nil {
+            model[stream]?.dropped[number] = gap.reason
+        }
     }
 
     private func quarantine(_ stream: StreamName) async throws {
@@ -159,7 +164,8 @@ final class History {
         mark.stored += part.last - mark.number
         mark.number = part.last
         mark.link = part.lastLink
-        _ = try await device.queue.apply(PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
+        _ = try await device.queue.apply(
+            PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
     }
 
     private func crashDevice() async throws {
@@ -168,7 +174,9 @@ final class History {
         for stream in StreamName.allCases {
             let last = Int(status.streams[stream]?.lastNumber ?? 0)
             guard var survived = model[stream] else { continue }
-            guard last >= survived.certain else { throw Violation("\(stream): a crash lost \(survived.certain - last) committed records") }
+            guard last >= survived.certain else {
+                throw Violation("\(stream): a crash lost \(survived.certain - last) committed records")
+            }
             survived.identities.removeLast(survived.identities.count - last)
             survived.certain = last
             model[stream] = survived
@@ -209,8 +217,8 @@ final class History {
 
     // MARK: The end
 
-    /// Sends until nothing waits, over a network that works; late ghosts arrive in between. What was quarantined is sent
-    /// again.
+    /// Sends until nothing waits, over a network that works; late ghosts arrive in between. What was quarantined is
+    /// sent again.
     private func settle() async throws {
         try await flush()
         try await sendAll()
@@ -256,7 +264,9 @@ final class History {
             }
 
             var dropped: [String: UInt64] = [:]
-            for (number, reason) in model.dropped where stored[number] == nil { dropped[reason.description, default: 0] += 1 }
+            for (number, reason) in model.dropped where stored[number] == nil {
+                dropped[reason.description, default: 0] += 1
+            }
             let expected = JudgedCollector.Sum(
                 produced: UInt64(model.identities.count), stored: UInt64(stored.count), dropped: dropped)
             var own = JudgedCollector.Sum()

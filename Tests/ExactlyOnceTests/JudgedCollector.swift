@@ -36,7 +36,9 @@ struct JudgedCollector {
 
     func append(_ part: BatchPart) async throws -> PartAnswer {
         let answers = await store.store.append([part], from: device, receivedAt: 1)
-        guard let answer = answers.first, answers.count == 1 else { throw Violation("\(answers.count) answers to one part") }
+        guard let answer = answers.first, answers.count == 1 else {
+            throw Violation("\(answers.count) answers to one part")
+        }
         if let reference {
             let expected = await reference.append([part], from: device, receivedAt: 1)
             guard answer.outcome == expected.first?.outcome, answer.mark == expected.first?.mark else {
@@ -53,7 +55,9 @@ struct JudgedCollector {
         repeat {
             let page = try await store.store.records(
                 of: device, stream: stream, kind: nil, module: nil, before: position, limit: 1_000)
-            stored += page.records.map { Stored(number: $0.header.number, identity: BodyMint.identity(of: $0.bytes, $0.header)) }
+            stored += page.records.map {
+                Stored(number: $0.header.number, identity: BodyMint.identity(of: $0.bytes, $0.header))
+            }
             position = page.next
         } while position != nil
         return stored

@@ -14,7 +14,8 @@ struct LossyNetwork {
     /// The part that comes to the collector now, often the newest; `nil`: none, or it was lost.
     mutating func arrival(using random: inout SplitMix64) -> BatchPart? {
         guard !parts.isEmpty else { return nil }
-        let part = parts.remove(at: random.chance(0.7) ? parts.count - 1 : Int.random(in: 0..<parts.count, using: &random))
+        let part = parts.remove(
+            at: random.chance(0.7) ? parts.count - 1 : Int.random(in: 0..<parts.count, using: &random))
         return random.chance(0.85) ? part : nil
     }
 

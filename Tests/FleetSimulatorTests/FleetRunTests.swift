@@ -19,7 +19,9 @@ struct FleetRunTests {
         #expect(report.enrolled == 50 && report.oracle.devices == 50)
         #expect(report.acknowledged > 1000 && report.oracle.found >= report.acknowledged)
         // Every fault that a request can have did happen, and what follows from it.
-        #expect(Set(report.counts.faults.keys).union(["clock-jump"]) == Set(FleetFault.allCases.map(\.rawValue)), "\(report.counts)")
+        #expect(
+            Set(report.counts.faults.keys).union(["clock-jump"]) == Set(FleetFault.allCases.map(\.rawValue)),
+            "\(report.counts)")
         #expect(report.counts.closedEpochs > 0)
         #expect((report.counts.answers["401"] ?? 0) > 0 && (report.counts.outcomes["damaged"] ?? 0) > 0)
     }
@@ -46,7 +48,8 @@ struct FleetRunTests {
     @Test func aCollectorThatIsNotThereIsSaidBeforeAnythingIsMade() async throws {
         let transport = HTTPFleetTransport(collector: "http://127.0.0.1:1", connections: 1)
         let fleet = FleetRun(
-            Self.plan(devices: 1, seconds: 1, seed: 1), transport: transport, enrollmentToken: "e", personToken: "p", start: 0)
+            Self.plan(devices: 1, seconds: 1, seed: 1), transport: transport, enrollmentToken: "e", personToken: "p",
+            start: 0)
         let unready = await #expect(throws: FleetUnready.self) { try await fleet.check() }
         #expect(unready == .unreachable)
         await transport.shutdown()

@@ -10,7 +10,9 @@ import Testing
 /// A collector over files, on a loopback port, and a fleet that sends to it.
 struct FleetScene {
     /// - Parameter tampered: what stands between the server and its store.
-    static func run(_ plan: FleetPlan, tampered: (any RecordStore) -> any RecordStore = { $0 }) async throws -> FleetReport {
+    static func run(_ plan: FleetPlan, tampered: (any RecordStore) -> any RecordStore = { $0 }) async throws
+        -> FleetReport
+    {
         try await run([plan], tampered: tampered)[0]
     }
 
@@ -34,7 +36,8 @@ struct FleetScene {
         settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         let server = CollectorServer(
-            store: tampered(store), registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+            store: tampered(store), registry: registry, profiles: registry, commands: registry,
+            administration: registry, archive: archive,
             settings: settings,
             logger: logger, clock: { clock.now() })
         let reports = try await server.application().test(.live) { framework in
@@ -43,11 +46,17 @@ struct FleetScene {
                 let transport = HTTPFleetTransport(
                     collector: "http://127.0.0.1:\(try #require(framework.port))", connections: plan.concurrency)
                 func fleet(_ enrollment: String, _ person: String) -> FleetRun {
-                    FleetRun(plan, transport: transport, enrollmentToken: enrollment, personToken: person, start: clock.now())
+                    FleetRun(
+                        plan, transport: transport, enrollmentToken: enrollment, personToken: person, start: clock.now()
+                    )
                 }
-                let unready = await #expect(throws: FleetUnready.self) { try await fleet("wrong", tokens.administratorToken).check() }
+                let unready = await #expect(throws: FleetUnready.self) {
+                    try await fleet("wrong", tokens.administratorToken).check()
+                }
                 #expect(unready == .refused(.enrollment, status: 401))
-                let unknown = await #expect(throws: FleetUnready.self) { try await fleet(tokens.enrollmentToken, "wrong").check() }
+                let unknown = await #expect(throws: FleetUnready.self) {
+                    try await fleet(tokens.enrollmentToken, "wrong").check()
+                }
                 #expect(unknown == .refused(.person, status: 401))
                 var run = fleet(tokens.enrollmentToken, tokens.administratorToken)
                 try await run.check()

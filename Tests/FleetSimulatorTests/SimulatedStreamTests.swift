@@ -13,7 +13,8 @@ import WireModel
         for number in 0..<count {
             _ = stream.append(
                 NewRecord(
-                    stream: .event, kind: .event, stamp: RecordStamp(wallTime: Int64(number), bootID: nil, timeSinceBoot: 1),
+                    stream: .event, kind: .event,
+                    stamp: RecordStamp(wallTime: Int64(number), bootID: nil, timeSinceBoot: 1),
                     body: Data([UInt8(number)])))
         }
         return stream
@@ -21,12 +22,15 @@ import WireModel
 
     private func answer(_ number: UInt64, _ link: ChainLink, _ outcome: PartOutcome = .stored) -> PartAnswer {
         PartAnswer(
-            epoch: epoch, stream: .event, outcome: outcome, mark: StreamMark(number: number, link: link, stored: number))
+            epoch: epoch, stream: .event, outcome: outcome, mark: StreamMark(number: number, link: link, stored: number)
+        )
     }
 
     @Test func itsPartsAreWhatACollectorTakes() throws {
         let part = try #require(stream(5).part(of: epoch, 3))
-        #expect(part.first == 1 && part.last == 3 && part.records.count == 3 && part.totals.produced == 5 && part.totals.waiting == 5)
+        #expect(
+            part.first == 1 && part.last == 3 && part.records.count == 3 && part.totals.produced == 5
+                && part.totals.waiting == 5)
         guard case .store(let slice) = PartDecision.decide(part: part, mark: .none) else {
             Issue.record("not stored")
             return

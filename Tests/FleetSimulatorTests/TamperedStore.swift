@@ -45,7 +45,8 @@ final class TamperedStore: RecordStore {
                 guard let header = RecordHeader(scanning: other) else { return [] }
                 return [
                     StoredRecord(
-                        device: record.device, epoch: record.epoch, header: header, bytes: other, receivedAt: record.receivedAt)
+                        device: record.device, epoch: record.epoch, header: header, bytes: other,
+                        receivedAt: record.receivedAt)
                 ]
             }
         }
@@ -59,7 +60,9 @@ final class TamperedStore: RecordStore {
         }
     }
 
-    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
+        StoredRecord]
+    {
         try await store.newestRecords(of: devices, query)
     }
 

@@ -37,7 +37,8 @@ import Testing
     @Test func aKnownMemberOfAnotherProgramIsRead() throws {
         // printf 'hello\n' | gzip -n
         let member: [UInt8] = [
-            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0xE7, 2, 0, 0x20, 0x30, 0x3A, 0x36, 6, 0, 0, 0,
+            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0xE7, 2, 0, 0x20, 0x30, 0x3A, 0x36, 6, 0,
+            0, 0,
         ]
         #expect(try GzipCodec.decompress(member) == Array("hello\n".utf8))
     }
@@ -54,7 +55,9 @@ import Testing
     @Test func endsInsideAMemberAreTruncatedAtEveryByte() throws {
         let member = try GzipCodec.compress(Samples.mixed(700))
         for length in 0..<member.count {
-            let error = #expect(throws: GzipError.self, "\(length)") { try GzipCodec.decompress(Array(member.prefix(length))) }
+            let error = #expect(throws: GzipError.self, "\(length)") {
+                try GzipCodec.decompress(Array(member.prefix(length)))
+            }
             #expect(error?.code == .truncated, "\(length)")
         }
     }
@@ -67,11 +70,16 @@ import Testing
                 var damaged = member
                 damaged[index] ^= 1 << bit
                 do throws(GzipError) {
-                    // Nothing covers flags, time and system in the head, nor the padding that fills the last byte before the checksum.
+                    // Nothing covers flags, time and system in the head, nor the padding that fills the last byte
+                    // before the checksum.
                     #expect(try GzipCodec.decompress(damaged) == bytes, "byte \(index) bit \(bit)")
-                    #expect((3..<10).contains(index) || index == member.count - 9, "byte \(index) bit \(bit) went unnoticed")
+                    #expect(
+                        (3..<10).contains(index) || index == member.count - 9, "byte \(index) bit \(bit) went unnoticed"
+                    )
                 } catch {
-                    #expect([.corrupt, .truncated, .trailingGarbage].contains(error.code), "byte \(index) bit \(bit): \(error)")
+                    #expect(
+                        [.corrupt, .truncated, .trailingGarbage].contains(error.code),
+                        "byte \(index) bit \(bit): \(error)")
                 }
             }
         }

@@ -23,9 +23,12 @@ import Testing
         let stream = try GzipCodec.compress(bytes) + GzipCodec.compress([5]) + GzipCodec.compress(bytes, level: 0)
         #expect(try feed(stream, pieces: pieces) == bytes + [5] + bytes)
         for garbage: [UInt8] in [[0], [0x1F, 0], [0, 0, 0]] {
-            #expect(#expect(throws: GzipError.self) { try feed(stream + garbage, pieces: pieces) }?.code == .trailingGarbage)
+            #expect(
+                #expect(throws: GzipError.self) { try feed(stream + garbage, pieces: pieces) }?.code == .trailingGarbage
+            )
         }
-        #expect(#expect(throws: GzipError.self) { try feed(Array(stream.dropLast(3)), pieces: pieces) }?.code == .truncated)
+        #expect(
+            #expect(throws: GzipError.self) { try feed(Array(stream.dropLast(3)), pieces: pieces) }?.code == .truncated)
     }
 
     @Test func exactlyTheLimitIsAcceptedAndOneByteMoreIsNot() throws {
@@ -33,7 +36,9 @@ import Testing
             let compressed = try GzipCodec.compress(Samples.mixed(count))
             #expect(try GzipCodec.decompress(compressed, limits: .init(maximumBytes: count)).count == count)
             guard count > 0 else { continue }
-            let error = #expect(throws: GzipError.self) { try GzipCodec.decompress(compressed, limits: .init(maximumBytes: count - 1)) }
+            let error = #expect(throws: GzipError.self) {
+                try GzipCodec.decompress(compressed, limits: .init(maximumBytes: count - 1))
+            }
             #expect(error?.code == .limitExceeded)
         }
     }
@@ -42,7 +47,9 @@ import Testing
         let member = try GzipCodec.compress(Samples.mixed(1000))
         #expect(try GzipCodec.decompress(member + member, limits: .init(maximumBytes: 2000)).count == 2000)
         let three = member + member + member
-        let error = #expect(throws: GzipError.self) { try GzipCodec.decompress(three, limits: .init(maximumBytes: 2000)) }
+        let error = #expect(throws: GzipError.self) {
+            try GzipCodec.decompress(three, limits: .init(maximumBytes: 2000))
+        }
         #expect(error?.code == .limitExceeded)
     }
 
@@ -59,13 +66,17 @@ import Testing
         let limits = InflateLimits(maximumBytes: 1 << 30)
         let decompressor = try GzipDecompressor(limits: limits)
         var produced = 0
-        let error = #expect(throws: GzipError.self) { try bomb.withUnsafeBytes { try decompressor.update($0) { produced += $0.count } } }
+        let error = #expect(throws: GzipError.self) {
+            try bomb.withUnsafeBytes { try decompressor.update($0) { produced += $0.count } }
+        }
         #expect(error?.code == .ratioExceeded)
         #expect(produced <= bomb.count * limits.maximumRatio)
 
         let wide = try GzipDecompressor(limits: .init(maximumBytes: 5 << 20, maximumRatio: 100_000))
         produced = 0
-        let limit = #expect(throws: GzipError.self) { try bomb.withUnsafeBytes { try wide.update($0) { produced += $0.count } } }
+        let limit = #expect(throws: GzipError.self) {
+            try bomb.withUnsafeBytes { try wide.update($0) { produced += $0.count } }
+        }
         #expect(limit?.code == .limitExceeded)
         #expect(produced <= 5 << 20)
     }
@@ -100,7 +111,9 @@ import Testing
             for _ in 0..<Int.random(in: 1...8, using: &generator) {
                 bytes[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
             }
-            if round.isMultiple(of: 2) { bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator))) }
+            if round.isMultiple(of: 2) {
+                bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)))
+            }
             _ = try? GzipCodec.decompress(bytes, limits: .init(maximumBytes: 100_000))
         }
     }

@@ -28,7 +28,9 @@ import Transmitter
         defer { try? FileManager.default.removeItem(at: directory) }
         let chain = ServerCertificates.one.certificate + "\n" + ServerCertificates.authority
         let identity = try ClientIdentity(chain: chain, keyFile: try file(ServerCertificates.one.key))
-        #expect(identity.life.begins == 1_795_257_599_000_000 && identity.life.ends - identity.life.begins > 99 * 365 * 86_400 * 1_000_000)
+        #expect(
+            identity.life.begins == 1_795_257_599_000_000
+                && identity.life.ends - identity.life.begins > 99 * 365 * 86_400 * 1_000_000)
     }
 
     @Test func `What cannot be used is named`() throws {
@@ -45,7 +47,8 @@ import Transmitter
     @Test func `Over plain http, and once nothing is to be shown, none is`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         for scheme in ["http", "https"] {
-            var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: "\(scheme)://127.0.0.1:1"))
+            var configuration = HTTPTransportConfiguration(
+                collector: try EndpointURL(collector: "\(scheme)://127.0.0.1:1"))
             configuration.clientKeyFile = try file(ServerCertificates.one.key)
             let transport = try HTTPTransport(configuration: configuration)
             #expect(try transport.show(certificate: nil) == nil)

@@ -9,7 +9,9 @@ import Testing
         ("HTTPS://collector.test:8420/", "https://collector.test:8420"),
         ("http://127.0.0.1:8420/a/b//", "http://127.0.0.1:8420/a/b"),
         ("http://[::1]:8420", "http://[::1]:8420"),
-    ]) func `An address is taken with its default port and without a closing slash`(text: String, expected: String) throws {
+    ]) func `An address is taken with its default port and without a closing slash`(text: String, expected: String)
+        throws
+    {
         let endpoint = try EndpointURL(collector: text)
         #expect(endpoint.description == expected)
     }

@@ -23,13 +23,18 @@ import Transmitter
         _ url: String, timeout: Duration = .seconds(20), limit: Int = 1000
     ) async throws -> Result<TransportResponse, TransportError> {
         try await transport(url) { transport in
-            await send(TransportRequest(method: .get, path: "/x", timeout: timeout, maximumResponseBytes: limit), over: transport)
+            await send(
+                TransportRequest(method: .get, path: "/x", timeout: timeout, maximumResponseBytes: limit),
+                over: transport)
         }
     }
 
-    private static func send(_ request: TransportRequest, over transport: HTTPTransport) async -> Result<TransportResponse, TransportError>
-    {
-        do throws(TransportError) { return .success(try await transport.send(request)) } catch { return .failure(error) }
+    private static func send(_ request: TransportRequest, over transport: HTTPTransport) async -> Result<
+        TransportResponse, TransportError
+    > {
+        do throws(TransportError) { return .success(try await transport.send(request)) } catch {
+            return .failure(error)
+        }
     }
 
     private static func transport<Value>(
@@ -67,7 +72,8 @@ import Transmitter
             _ = try await Self.transport("http://127.0.0.1:\(server.port)/base/") { transport in
                 try await transport.send(
                     TransportRequest(
-                        method: .post, path: "/api/v1/batches?x=1", headers: [("Authorization", "Bearer abc")], body: Data("data<end>".utf8)
+                        method: .post, path: "/api/v1/batches?x=1", headers: [("Authorization", "Bearer abc")],
+                        body: Data("data<end>".utf8)
                     ))
             }
             let request = try #require(server.requests.first)
@@ -120,7 +126,8 @@ import Transmitter
     }
 
     @Test func `A redirect is an answer and is not followed`() async throws {
-        try await ScriptedServer.serving([[.send("HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")]]) { server in
+        try await ScriptedServer.serving([[.send("HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")]]) {
+            server in
             let response = try await Self.send("http://127.0.0.1:\(server.port)").get()
             #expect(response.status == 302)
             #expect(server.requests.count == 1)
@@ -200,7 +207,8 @@ import Transmitter
     @Test func `A proxy is asked to connect to the collector, and then carries the request`() async throws {
         let answers = ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
         try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
-            try await Self.transport("http://collector.test:8420", proxy: "http://127.0.0.1:\(server.port)") { transport in
+            try await Self.transport("http://collector.test:8420", proxy: "http://127.0.0.1:\(server.port)") {
+                transport in
                 let response = try await transport.send(TransportRequest(method: .get, path: "/x"))
                 #expect(response.status == 200)
             }
@@ -231,7 +239,8 @@ import Transmitter
             do {
                 answer = try await Self.transport("http://127.0.0.1:\(server.port)") { transport in
                     try await transport.stream(
-                        TransportRequest(method: .get, path: "/x", maximumResponseBytes: 10), silence: silence, isWanted: { _ in isWanted }
+                        TransportRequest(method: .get, path: "/x", maximumResponseBytes: 10), silence: silence,
+                        isWanted: { _ in isWanted }
                     ) { piece in
                         received += String(decoding: piece, as: UTF8.self)
                         if fails { throw Enough() }
@@ -247,7 +256,8 @@ import Transmitter
     @Test func `A wanted body is handed over beyond the limit of a whole answer`() async throws {
         let result = try await stream([.send(Self.head + "a\r\n0123456789\r\n"), .send("5\r\nabcde\r\n0\r\n\r\n")])
         #expect(result.received == "0123456789abcde")
-        #expect(result.answer?.status == 200 && result.answer?.headers["x-a"] == "1" && result.answer?.body.isEmpty == true)
+        #expect(
+            result.answer?.status == 200 && result.answer?.headers["x-a"] == "1" && result.answer?.body.isEmpty == true)
     }
 
     @Test func `A body that is not wanted comes whole and bounded`() async throws {

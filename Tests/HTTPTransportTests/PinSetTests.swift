@@ -19,15 +19,18 @@ import Transmitter
     }
 
     private func serving(
-        _ certificate: ServerCertificates.Server, answers: Int = 1, _ body: (ScriptedServer, HTTPTransport) async throws -> Void
+        _ certificate: ServerCertificates.Server, answers: Int = 1,
+        _ body: (ScriptedServer, HTTPTransport) async throws -> Void
     ) async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID()).pem")
         try Data(ServerCertificates.authority.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        try await ScriptedServer.serving(Array(repeating: [Self.answer], count: answers), certificate: certificate) { server in
+        try await ScriptedServer.serving(Array(repeating: [Self.answer], count: answers), certificate: certificate) {
+            server in
             let transport = try HTTPTransport(
                 configuration: .init(
-                    collector: EndpointURL(collector: "https://localhost:\(server.port)"), certificateAuthorityFile: file.path))
+                    collector: EndpointURL(collector: "https://localhost:\(server.port)"),
+                    certificateAuthorityFile: file.path))
             do {
                 try await body(server, transport)
             } catch {
@@ -51,7 +54,9 @@ import Transmitter
     }
 
     @Test func `A server whose key is pinned, alone or among others, is spoken to`() async throws {
-        for pins in [[try pin(ServerCertificates.one)], [try pin(ServerCertificates.two), try pin(ServerCertificates.one)]] {
+        for pins in [
+            [try pin(ServerCertificates.one)], [try pin(ServerCertificates.two), try pin(ServerCertificates.one)],
+        ] {
             try await serving(ServerCertificates.one) { _, transport in
                 transport.pin(to: pins)
                 #expect(await ask(transport).status == 200)
@@ -85,7 +90,8 @@ import Transmitter
 
     @Test func `Plain http has nothing to pin`() async throws {
         try await ScriptedServer.serving([[Self.answer]]) { server in
-            let transport = try HTTPTransport(configuration: .init(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
+            let transport = try HTTPTransport(
+                configuration: .init(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
             transport.pin(to: [try pin(ServerCertificates.one)])
             #expect(await ask(transport).status == 200)
             await transport.shutdown()

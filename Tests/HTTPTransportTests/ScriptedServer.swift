@@ -5,7 +5,8 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server on loopback that answers each request with the next script, byte by byte as told: what no well-behaved server would do.
+/// A server on loopback that answers each request with the next script, byte by byte as told: what no well-behaved
+/// server would do.
 final class ScriptedServer: Sendable {
     enum Step: Sendable {
         case send(String)
@@ -35,7 +36,8 @@ final class ScriptedServer: Sendable {
     /// Runs the server while `body` runs. A request beyond the scripts, or an empty script, is never answered.
     /// - Parameter certificate: serves TLS with it.
     static func serving(
-        _ scripts: [[Step]], certificate: ServerCertificates.Server? = nil, _ body: (ScriptedServer) async throws -> Void
+        _ scripts: [[Step]], certificate: ServerCertificates.Server? = nil,
+        _ body: (ScriptedServer) async throws -> Void
     ) async throws {
         let box = Box()
         let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
@@ -87,7 +89,8 @@ final class ScriptedServer: Sendable {
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             var buffer = unwrapInboundIn(data)
             received += buffer.readString(length: buffer.readableBytes) ?? ""
-            // Test bodies are marked by their end, so that no length needs parsing here. A TLS handshake starts with the byte 22.
+            // Test bodies are marked by their end, so that no length needs parsing here. A TLS handshake starts with
+            // the byte 22.
             let end = received.hasPrefix("POST") ? "<end>" : "\r\n\r\n"
             guard received.hasSuffix(end) || received.utf8.first == 22 else { return }
             let steps = box.server.withLock { $0 }?.script(for: received) ?? []

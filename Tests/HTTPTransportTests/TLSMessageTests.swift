@@ -13,7 +13,8 @@ import Transmitter
             server in
             let transport = try HTTPTransport(
                 configuration: .init(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
-            do throws(TransportError) { _ = try await transport.send(TransportRequest(method: .get, path: "/x")) } catch {
+            do throws(TransportError) { _ = try await transport.send(TransportRequest(method: .get, path: "/x")) } catch
+            {
                 #expect(error.code == .tls)
                 text = error.message
             }

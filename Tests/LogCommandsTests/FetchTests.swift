@@ -16,7 +16,8 @@ import WireModel
 
     private func fetch(_ arguments: String...) async throws -> ProgramRun {
         try await ProgramRun.ws1log(
-            ["fetch", "--chunks", "--data", folder.path, "--output", folder.file("out").path, "--device-name", "dev"] + arguments)
+            ["fetch", "--chunks", "--data", folder.path, "--output", folder.file("out").path, "--device-name", "dev"]
+                + arguments)
     }
 
     private func manifest() throws -> FetchManifest {
@@ -24,7 +25,8 @@ import WireModel
     }
 
     private func chunkFiles() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path).filter { $0.contains(".log") }.sorted()
+        try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path).filter { $0.contains(".log") }
+            .sorted()
     }
 
     @Test func chunksAndManifestAreWritten() async throws {
@@ -63,7 +65,9 @@ import WireModel
         try FileManager.default.createDirectory(at: folder.file("out"), withIntermediateDirectories: false)
         try Data("x".utf8).write(to: folder.file("out/holiday.jpg"))
         let refused = try await fetch()
-        #expect(refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"), "\(refused.errors)")
+        #expect(
+            refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"),
+            "\(refused.errors)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path) == ["holiday.jpg"])
         let forced = try await fetch("--force")
         #expect(forced.status == 0, "\(forced.errors)")
@@ -97,7 +101,8 @@ import WireModel
         var problems: [ChunkPlan.Problem] = []
         let plan = try ChunkPlan(snapshot, problems: &problems)
         let request = FetchRequest(
-            store: folder.store.path, form: .gzip, kinds: filter.kinds.map(\.rawValue).sorted(), level: .verbose, since: nil, until: nil,
+            store: folder.store.path, form: .gzip, kinds: filter.kinds.map(\.rawValue).sorted(), level: .verbose,
+            since: nil, until: nil,
             categories: [], text: "")
         try FileManager.default.removeItem(at: folder.file("out/manifest.json"))
         let journal = try ChunkFetch.Journal(
@@ -106,7 +111,8 @@ import WireModel
         for position in 0..<2 {
             try journal.append(
                 WrittenChunk(
-                    position: position, bytes: expected[position].count, sha256: Data(SHA256.hash(data: expected[position]))))
+                    position: position, bytes: expected[position].count,
+                    sha256: Data(SHA256.hash(data: expected[position]))))
         }
         try Data("damaged".utf8).write(to: folder.file("out/\(manifest.chunks[1].name)"))
         try FileManager.default.removeItem(at: folder.file("out/\(manifest.chunks[2].name)"))
@@ -124,7 +130,10 @@ import WireModel
         #expect(run.text.contains("1 of them there already"))
         #expect(try chunkFiles().map { try Data(contentsOf: folder.file("out/\($0)")) } == expected)
         #expect(try self.manifest() == manifest)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path).filter { $0.hasSuffix(".partial") } == [])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.file("out").path).filter {
+                $0.hasSuffix(".partial")
+            } == [])
     }
 
     @Test func withoutChunksLinesGoToStandardOutputOrAFile() async throws {
@@ -139,7 +148,10 @@ import WireModel
 
     @Test func aFilterIsAppliedBeforeCutting() async throws {
         let run = try await ProgramRun.ws1log(
-            ["fetch", "--data", folder.store.path, "--level", "warning", "--category", "app.*", "--type", "application"])
+            [
+                "fetch", "--data", folder.store.path, "--level", "warning", "--category", "app.*", "--type",
+                "application",
+            ])
         let lines = folder.text(1, 2, 5).split(separator: UInt8(ascii: "\n")).filter { line in
             let fields = line.split(separator: UInt8(ascii: " "))
             return "EW".utf8.contains(fields[1].first!) && fields[3].starts(with: "app.".utf8)
@@ -167,7 +179,8 @@ import WireModel
     }
 
     @Test(arguments: [
-        ["fetch"], ["fetch", "--json", "--data", "/tmp"], ["fetch", "--level", "loud", "--data", "/tmp"], ["fetch", "--since", "later"],
+        ["fetch"], ["fetch", "--json", "--data", "/tmp"], ["fetch", "--level", "loud", "--data", "/tmp"],
+        ["fetch", "--since", "later"],
         ["tail", "-n", "-1", "--data", "/tmp"], ["delete", "--type", "all", "--since", "x"],
     ])
     func wrongUsageEndsWith64(_ arguments: [String]) async throws {

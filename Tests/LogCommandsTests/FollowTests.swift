@@ -59,7 +59,9 @@ import WireModel
 
     private func messages(_ lines: [String]) -> [String] {
         lines.map { line in
-            Array(line.utf8).withUnsafeBytes { bytes in LogLine(bytes).map { String(decoding: bytes[$0.message], as: UTF8.self) } ?? line }
+            Array(line.utf8).withUnsafeBytes { bytes in
+                LogLine(bytes).map { String(decoding: bytes[$0.message], as: UTF8.self) } ?? line
+            }
         }
     }
 
@@ -92,7 +94,8 @@ import WireModel
         let folder = try StoreFolder()
         let store = try LogStore(configuration(folder))
         store.error("the first needle", category: "app.x")
-        let tail = try Tail(["-n", "1", "--level", "warning", "--category", "app.*", "--text", "needle"], data: folder.path)
+        let tail = try Tail(
+            ["-n", "1", "--level", "warning", "--category", "app.*", "--text", "needle"], data: folder.path)
         #expect(messages(await tail.lines(1)) == ["the first needle"])
         store.information("a needle", category: "app.x")
         store.error("a needle", category: "other")

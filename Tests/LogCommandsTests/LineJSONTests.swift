@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct LineJSONTests {
     private static let head = "2026-11-21T23:51:28.123456Z E 5000042 app.network "
-    private static let fields = #"{"time":"2026-11-21T23:51:28.123456Z","level":"error","number":5000042,"category":"app.network","#
+    private static let fields =
+        #"{"time":"2026-11-21T23:51:28.123456Z","level":"error","number":5000042,"category":"app.network","#
 
     @Test(arguments: [
         ("it failed", #""message":"it failed","metadata":{}}"#),

@@ -36,13 +36,20 @@ import WireModel
         #expect(shown(plain, line) == "2026-11-21T23:51:28.123456Z \(shownThere)\n")
         let coloured = shown(LineStyle(isColoured: true, isLocalTime: true, isForTerminal: true), line)
         #expect(
-            !coloured.replacing(/\u{1B}\[\d+m/, with: "").dropLast().contains { $0 != "\t" && $0.unicodeScalars.contains { $0.isControl } })
+            !coloured.replacing(/\u{1B}\[\d+m/, with: "").dropLast().contains {
+                $0 != "\t" && $0.unicodeScalars.contains { $0.isControl }
+            })
         #expect(shown(LineStyle(isColoured: false, isLocalTime: false), line) == String(decoding: line, as: UTF8.self))
-        #expect(!shown(LineStyle(isColoured: false, isLocalTime: false, isJSON: true), line).dropLast().hasControlCharacters)
+        #expect(
+            !shown(LineStyle(isColoured: false, isLocalTime: false, isJSON: true), line).dropLast().hasControlCharacters
+        )
     }
 
     @Test(arguments: [
-        (#"app it failed\#thost=a reason=no\u{20}route\u{20}to\u{20}host"#, #"app it failed\#thost=a reason="no route to host""#),
+        (
+            #"app it failed\#thost=a reason=no\u{20}route\u{20}to\u{20}host"#,
+            #"app it failed\#thost=a reason="no route to host""#
+        ),
         (#"app m\#tquery=a\u{3D}b the\u{20}key=say\u{20}"x""#, #"app m\#tquery="a=b" "the key"="say \"x\"""#),
         // Other escapes stay, and a backslash that was logged makes none.
         (#"app m\#tpath=C:\\u{20}d text=a\nb\u{1B}"#, #"app m\#tpath=C:\\u{20}d text=a\nb\u{1B}"#),
@@ -55,7 +62,8 @@ import WireModel
         let coloured = shown(LineStyle(isColoured: true, isLocalTime: false, isForTerminal: true), line)
         #expect(coloured.replacing(/\u{1B}\[\d+m/, with: "") == "2026-11-21T23:51:28.123456Z E 5000042 \(shownThere)\n")
         // A pipe gets what is on disk.
-        #expect(shown(LineStyle(isColoured: true, isLocalTime: false), line).contains(logged.split(separator: "\t").last!))
+        #expect(
+            shown(LineStyle(isColoured: true, isLocalTime: false), line).contains(logged.split(separator: "\t").last!))
     }
 
     @Test func aTimeOnATerminalIsShort() {

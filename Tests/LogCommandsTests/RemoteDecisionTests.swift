@@ -13,10 +13,13 @@ import WireModel
         arguments: [
             ("/d", [], [:], .store), (nil, ["--collector"], [:], .collector), (nil, ["--device"], both, .collector),
             (nil, [], both, .store),
-            (nil, [], ["WS1_COLLECTOR": "http://h"], .collector), (nil, [], ["WS1_COLLECTOR": ""], nil), (nil, [], [:], nil),
+            (nil, [], ["WS1_COLLECTOR": "http://h"], .collector), (nil, [], ["WS1_COLLECTOR": ""], nil),
+            (nil, [], [:], nil),
             ("/d", ["--device"], [:], nil), ("/d", [], both, .store),
         ] as [(String?, [String], [String: String], LogPlace?)])
-    func flagsBeatTheEnvironment(_ data: String?, _ remote: [String], _ environment: [String: String], _ place: LogPlace?) {
+    func flagsBeatTheEnvironment(
+        _ data: String?, _ remote: [String], _ environment: [String: String], _ place: LogPlace?
+    ) {
         #expect((try? LogPlace(data: data, remote: remote, environment: environment)) == place)
     }
 
@@ -87,7 +90,9 @@ import WireModel
             ([(1, 1...100), (2, 5...6), (3, 50...120)], [["1", "2", "3"]]),
             ([(1, 1...10), (2, 1...10)], [["1", "2"]]), ([], []),
         ] as [([(Int, ClosedRange<UInt64>)], [[String]])])
-    func chunksThatMayHoldTheSameLinesAreReadTogether(_ chunks: [(Int, ClosedRange<UInt64>)], _ expected: [[String]]) throws {
+    func chunksThatMayHoldTheSameLinesAreReadTogether(_ chunks: [(Int, ClosedRange<UInt64>)], _ expected: [[String]])
+        throws
+    {
         let sections = RemoteSection.sections(of: try chunks.map { try Self.chunk($0.0, $0.1) }, LogFilter())
         #expect(sections.map(\.ids) == expected)
         #expect(sections.allSatisfy { ($0.proof != nil) == ($0.ids.count == 1) })
@@ -95,7 +100,8 @@ import WireModel
 
     @Test func logsOfOtherProgramsTypesAndEpochsShareNoLine() throws {
         let chunks = [
-            try Self.chunk(1, 1...10, type: "crash"), try Self.chunk(2, 1...10, epoch: "ffffffff-0000-4000-8000-000000000000"),
+            try Self.chunk(1, 1...10, type: "crash"),
+            try Self.chunk(2, 1...10, epoch: "ffffffff-0000-4000-8000-000000000000"),
             try Self.chunk(3, 1...10, application: "b"), try Self.chunk(4, 1...10),
         ]
         #expect(RemoteSection.sections(of: chunks, LogFilter()).map(\.ids) == [["4"], ["2"], ["1"], ["3"]])
@@ -123,8 +129,12 @@ import WireModel
                 """
             return RequestStanding(try JSONDecoder().decode(RemoteCommand.self, from: Data(json.utf8)))
         }
-        for state in ["queued", "received", "running", "not-now", "something new"] { #expect(try standing(state).meaning == .pending) }
-        for state in ["failed", "expired", "unsupported"] { #expect(try standing(state).meaning == .failed("\(state): why")) }
+        for state in ["queued", "received", "running", "not-now", "something new"] {
+            #expect(try standing(state).meaning == .pending)
+        }
+        for state in ["failed", "expired", "unsupported"] {
+            #expect(try standing(state).meaning == .failed("\(state): why"))
+        }
         #expect(try standing("done").meaning == .done)
         #expect(try standing("running").progress == 0.25)
         #expect(try standing("running").text == "running, 1 of 4 chunks here, 1.0 kB of text: why")
@@ -135,13 +145,16 @@ import WireModel
         #expect(LogCommandError.shown(String(repeating: "x", count: 9999)).count == 500)
     }
 
-    @Test(arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("0s", nil), ("2026-11-21", nil), ("x", nil)] as [(String, Int64?)])
+    @Test(
+        arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("0s", nil), ("2026-11-21", nil), ("x", nil)]
+            as [(String, Int64?)])
     func spansAreRead(_ text: String, _ seconds: Int64?) {
         #expect(SpanArgument(argument: text)?.seconds == seconds)
     }
 
     @Test(arguments: [
-        (TransportError.Code.timedOut, Int32(75)), (.nameResolution, 75), (.connectionClosed, 75), (.tls, 1), (.responseTooLarge, 1),
+        (TransportError.Code.timedOut, Int32(75)), (.nameResolution, 75), (.connectionClosed, 75), (.tls, 1),
+        (.responseTooLarge, 1),
     ])
     func aNetworkThatFailsIsTriedAgain(_ code: TransportError.Code, _ exit: Int32) {
         #expect(LogCommandError(TransportError(code, "m"), peer: "p").exitCode == exit)

@@ -8,11 +8,13 @@ import WireModel
 @testable import LogCommands
 
 @Suite struct RemoteFetchTests {
-    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-remote-\(UUID().uuidString)")
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+        "ws1log-remote-\(UUID().uuidString)")
 
     private func run(_ server: ScriptedCollector, _ arguments: [String]) async throws -> ProgramRun {
         try await ProgramRun.ws1log(
-            arguments + ["--collector", server.url, "--device", RemoteScript.device], environment: ["WS1_TOKEN": "s3cret-token"])
+            arguments + ["--collector", server.url, "--device", RemoteScript.device],
+            environment: ["WS1_TOKEN": "s3cret-token"])
     }
 
     private func fetch(_ server: ScriptedCollector, _ arguments: String...) async throws -> ProgramRun {
@@ -20,7 +22,8 @@ import WireModel
     }
 
     private func serving(
-        _ answer: @escaping @Sendable (String, Int) -> ScriptedCollector.Answer, _ body: (ScriptedCollector) async throws -> Void
+        _ answer: @escaping @Sendable (String, Int) -> ScriptedCollector.Answer,
+        _ body: (ScriptedCollector) async throws -> Void
     ) async throws {
         let server = try ScriptedCollector(answer)
         defer {
@@ -31,7 +34,8 @@ import WireModel
     }
 
     private func manifest() throws -> FetchManifest {
-        try JSONDecoder().decode(FetchManifest.self, from: Data(contentsOf: folder.appendingPathComponent("manifest.json")))
+        try JSONDecoder().decode(
+            FetchManifest.self, from: Data(contentsOf: folder.appendingPathComponent("manifest.json")))
     }
 
     private var files: [String] {
@@ -59,12 +63,17 @@ import WireModel
             #expect(try JSONDecoder().decode(FetchManifest.self, from: fetch.output) == manifest)
             #expect(manifest.chunks.map(\.order) == [1, 2] && manifest.missing.isEmpty)
             #expect(
-                manifest.chunks.allSatisfy { $0.name.hasPrefix("kiosk-\(RemoteScript.device)-application-2026") && $0.type == .application }
+                manifest.chunks.allSatisfy {
+                    $0.name.hasPrefix("kiosk-\(RemoteScript.device)-application-2026") && $0.type == .application
+                }
             )
             #expect(manifest.chunks[1].firstLine == manifest.chunks[0].lastLine + 1)
             #expect(try text() == script.text)
             #expect(try files == (manifest.chunks.map(\.name) + ["manifest.json"]).sorted())
-            #expect(server.requests.allSatisfy { $0.hasPrefix("GET /api/v1/logs") && $0.contains("device=\(RemoteScript.device)") })
+            #expect(
+                server.requests.allSatisfy {
+                    $0.hasPrefix("GET /api/v1/logs") && $0.contains("device=\(RemoteScript.device)")
+                })
             #expect(!fetch.errors.contains("s3cret"))
             // Again, into the same place.
             #expect(try await self.fetch(server).status == 1)
@@ -79,7 +88,8 @@ import WireModel
         try await serving({ head, _ in script.answer(head) }) { server in
             let refused = try await fetch(server)
             #expect(
-                refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"), "\(refused.errors)")
+                refused.status == 1 && refused.errors.contains("holiday.jpg") && refused.errors.contains("--output"),
+                "\(refused.errors)")
             #expect(try files == ["holiday.jpg"])
             let forced = try await fetch(server, "--force")
             #expect(forced.status == 0, "\(forced.errors)")
@@ -109,7 +119,8 @@ import WireModel
             let asked = server.requests.dropFirst(before).filter { $0.contains("/content") }
             #expect(asked.count == 2 && asked.first?.contains("ids=2&") == true)
             let zcat = try await ProgramRun.of(
-                try manifest().chunks.map { folder.appendingPathComponent($0.name).path }, program: URL(fileURLWithPath: "/bin/zcat"))
+                try manifest().chunks.map { folder.appendingPathComponent($0.name).path },
+                program: URL(fileURLWithPath: "/bin/zcat"))
             #expect(zcat.output == script.text)
             #expect(try files.count == 3)
         }
@@ -153,7 +164,8 @@ import WireModel
             let verify = try await run(server, ["verify", "--json"])
             #expect(verify.status == 0)
             let result = try JSONDecoder().decode(VerifyCommand.Result.self, from: verify.output)
-            #expect(result.isWhole && result.segments == 2 && result.bytes == script.text.count && result.findings.isEmpty)
+            #expect(
+                result.isWhole && result.segments == 2 && result.bytes == script.text.count && result.findings.isEmpty)
         }
     }
 
@@ -187,10 +199,13 @@ import WireModel
     }
 
     @Test(arguments: [
-        (200, ["Content-Type": "text/html"], 75, "no collector"), (302, ["Location": "http://portal.example/login"], 75, "portal.example"),
+        (200, ["Content-Type": "text/html"], 75, "no collector"),
+        (302, ["Location": "http://portal.example/login"], 75, "portal.example"),
         (404, [:], 75, "no collector"), (503, ["Retry-After": "30"], 75, "30 s"), (502, [:], 75, "no collector"),
     ])
-    func whatIsNoCollectorIsSaid(_ status: Int, _ headers: [String: String], _ code: Int32, _ words: String) async throws {
+    func whatIsNoCollectorIsSaid(_ status: Int, _ headers: [String: String], _ code: Int32, _ words: String)
+        async throws
+    {
         let answer = ScriptedCollector.Answer(status: status, headers: headers, body: Data("<html>Sign in</html>".utf8))
         try await serving({ _, _ in answer }) { server in
             for arguments in [["list"], ["show"]] {
@@ -203,11 +218,14 @@ import WireModel
 
     @Test(
         arguments: [
-            (507, "disk-full", [:], 75, "HTTP 507 disk-full"), (503, "shutting-down", ["Retry-After": "70"], 75, "70 s"),
+            (507, "disk-full", [:], 75, "HTTP 507 disk-full"),
+            (503, "shutting-down", ["Retry-After": "70"], 75, "70 s"),
             (429, "busy", ["Retry-After": "300"], 75, "300 s"), (401, "credential-unknown", [:], 1, "--token-file"),
             (403, "forbidden", [:], 1, "administrator"), (404, "not-found", [:], 1, "HTTP 404 not-found: why it is"),
         ] as [(Int, String, [String: String], Int32, String)])
-    func problemsAreSaidWithTheirCode(_ status: Int, _ code: String, _ headers: [String: String], _ exit: Int32, _ words: String)
+    func problemsAreSaidWithTheirCode(
+        _ status: Int, _ code: String, _ headers: [String: String], _ exit: Int32, _ words: String
+    )
         async throws
     {
         try await serving({ _, _ in .problem(status, code, detail: "why it is", headers: headers) }) { server in
@@ -223,7 +241,8 @@ import WireModel
     @Test func whatABusyCollectorRefusesIsAskedAgain() async throws {
         let script = RemoteScript(chunks: 2, bytes: 20_000)
         try await serving({ head, count in
-            count.isMultiple(of: 2) ? .problem(429, "busy", detail: "full", headers: ["Retry-After": "0"]) : script.answer(head)
+            count.isMultiple(of: 2)
+                ? .problem(429, "busy", detail: "full", headers: ["Retry-After": "0"]) : script.answer(head)
         }) { server in
             let fetch = try await fetch(server)
             #expect(fetch.status == 0, "\(fetch.errors)")
@@ -242,8 +261,12 @@ import WireModel
         }
         try await serving({ head, count in
             if head.hasPrefix("POST") { return .json(command("queued"), status: 201) }
-            if !head.contains("/commands/"), head.contains("/devices/") { return .json(#"{"lastSeenAt":"2026-01-01T00:00:00Z"}"#) }
-            if head.contains("/commands/") { return count == 2 ? .problem(503, "busy", detail: "d") : .json(command("done")) }
+            if !head.contains("/commands/"), head.contains("/devices/") {
+                return .json(#"{"lastSeenAt":"2026-01-01T00:00:00Z"}"#)
+            }
+            if head.contains("/commands/") {
+                return count == 2 ? .problem(503, "busy", detail: "d") : .json(command("done"))
+            }
             var answer = script.answer(head, command: id)
             if count == 5 { answer.sentBytes = 10 }
             return answer
@@ -251,7 +274,9 @@ import WireModel
             let broken = try await run(server, ["request", "--level", "warning", "--fetch", "--output", folder.path])
             #expect(broken.status == 75 && broken.errors.contains("--id \(id) --fetch"), "\(broken.errors)")
             #expect(broken.text == "\(id)\n")
-            #expect(broken.errors.contains("the device was last seen") && broken.errors.contains("was expected by"), "\(broken.errors)")
+            #expect(
+                broken.errors.contains("the device was last seen") && broken.errors.contains("was expected by"),
+                "\(broken.errors)")
             let run = try await run(server, ["request", "--id", id, "--fetch", "--output", folder.path])
             #expect(run.status == 0, "\(run.errors)")
             #expect(run.text.hasPrefix("\(id) done\n1 chunk, "), "\(run.text)")
@@ -263,7 +288,8 @@ import WireModel
     @Test func anIdleDeviceIsExpectedByItsBeaconIntervalAndWithin15Minutes() {
         let now = RemoteScript.time
         func text(_ secondsAgo: Int64?, beaconSeconds: Int64?) -> String {
-            DeviceExpectation(lastSeen: secondsAgo.map { now - $0 * 1_000_000 }, beaconSeconds: beaconSeconds).text(now: now)
+            DeviceExpectation(lastSeen: secondsAgo.map { now - $0 * 1_000_000 }, beaconSeconds: beaconSeconds).text(
+                now: now)
         }
         #expect(text(40, beaconSeconds: 300).contains("last seen 40 s ago and is expected by "))
         #expect(text(40, beaconSeconds: 300).hasSuffix(", in 4 min at most"))
@@ -278,7 +304,8 @@ import WireModel
     @Test func anInterruptionLeavesTheRequestAndSaysHowToGoOn() async throws {
         let id = "33333333-3333-4333-8333-333333333333"
         let answer = ScriptedCollector.Answer.json(
-            #"{"id":"\#(id)","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"running","progress":0}"#)
+            #"{"id":"\#(id)","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"running","progress":0}"#
+        )
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         let note = folder.appendingPathComponent("pid").path
         try await serving({ _, count in
@@ -289,11 +316,13 @@ import WireModel
             return answer
         }) { server in
             let arguments = [
-                "-c", "echo $$ >\(note); exec \"$@\"", "sh", ProgramRun.ws1logPath, "request", "--id", id, "--wait", "--collector",
+                "-c", "echo $$ >\(note); exec \"$@\"", "sh", ProgramRun.ws1logPath, "request", "--id", id, "--wait",
+                "--collector",
                 server.url,
                 "--device", RemoteScript.device,
             ]
-            let run = try await ProgramRun.of(arguments, environment: ["WS1_TOKEN": "t"], program: URL(fileURLWithPath: "/bin/sh"))
+            let run = try await ProgramRun.of(
+                arguments, environment: ["WS1_TOKEN": "t"], program: URL(fileURLWithPath: "/bin/sh"))
             #expect(run.status == 75, "\(run.errors)")
             #expect(run.errors.contains("request \(id) goes on") && run.errors.contains("--id \(id) --wait"))
             #expect(server.requests.allSatisfy { $0.hasPrefix("GET ") })
@@ -310,16 +339,21 @@ import WireModel
             "progress":0,"detail":"no room"}
             """)
         try await serving({ _, _ in answer }) { server in
-            let run = try await run(server, ["request", "--id", "33333333-3333-4333-8333-333333333333", "--wait", "--wait-limit", "1s"])
+            let run = try await run(
+                server, ["request", "--id", "33333333-3333-4333-8333-333333333333", "--wait", "--wait-limit", "1s"])
             #expect(run.status == exit && run.errors.contains(words), "\(run.errors)")
         }
     }
 
     @Test(arguments: [
-        ["tail", "--collector", "http://h", "--device", RemoteScript.device], ["show", "--data", "/tmp", "--collector", "http://h"],
-        ["show", "--collector", "http://h", "--device", "x"], ["show", "--collector", "ftp://h", "--device", RemoteScript.device],
-        ["show", "--ring", "--collector", "http://h", "--device", RemoteScript.device], ["list", "--collector", "http://h"],
-        ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"], ["request", "--output", "d"],
+        ["tail", "--collector", "http://h", "--device", RemoteScript.device],
+        ["show", "--data", "/tmp", "--collector", "http://h"],
+        ["show", "--collector", "http://h", "--device", "x"],
+        ["show", "--collector", "ftp://h", "--device", RemoteScript.device],
+        ["show", "--ring", "--collector", "http://h", "--device", RemoteScript.device],
+        ["list", "--collector", "http://h"],
+        ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"],
+        ["request", "--output", "d"],
     ])
     func wrongUsageEndsWith64(_ arguments: [String]) async throws {
         #expect(try await ProgramRun.ws1log(arguments, environment: ["WS1_TOKEN": "t"]).status == 64)

@@ -36,7 +36,8 @@ struct RemoteScript: Sendable {
         let items = texts.enumerated().reversed().map { index, text in
             let lines = text.count { $0 == UInt8(ascii: "\n") }
             let first = LogNumber(segment: UInt64(index + 1), position: 1).value
-            let sha256 = digest.flatMap { $0.chunk == index + 1 ? $0.sha256 : nil } ?? Data(SHA256.hash(data: text)).hexadecimal
+            let sha256 =
+                digest.flatMap { $0.chunk == index + 1 ? $0.sha256 : nil } ?? Data(SHA256.hash(data: text)).hexadecimal
             let errors = lines / 10
             return """
                 {"id":"\(index + 1)","device":"\(Self.device)","organization":"default","application":"kiosk","type":"application",\

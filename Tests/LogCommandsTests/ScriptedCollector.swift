@@ -3,7 +3,8 @@ import Glibc
 import Gzip
 import Synchronization
 
-/// A server on loopback that answers each request as it is told: a collector that breaks off, lies, or is none. One request to a connection.
+/// A server on loopback that answers each request as it is told: a collector that breaks off, lies, or is none. One
+/// request to a connection.
 final class ScriptedCollector: Sendable {
     struct Answer: Sendable {
         var status: Int
@@ -14,14 +15,17 @@ final class ScriptedCollector: Sendable {
 
         /// As a collector answers.
         static func json(_ text: String, status: Int = 200) -> Answer {
-            Answer(status: status, headers: collector.merging(["Content-Type": "application/json"]) { $1 }, body: Data(text.utf8))
+            Answer(
+                status: status, headers: collector.merging(["Content-Type": "application/json"]) { $1 },
+                body: Data(text.utf8))
         }
 
         static func problem(_ status: Int, _ code: String, detail: String, headers: [String: String] = [:]) -> Answer {
             let body =
                 #"{"type":"about:blank","title":"T","status":\#(status),"code":"\#(code)","detail":"\#(detail)","retryable":true,"scope":"collector"}"#
             return Answer(
-                status: status, headers: collector.merging(["Content-Type": "application/problem+json"]) { $1 }.merging(headers) { $1 },
+                status: status,
+                headers: collector.merging(["Content-Type": "application/problem+json"]) { $1 }.merging(headers) { $1 },
                 body: Data(body.utf8))
         }
 
@@ -54,7 +58,8 @@ final class ScriptedCollector: Sendable {
         let descriptor = descriptor
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                bind(descriptor, generic, length) == 0 && listen(descriptor, 8) == 0 ? getsockname(descriptor, generic, &length) : -1
+                bind(descriptor, generic, length) == 0 && listen(descriptor, 8) == 0
+                    ? getsockname(descriptor, generic, &length) : -1
             }
         }
         guard result == 0 else { throw POSIXError(.EADDRNOTAVAIL) }
@@ -99,7 +104,9 @@ final class ScriptedCollector: Sendable {
         let bytes = Array((head + "\r\n").utf8) + answer.body.prefix(answer.sentBytes ?? .max)
         var sent = 0
         while sent < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.send(connection, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL)) }
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(connection, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
             guard count > 0 else { return }
             sent += count
         }

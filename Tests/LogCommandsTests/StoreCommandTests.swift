@@ -37,7 +37,8 @@ import WireModel
     }
 
     @Test func listShowsEverySegment() async throws {
-        let segments = try JSONDecoder().decode([ListCommand.Segment].self, from: try await run("list", "--json").output)
+        let segments = try JSONDecoder().decode(
+            [ListCommand.Segment].self, from: try await run("list", "--json").output)
         #expect(segments.map(\.kind) == ["application", "application", "crash", "ring", "application"])
         #expect(segments.map(\.isSealed) == [true, true, true, true, false])
         #expect(segments.map(\.rawBytes) == (1...5).map { folder.texts[$0]!.count })
@@ -45,7 +46,8 @@ import WireModel
     }
 
     @Test func statsCountByLevelTypeAndCategory() async throws {
-        let statistics = try JSONDecoder().decode(StatsCommand.Statistics.self, from: try await run("stats", "--json", "--ring").output)
+        let statistics = try JSONDecoder().decode(
+            StatsCommand.Statistics.self, from: try await run("stats", "--json", "--ring").output)
         let all = lines(folder.text(1, 2, 3, 4, 5))
         #expect(statistics.all == .init(lines: all.count, bytes: folder.text(1, 2, 3, 4, 5).count))
         #expect(statistics.levels["error"]?.lines == all.count { $0[$0.startIndex + 28] == UInt8(ascii: "E") })
@@ -131,7 +133,8 @@ import WireModel
         }
         let text = lines(folder.text(1, 2, 3, 5))
         for (output, expected) in [
-            (try await run("show", "--json").output, text), (try await run("tail", "--json", "--color", "-n", "7").output, text.suffix(7)),
+            (try await run("show", "--json").output, text),
+            (try await run("tail", "--json", "--color", "-n", "7").output, text.suffix(7)),
         ] {
             let found = try lines(output).map { try JSONDecoder().decode(Line.self, from: $0) }
             let fields = try expected.map { line in try #require(line.withUnsafeBytes { LogLine($0) }) }

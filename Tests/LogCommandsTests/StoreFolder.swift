@@ -3,7 +3,8 @@ import LogStore
 import TelemetryTestKit
 import WireModel
 
-/// An agent's data directory with logs in it: two sealed segments, a crash, a ring and an active one. It goes with its last reference.
+/// An agent's data directory with logs in it: two sealed segments, a crash, a ring and an active one. It goes with its
+/// last reference.
 final class StoreFolder: Sendable {
     let path: String
     let store: StoreDirectory

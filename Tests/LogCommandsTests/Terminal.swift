@@ -15,7 +15,9 @@ final class Terminal: Sendable {
     init() throws {
         controller = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (locked, number) = (Int32(0), Int32(0))
-        guard controller >= 0, ioctl(controller, Self.setLock, &locked) == 0, ioctl(controller, Self.getNumber, &number) == 0 else {
+        guard controller >= 0, ioctl(controller, Self.setLock, &locked) == 0,
+            ioctl(controller, Self.getNumber, &number) == 0
+        else {
             throw POSIXError(.ENOTTY)
         }
         let descriptor = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)

@@ -14,7 +14,9 @@ import WireModel
     init() throws { folder = try StoreFolder() }
 
     /// What appears on the terminal; the other output is thrown away.
-    private func run(_ arguments: [String], terminalIs stream: Int32, environment: [String: String] = [:]) async throws -> String {
+    private func run(_ arguments: [String], terminalIs stream: Int32, environment: [String: String] = [:]) async throws
+        -> String
+    {
         let terminal = try Terminal()
         let process = Process()
         process.executableURL = URL(fileURLWithPath: ProgramRun.ws1logPath)
@@ -35,13 +37,15 @@ import WireModel
         let lines = shown.components(separatedBy: "\r\n").filter { !$0.isEmpty }
         #expect(lines.count == folder.text(1, 2, 3, 5).count { $0 == UInt8(ascii: "\n") })
         let times = Dictionary(
-            uniqueKeysWithValues: String(decoding: folder.text(1, 2, 3, 5), as: UTF8.self).split(separator: "\n").map { line in
+            uniqueKeysWithValues: String(decoding: folder.text(1, 2, 3, 5), as: UTF8.self).split(separator: "\n").map {
+                line in
                 (line.split(separator: " ")[2], line.prefix(23))
             })
         for line in lines.prefix(200) {
             let plain = line.replacing(#/\u{1B}\[\d+m/#, with: "")
             // Local time to the millisecond, with the year only where it is another one.
-            let head = try #require(plain.firstMatch(of: #/^(?:\d{4}-)?(\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3}) ([EWIV]) (\d+) /#), "\(plain)")
+            let head = try #require(
+                plain.firstMatch(of: #/^(?:\d{4}-)?(\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3}) ([EWIV]) (\d+) /#), "\(plain)")
             let level = head.3
             let utc = try #require(times[head.4].flatMap { TimeArgument("\($0)Z") }?.microseconds(now: 0))
             let colour = ["E": "\u{1B}[31m", "W": "\u{1B}[33m", "I": "\u{1B}[0m", "V": "\u{1B}[2m"][String(level)]
@@ -53,7 +57,8 @@ import WireModel
 
     @Test func whoWantsNoColourHasNone() async throws {
         for arguments in [["tail", "--no-color", "--utc"], ["tail", "--utc"]] {
-            let shown = try await run(arguments, terminalIs: STDOUT_FILENO, environment: arguments.count == 2 ? ["NO_COLOR": "1"] : [:])
+            let shown = try await run(
+                arguments, terminalIs: STDOUT_FILENO, environment: arguments.count == 2 ? ["NO_COLOR": "1"] : [:])
             let tail = String(decoding: folder.text(1, 2, 3, 5), as: UTF8.self).split(separator: "\n").suffix(10)
             #expect(shown == tail.map { "\($0)\r\n" }.joined())
         }
@@ -65,7 +70,11 @@ import WireModel
         #expect(shown.contains("[##############################] "), "\(shown.debugDescription)")
         #expect(shown.hasSuffix("\r\u{1B}[K"), "\(shown.debugDescription)")
         // A script that wants JSON has no bar beside it, nor has a pipe.
-        #expect(try await run(["fetch", "--chunks", "--json", "--force", "--output", output], terminalIs: STDERR_FILENO) == "")
-        #expect(try await ProgramRun.ws1log(["fetch", "--chunks", "--force", "--output", output, "--data", folder.path]).errors == "")
+        #expect(
+            try await run(["fetch", "--chunks", "--json", "--force", "--output", output], terminalIs: STDERR_FILENO)
+                == "")
+        #expect(
+            try await ProgramRun.ws1log(["fetch", "--chunks", "--force", "--output", output, "--data", folder.path])
+                .errors == "")
     }
 }

@@ -140,7 +140,9 @@ import WireModel
         await withTaskGroup { group in
             for thread in 0..<4 {
                 group.addTask {
-                    for line in 0..<5000 { store.log(line % 100 == 0 ? .error : .information, "\(thread) \(line)", category: "t") }
+                    for line in 0..<5000 {
+                        store.log(line % 100 == 0 ? .error : .information, "\(thread) \(line)", category: "t")
+                    }
                 }
             }
         }
@@ -156,8 +158,10 @@ import WireModel
 
     @Test func settingsOutOfRangeAreRefused() throws {
         let changes: [(inout LogStore.Configuration) -> Void] = [
-            { $0.directory = "" }, { $0.applicationName = "" }, { $0.flushInterval = .seconds(61) }, { $0.flushInterval = .seconds(-1) },
-            { $0.maximumBytes = 999_999 }, { $0.ringBytes = 1 }, { $0.maximumAge = .zero }, { $0.segmentAge = .seconds(1) },
+            { $0.directory = "" }, { $0.applicationName = "" }, { $0.flushInterval = .seconds(61) },
+            { $0.flushInterval = .seconds(-1) },
+            { $0.maximumBytes = 999_999 }, { $0.ringBytes = 1 }, { $0.maximumAge = .zero },
+            { $0.segmentAge = .seconds(1) },
         ]
         for change in changes {
             let error = #expect(throws: LogStoreError.self) { _ = try store(change) }

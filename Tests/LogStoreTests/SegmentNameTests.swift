@@ -15,7 +15,8 @@ import Testing
     @Test(arguments: [
         "", "state", "lock", "5-application.log", "0000000000-application.log", "0000000005-other.log",
         "0000000005-application.log.gz.partial",
-        "0000000005-application", "+000000005-application.log", "0000000005-application.LOG", "00000000005-application.log",
+        "0000000005-application", "+000000005-application.log", "0000000005-application.LOG",
+        "00000000005-application.log",
     ])
     func otherNamesAreNotTaken(_ file: String) {
         #expect(SegmentName.read(file) == nil)

@@ -8,7 +8,9 @@ import WireModel
 /// end nothing is lost or doubled.
 @Suite("Balance")
 struct BalanceTests {
-    @Test("The balance closes after every operation, with lost and repeated messages, drops, restarts and kills", arguments: 1...12)
+    @Test(
+        "The balance closes after every operation, with lost and repeated messages, drops, restarts and kills",
+        arguments: 1...12)
     func randomHistory(_ seed: Int) async throws {
         var random = SplitMix(state: UInt64(seed))
         let fixture = try QueueFixture()
@@ -22,17 +24,19 @@ struct BalanceTests {
             switch Int.random(in: 0..<100, using: &random) {
             case 0..<35:
                 for _ in 1...Int.random(in: 1...6, using: &random) {
-                    try queue.enqueue(fixture.record(stream, bytes: Int.random(in: 0...6000, using: &random), byte: UInt8(step)))
+                    try queue.enqueue(
+                        fixture.record(stream, bytes: Int.random(in: 0...6000, using: &random), byte: UInt8(step)))
                 }
                 try await queue.flush()
             case 35..<42:
                 let reason: DropReason = Bool.random(using: &random) ? .byteCap : .quarantined
                 _ = try await queue.drop(
-                    oldest: Int.random(in: 1...5, using: &random), of: stream, reason: reason, keepAside: reason == .quarantined)
+                    oldest: Int.random(in: 1...5, using: &random), of: stream, reason: reason,
+                    keepAside: reason == .quarantined)
             case 42..<65:
                 if let part = try await queue.nextPart(
-                    of: stream, maximumBytes: Int.random(in: 1...30000, using: &random), maximumRecords: 20, hold: .zero)
-                {
+                    of: stream, maximumBytes: Int.random(in: 1...30000, using: &random), maximumRecords: 20, hold: .zero
+                ) {
                     network += Bool.random(using: &random) ? [part] : [part, part]
                 }
             case 65..<80:
@@ -42,7 +46,8 @@ struct BalanceTests {
                 if Int.random(in: 0..<10, using: &random) < 7 { answers.append(answer) }
             case 80..<94:
                 guard !answers.isEmpty else { continue }
-                let decision = try await queue.apply(answers.remove(at: Int.random(in: 0..<answers.count, using: &random)))
+                let decision = try await queue.apply(
+                    answers.remove(at: Int.random(in: 0..<answers.count, using: &random)))
                 if case .diverged = decision { Issue.record("an honest history diverged: \(decision)") }
             case 94..<97:
                 await queue.close()
@@ -56,12 +61,16 @@ struct BalanceTests {
                 directory = next
                 queue = try fixture.open(directory)
             }
-            for (stream, balance) in try await queue.balance() { #expect(balance.closes, "step \(step), \(stream): \(balance)") }
+            for (stream, balance) in try await queue.balance() {
+                #expect(balance.closes, "step \(step), \(stream): \(balance)")
+            }
         }
         _ = try await collector.drain(queue, maximumBytes: 9000)
         for (stream, balance) in try await queue.balance() {
             #expect(balance.closes && balance.waiting == 0)
-            #expect(balance.stored == UInt64(collector.stored[stream]?.count ?? 0), "the collector's rows are what the device believes")
+            #expect(
+                balance.stored == UInt64(collector.stored[stream]?.count ?? 0),
+                "the collector's rows are what the device believes")
             let numbers = (collector.stored[stream] ?? []).compactMap { RecordHeader(scanning: $0)?.number }
             #expect(Set(numbers).count == numbers.count, "nothing twice")
             #expect(balance.lostAtCollector == 0 && balance.rejected.isEmpty)

@@ -36,7 +36,8 @@ struct DamageTests {
         _ = try await collector.drain(queue)
         let count = UInt64(lost.count)
         var balance = try #require(try await queue.balance()[.sample])
-        #expect(balance.closes && balance.dropped == ["unreadable": count] && balance.stored == 60 - count, "\(balance)")
+        #expect(
+            balance.closes && balance.dropped == ["unreadable": count] && balance.stored == 60 - count, "\(balance)")
         #expect(try await queue.enqueueDurably(fixture.record()) == 61)
         _ = try await collector.drain(queue)
         balance = try #require(try await queue.balance()[.sample])
@@ -48,13 +49,16 @@ struct DamageTests {
     func partBefore() async throws {
         let fixture = try QueueFixture()
         let queue = try await damaged(fixture, "UPDATE sample SET body = x'00' WHERE number = 5")
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
         #expect(part.last == 4 && part.gaps.isEmpty)
-        #expect(try await queue.balance()[.sample]?.dropped.isEmpty == true, "nothing is dropped before it is at the front")
+        #expect(
+            try await queue.balance()[.sample]?.dropped.isEmpty == true, "nothing is dropped before it is at the front")
         await queue.close()
     }
 
-    /// Opens what is there and sends it all: an error of the queue, or a history the collector takes and a balance that closes.
+    /// Opens what is there and sends it all: an error of the queue, or a history the collector takes and a balance that
+    /// closes.
     private func survives(_ fixture: QueueFixture, _ directory: String) async throws -> String {
         do {
             let queue = try fixture.open(directory)
@@ -79,8 +83,11 @@ struct DamageTests {
     /// A queue in use, as a kill leaves it: some of it in the file, some in the WAL.
     private func inUse(_ fixture: QueueFixture) async throws {
         let store = try QueueStore(
-            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock, logger: fixture.logger)
-        for stream in StreamName.allCases { _ = try store.append((1...60).map { _ in fixture.record(stream, bytes: 700) }) }
+            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock,
+            logger: fixture.logger)
+        for stream in StreamName.allCases {
+            _ = try store.append((1...60).map { _ in fixture.record(stream, bytes: 700) })
+        }
         _ = try store.drop(oldest: 5, bytes: .max, of: .event, reason: .byteCap, keepAside: true)
         store.checkpoint()
         for _ in 1...5 { _ = try store.append((1...10).map { _ in fixture.record(.sample, bytes: 5000) }) }
@@ -97,7 +104,9 @@ struct DamageTests {
         var results: Set<String> = []
         var random = SplitMix(state: 11)
         // Where the content is, and a few beyond.
-        let lengths = [0, 1, 31, 32, 33, 100, 4095, 4096, 4097, 8192] + (1...40).map { _ in Int.random(in: 0...600_000, using: &random) }
+        let lengths =
+            [0, 1, 31, 32, 33, 100, 4095, 4096, 4097, 8192]
+            + (1...40).map { _ in Int.random(in: 0...600_000, using: &random) }
         for (index, length) in lengths.enumerated() {
             let target = "/t\(index)"
             try fixture.copyAsKilled(from: "/image", to: target)

@@ -41,9 +41,11 @@ struct DiskFullTests {
         #expect(try await queue.drop(oldest: 1, of: .event, reason: .quarantined, keepAside: true) != nil)
         for index in 1...40 {
             #expect(
-                try await queue.drop(oldest: 1, of: .event, reason: index % 2 == 0 ? .byteCap : .ageCap, keepAside: false) != nil)
+                try await queue.drop(
+                    oldest: 1, of: .event, reason: index % 2 == 0 ? .byteCap : .ageCap, keepAside: false) != nil)
         }
-        let part = try #require(try await queue.nextPart(of: .event, maximumBytes: 20000, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .event, maximumBytes: 20000, maximumRecords: 100, hold: .zero))
         #expect(try await queue.apply(collector.post(part)) == .remove)
         #expect(try await queue.balance()[.event]?.closes == true)
 
@@ -53,7 +55,9 @@ struct DiskFullTests {
         _ = try await queue.drop(oldest: 100, of: .event, reason: .byteCap, keepAside: false)
         _ = try await collector.drain(queue, maximumBytes: 100_000)
         let balance = try #require(try await queue.balance()[.event])
-        #expect(balance.closes && balance.waiting == 0 && balance.stored + 141 == accepted && (balance.dropped["disk-full"] ?? 0) >= 1)
+        #expect(
+            balance.closes && balance.waiting == 0 && balance.stored + 141 == accepted
+                && (balance.dropped["disk-full"] ?? 0) >= 1)
         #expect(disk.freeBytes == 0)
         for _ in 1...100 { _ = try await queue.enqueueDurably(fixture.record(.status, bytes: 2000)) }
 
@@ -79,7 +83,9 @@ struct DiskFullTests {
             try await queue.flush()
         }
         try disk.fill()
-        for _ in 1...2000 { guard (try? await queue.enqueueDurably(fixture.record(.event, bytes: 2000))) != nil else { break } }
+        for _ in 1...2000 {
+            guard (try? await queue.enqueueDurably(fixture.record(.event, bytes: 2000))) != nil else { break }
+        }
         let waiting = try #require(try await queue.balance()[.event]?.waiting)
         try await queue.endEpoch(end)
         _ = try await collector.closeAll(queue)
@@ -99,7 +105,9 @@ struct DiskFullTests {
         let queue = try fixture.open("", QueueFixture.configuration { $0.keepFreeBytes = 10 << 20 })
         var refusal: QueueError?
         for _ in 1...3000 where refusal == nil {
-            do throws(QueueError) { _ = try await queue.enqueueDurably(fixture.record(bytes: 10000)) } catch { refusal = error }
+            do throws(QueueError) { _ = try await queue.enqueueDurably(fixture.record(bytes: 10000)) } catch {
+                refusal = error
+            }
         }
         #expect(refusal?.code == .diskFull)
         #expect(disk.freeBytes >= 10 << 20 && disk.freeBytes < 12 << 20)

@@ -69,7 +69,9 @@ import WireModel
         await queue.close()
     }
 
-    @Test func `A hold changed at run time holds for what waits: a shorter one releases, a longer one holds on`() async throws {
+    @Test func `A hold changed at run time holds for what waits: a shorter one releases, a longer one holds on`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))
@@ -85,7 +87,9 @@ import WireModel
         await queue.close()
     }
 
-    @Test func `Nothing overtakes: an event that came late from another thread waits behind one that is not due`() async throws {
+    @Test func `Nothing overtakes: an event that came late from another thread waits behind one that is not due`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let early = fixture.record(.event)
@@ -121,7 +125,8 @@ import WireModel
         await queue.close()
     }
 
-    /// Half an hour before the machine goes off; how long that was only the wall clock can say, and it counts 0 to 24 h.
+    /// Half an hour before the machine goes off; how long that was only the wall clock can say, and it counts 0 to 24
+    /// h.
     @Test(
         arguments: [
             (0, 0), (5_399, 0), (5_400, 1), (3 * 86_400, 1), (-1, 0), (-86_400 * 365, 0),

@@ -19,7 +19,8 @@ struct EvictionTests {
 
     private func checkBytes(_ store: QueueStore) throws {
         for stream in StreamName.allCases {
-            let rows = try store.connection.prepare("SELECT coalesce(sum(size), 0), coalesce(sum(length(body)), 0) FROM \(stream)")
+            let rows = try store.connection.prepare(
+                "SELECT coalesce(sum(size), 0), coalesce(sum(length(body)), 0) FROM \(stream)")
             _ = try rows.step()
             #expect(store.state[stream].bytes == UInt64(rows.int64(0)) && rows.int64(0) == rows.int64(1), "\(stream)")
             #expect(try store.countRows(of: .current(stream)) == store.state[stream].rowCount)
@@ -64,7 +65,10 @@ struct EvictionTests {
         _ = try fill(store, fixture, .event, 5)
         _ = try fill(store, fixture, .sample, 130)
         #expect(store.state[.sample].rowCount == 50 && store.state[.event].rowCount == 5)
-        #expect(store.state[.sample].gaps == [Gap(first: 1, last: 80, reason: .rowCap, link: store.state[.sample].frontLink)])
+        #expect(
+            store.state[.sample].gaps == [
+                Gap(first: 1, last: 80, reason: .rowCap, link: store.state[.sample].frontLink)
+            ])
         try checkBytes(store)
         try store.close()
     }
@@ -74,7 +78,9 @@ struct EvictionTests {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
         for _ in 1...12 { _ = try await queue.enqueueDurably(fixture.record(.status, bytes: 100_000)) }
-        let error = await #expect(throws: QueueError.self) { try await queue.enqueueDurably(fixture.record(.sample, bytes: 200_000)) }
+        let error = await #expect(throws: QueueError.self) {
+            try await queue.enqueueDurably(fixture.record(.sample, bytes: 200_000))
+        }
         #expect(error?.code == .capReached)
         let balance = try await queue.balance()
         #expect(balance[.sample]?.dropped == ["byte-cap": 1] && balance[.sample]?.closes == true)
@@ -85,7 +91,8 @@ struct EvictionTests {
     @Test("Room is found in the file, then by growing, then by eviction, and the reserve stays")
     func plan() {
         func step(available: Int, allocated: Int, needed: Int) -> RoomPlan.Step {
-            RoomPlan(availablePages: available, allocatedPages: allocated, growthPages: 256, maximumPages: 1000).step(needed: needed)
+            RoomPlan(availablePages: available, allocatedPages: allocated, growthPages: 256, maximumPages: 1000).step(
+                needed: needed)
         }
         #expect(step(available: 42, allocated: 256, needed: 10) == .fits)
         #expect(step(available: 41, allocated: 256, needed: 10) == .grow(toPages: 512))

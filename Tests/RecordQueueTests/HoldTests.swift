@@ -10,7 +10,8 @@ struct HoldTests {
     static let hold = Duration.seconds(7200)
 
     private func due(_ queue: RecordQueue) async throws -> Int {
-        try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: Self.hold)?.records.count ?? 0
+        try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: Self.hold)?.records.count
+            ?? 0
     }
 
     @Test("Only the prefix that is due is sent, whatever the wall clock and restarts do")
@@ -57,7 +58,8 @@ struct HoldTests {
         for _ in 1...3 { try queue.enqueue(fixture.record(.event)) }
         try await queue.flush()
         _ = try await queue.drop(oldest: 1, of: .event, reason: .consent, keepAside: false)
-        let part = try #require(try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: Self.hold))
+        let part = try #require(
+            try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: Self.hold))
         #expect(part.records.isEmpty && part.gaps.count == 1)
         await queue.close()
     }
@@ -72,9 +74,11 @@ struct HoldTests {
         for _ in 1...5 { try queue.enqueue(fixture.record()) }
         fixture.clock.setWallClock(by: .seconds(10_000_000))
         #expect(
-            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero)?.records.count == 25)
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero)?.records
+                .count == 25)
         fixture.clock.advance(by: .seconds(7000))
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
         #expect(part.records.count == 5 && part.gaps.map(\.count) == [20] && part.gaps.map(\.reason) == [.ageCap])
         #expect(try await queue.balance()[.sample]?.closes == true)
         await queue.close()

@@ -50,7 +50,8 @@ struct MigrationTests {
         for sql in Self.schema() { try connection.execute(sql) }
         let epoch = EpochID.random()
         let zero = ChainLink.zero.data
-        try connection.prepare("INSERT INTO meta (id, epoch, queue_time, wall_time, since_boot) VALUES (1, ?, 5, 0, 0)").bound(epoch.data)
+        try connection.prepare("INSERT INTO meta (id, epoch, queue_time, wall_time, since_boot) VALUES (1, ?, 5, 0, 0)")
+            .bound(epoch.data)
         var link = ChainLink.zero
         var links = [link]
         var records: [Data] = []
@@ -66,8 +67,11 @@ struct MigrationTests {
                 "INSERT INTO event (number, kind, wall_time, queue_time, size, link, body) VALUES (?, 10, 1700000000000000, 1, ?, ?, ?)"
             ).bound(number, record.count, link.data, record)
         }
-        for stream in [1, 3] { try connection.prepare("INSERT INTO ledger VALUES (?, 0, ?, 0, 0, 0, ?, 0, 0)").bound(stream, zero, zero) }
-        try connection.prepare("INSERT INTO ledger VALUES (2, 40, ?, 1, ?, 5, ?, 5, 0)").bound(link.data, size, links[5].data)
+        for stream in [1, 3] {
+            try connection.prepare("INSERT INTO ledger VALUES (?, 0, ?, 0, 0, 0, ?, 0, 0)").bound(stream, zero, zero)
+        }
+        try connection.prepare("INSERT INTO ledger VALUES (2, 40, ?, 1, ?, 5, ?, 5, 0)").bound(
+            link.data, size, links[5].data)
         try connection.prepare("INSERT INTO gap VALUES (2, 6, 8, 1, ?)").bound(links[8].data)
         try connection.execute("INSERT INTO tally VALUES (2, 'unnumbered', 6, 4)")
         try connection.setUserVersion(1)
@@ -83,7 +87,8 @@ struct MigrationTests {
         #expect(queue.epoch == epoch)
         #expect(try await queue.status().ended.isEmpty)
         #expect(try await queue.verify().isWhole)
-        let part = try #require(try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
         #expect(part.first == 6 && part.last == 40 && part.records == records && part.gaps.map(\.count) == [3])
         #expect(try await queue.enqueueDurably(fixture.record(.event)) == 41)
         await queue.close()

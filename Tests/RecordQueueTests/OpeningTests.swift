@@ -21,7 +21,9 @@ struct OpeningTests {
         let lock = "\(fixture.directory)/lock"
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
         let held = try #require(
-            descriptors.first { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock })
+            descriptors.first {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock
+            })
         let copy = fcntl(held, F_DUPFD_CLOEXEC, 3)
         defer { close(copy) }
         await queue.close()
@@ -51,7 +53,9 @@ struct OpeningTests {
             return try #require(attributes[.posixPermissions] as? Int)
         }
         #expect(try mode("") == 0o700)
-        for name in ["/lock", "/queue.sqlite", "/queue.sqlite-wal", "/queue.epoch"] { #expect(try mode(name) == 0o600, "\(name)") }
+        for name in ["/lock", "/queue.sqlite", "/queue.sqlite-wal", "/queue.epoch"] {
+            #expect(try mode(name) == 0o600, "\(name)")
+        }
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(fixture.directory)/a/b").count == 4)
         await queue.close()
     }

@@ -11,9 +11,11 @@ final class QueueFixture: Sendable {
     let clock = ManualRecordClock()
     let logger = Logger(label: "queue-tests") { _ in SwiftLogNoOpLogHandler() }
 
-    /// In memory where there is such a place: a kill is a copy of the files here, so the medium does not matter and its syncs only take time.
+    /// In memory where there is such a place: a kill is a copy of the files here, so the medium does not matter and its
+    /// syncs only take time.
     static let scratch =
-        FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path
+        FileManager.default.isWritableFile(atPath: "/dev/shm")
+        ? "/dev/shm" : FileManager.default.temporaryDirectory.path
 
     init(in parent: String = scratch) throws {
         directory = "\(parent)/record-queue-\(UUID().uuidString)"
@@ -26,7 +28,9 @@ final class QueueFixture: Sendable {
 
     var database: String { "\(directory)/queue.sqlite" }
 
-    static func configuration(_ change: (inout RecordQueue.Configuration) -> Void = { _ in }) -> RecordQueue.Configuration {
+    static func configuration(_ change: (inout RecordQueue.Configuration) -> Void = { _ in })
+        -> RecordQueue.Configuration
+    {
         var configuration = RecordQueue.Configuration()
         configuration.keepFreeBytes = 0
         configuration.keepFreeInodesPercent = 0
@@ -38,7 +42,8 @@ final class QueueFixture: Sendable {
     func open(
         _ subdirectory: String = "", _ configuration: RecordQueue.Configuration = configuration()
     ) throws(QueueError) -> RecordQueue {
-        try RecordQueue.open(directory: directory + subdirectory, configuration: configuration, clock: clock, logger: logger)
+        try RecordQueue.open(
+            directory: directory + subdirectory, configuration: configuration, clock: clock, logger: logger)
     }
 
     /// The store alone, without writer and buffer.
@@ -117,7 +122,9 @@ struct ModelCollector {
         answer.epoch = request.epoch
         guard request.streams.count == 3, let epoch = EpochID(request.epoch) else { throw Malformed() }
         for wire in request.streams {
-            guard let stream = StreamName(rawValue: wire.stream.rawValue), wire.points.count <= 1024 else { throw Malformed() }
+            guard let stream = StreamName(rawValue: wire.stream.rawValue), wire.points.count <= 1024 else {
+                throw Malformed()
+            }
             let key = Key(epoch: epoch, stream: stream)
             var history = histories[key] ?? History()
             history.closed = history.closed ?? (wire.last, DropReason(rawValue: wire.reason.rawValue))
@@ -158,7 +165,9 @@ struct ModelCollector {
 
     /// Numbered by the device, summed over all epochs.
     func produced(_ stream: StreamName) -> UInt64 {
-        histories.reduce(0) { $1.key.stream == stream ? $0 + max($1.value.mark.number, $1.value.closed?.last ?? 0) : $0 }
+        histories.reduce(0) {
+            $1.key.stream == stream ? $0 + max($1.value.mark.number, $1.value.closed?.last ?? 0) : $0
+        }
     }
 
     /// Sends all that is there; every part has to be taken.
@@ -169,7 +178,9 @@ struct ModelCollector {
         while former != parts {
             former = parts
             for stream in StreamName.allCases {
-                while let part = try await queue.nextPart(of: stream, maximumBytes: maximumBytes, maximumRecords: 10_000, hold: .zero) {
+                while let part = try await queue.nextPart(
+                    of: stream, maximumBytes: maximumBytes, maximumRecords: 10_000, hold: .zero)
+                {
                     let answer = post(part)
                     guard answer.outcome == .stored || answer.outcome == .already else { throw Refused(answer: answer) }
                     let decision = try await queue.apply(answer)

@@ -14,7 +14,8 @@ struct RecordQueueTests {
         let number = try await queue.enqueueDurably(fixture.record(byte: 6))
         #expect(number == 6)
 
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
         #expect(part.epoch == queue.epoch)
         #expect(part.first == 1 && part.last == 6 && part.records.count == 6 && part.gaps.isEmpty)
         #expect(part.totals.produced == 6 && part.totals.waiting == 6)
@@ -40,11 +41,14 @@ struct RecordQueueTests {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...10 { try queue.enqueue(fixture.record(bytes: 1000)) }
-        let tiny = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1, maximumRecords: 100, hold: .zero))
+        let tiny = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1, maximumRecords: 100, hold: .zero))
         #expect(tiny.records.count == 1)
-        let bytes = try #require(try await queue.nextPart(of: .sample, maximumBytes: 3200, maximumRecords: 100, hold: .zero))
+        let bytes = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 3200, maximumRecords: 100, hold: .zero))
         #expect(bytes.records.count == 3)
-        let rows = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 4, hold: .zero))
+        let rows = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 4, hold: .zero))
         #expect(rows.records.count == 4)
         await queue.close()
     }
@@ -72,10 +76,18 @@ struct RecordQueueTests {
         let queue = try fixture.open()
         for _ in 1...10 { try queue.enqueue(fixture.record()) }
         try await queue.flush()
-        #expect(try await queue.drop(oldest: 2, of: .sample, reason: .byteCap, keepAside: false).map { $0.first...$0.last } == 1...2)
-        #expect(try await queue.drop(oldest: 1, of: .sample, reason: .byteCap, keepAside: false).map { $0.first...$0.last } == 3...3)
-        #expect(try await queue.drop(oldest: 1, of: .sample, reason: .quarantined, keepAside: true).map { $0.first...$0.last } == 4...4)
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
+        #expect(
+            try await queue.drop(oldest: 2, of: .sample, reason: .byteCap, keepAside: false).map { $0.first...$0.last }
+                == 1...2)
+        #expect(
+            try await queue.drop(oldest: 1, of: .sample, reason: .byteCap, keepAside: false).map { $0.first...$0.last }
+                == 3...3)
+        #expect(
+            try await queue.drop(oldest: 1, of: .sample, reason: .quarantined, keepAside: true).map {
+                $0.first...$0.last
+            } == 4...4)
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
         #expect(part.gaps.map(\.reason) == [.byteCap, .quarantined])
         #expect(part.gaps.map(\.last) == [3, 4])
         #expect(part.first == 1 && part.last == 6 && part.records.count == 2)
@@ -83,14 +95,18 @@ struct RecordQueueTests {
 
         var collector = ModelCollector()
         #expect(try await queue.apply(collector.post(part)) == .remove)
-        #expect(try await queue.drop(oldest: 100, of: .sample, reason: .ageCap, keepAside: false).map { $0.first...$0.last } == 7...10)
+        #expect(
+            try await queue.drop(oldest: 100, of: .sample, reason: .ageCap, keepAside: false).map { $0.first...$0.last }
+                == 7...10)
         #expect(try await queue.drop(oldest: 1, of: .sample, reason: .ageCap, keepAside: false) == nil)
-        let alone = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
+        let alone = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
         #expect(alone.gaps.count == 1 && alone.records.isEmpty && alone.last == 10)
         #expect(try await queue.apply(collector.post(alone)) == .remove)
 
         let balance = try #require(try await queue.balance()[.sample])
-        #expect(balance.closes && balance.stored == 2 && balance.dropped == ["byte-cap": 3, "quarantined": 1, "age-cap": 4])
+        #expect(
+            balance.closes && balance.stored == 2 && balance.dropped == ["byte-cap": 3, "quarantined": 1, "age-cap": 4])
         let status = try await queue.status()
         #expect(status.quarantinedRecords == 1 && status.secondsSinceQuarantine == 0)
         await queue.close()
@@ -101,7 +117,8 @@ struct RecordQueueTests {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...4 { try queue.enqueue(fixture.record()) }
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 2, hold: .zero))
         var collector = ModelCollector()
         let answer = collector.post(part)
         let before = try await queue.balance()
@@ -117,7 +134,9 @@ struct RecordQueueTests {
         #expect(try await queue.apply(answer) == .insideGap)
         _ = try await collector.drain(queue)
         let balance = try #require(try await queue.balance()[.sample])
-        #expect(balance.closes && balance.stored == 3 && balance.dropped == ["byte-cap": 1], "what had arrived after all counts as stored")
+        #expect(
+            balance.closes && balance.stored == 3 && balance.dropped == ["byte-cap": 1],
+            "what had arrived after all counts as stored")
         await queue.close()
     }
 

@@ -73,7 +73,9 @@ import Testing
         try connection.backup(to: destination, pagesPerStep: 2) {
             steps += 1
             if steps == 2 {
-                try? writer.transaction { () throws(SQLiteError) in try writer.execute("INSERT INTO t(y) VALUES('a'), ('b')") }
+                try? writer.transaction { () throws(SQLiteError) in
+                    try writer.execute("INSERT INTO t(y) VALUES('a'), ('b')")
+                }
             }
         }
         #expect(steps > 3)

@@ -132,11 +132,15 @@ import Testing
 
     @Test func aFileOfAnotherApplicationIsRefused() throws {
         _ = try Connection(path: path, options: .init(applicationID: 1))
-        #expect(#expect(throws: SQLiteError.self) { try Connection(path: path, options: .init(applicationID: 2)) }?.code == .notADatabase)
+        #expect(
+            #expect(throws: SQLiteError.self) { try Connection(path: path, options: .init(applicationID: 2)) }?.code
+                == .notADatabase)
 
         let unmarked = directory.file("unmarked.sqlite")
         try Connection(path: unmarked).execute("CREATE TABLE t(x)")
-        let error = #expect(throws: SQLiteError.self) { try Connection(path: unmarked, options: .init(applicationID: 1)) }
+        let error = #expect(throws: SQLiteError.self) {
+            try Connection(path: unmarked, options: .init(applicationID: 1))
+        }
         #expect(error?.code == .notADatabase)
 
         let cutShort = directory.file("short.sqlite")

@@ -3,7 +3,8 @@ import Testing
 
 @testable import SQLite
 
-/// A file cut short or with flipped bits gives valid rows or a typed error, never a crash and never a row of another shape.
+/// A file cut short or with flipped bits gives valid rows or a typed error, never a crash and never a row of another
+/// shape.
 @Suite struct DamagedFileTests {
     let directory: TemporaryDirectory
     var path: String { directory.file("damaged.sqlite") }

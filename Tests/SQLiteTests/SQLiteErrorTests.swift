@@ -31,7 +31,8 @@ import Testing
     }
 
     @Test func aFileOfOtherContentIsNotADatabase() throws {
-        try Data("This is a letter, not a database. ".utf8 + [UInt8](repeating: 65, count: 8192)).write(to: URL(fileURLWithPath: path))
+        try Data("This is a letter, not a database. ".utf8 + [UInt8](repeating: 65, count: 8192)).write(
+            to: URL(fileURLWithPath: path))
         #expect(#expect(throws: SQLiteError.self) { try Connection(path: path) }?.code == .notADatabase)
     }
 
@@ -43,7 +44,8 @@ import Testing
         try Connection(path: path).execute("CREATE TABLE t(x)")
         let connection = try Connection(path: path, options: .init(mode: .readOnly))
         #expect(connection.isReadOnly)
-        #expect(#expect(throws: SQLiteError.self) { try connection.execute("INSERT INTO t VALUES(1)") }?.code == .readOnly)
+        #expect(
+            #expect(throws: SQLiteError.self) { try connection.execute("INSERT INTO t VALUES(1)") }?.code == .readOnly)
     }
 
     @Test func anotherWriterIsBusy() throws {
@@ -73,7 +75,9 @@ import Testing
 
     @Test func aBlobOverTheLimitIsTooBig() throws {
         let connection = try Connection(path: path)
-        #expect(#expect(throws: SQLiteError.self) { try connection.execute("SELECT zeroblob(2000000000)") }?.code == .tooBig)
+        #expect(
+            #expect(throws: SQLiteError.self) { try connection.execute("SELECT zeroblob(2000000000)") }?.code == .tooBig
+        )
     }
 
     @Test func wrongSQLSaysWhere() throws {

@@ -13,12 +13,14 @@ struct AllModulesTests {
         ]
     }
 
-    @Test("each captured machine gives each sample twice, and nothing of it is odd", arguments: CapturedMachine.allCases)
+    @Test(
+        "each captured machine gives each sample twice, and nothing of it is odd", arguments: CapturedMachine.allCases)
     func captured(machine: CapturedMachine) throws {
         let log = RecordedLog()
         for var module in Self.modules(machine.host(), log) {
             for second: UInt64 in [900_000, 900_001] {
-                let result = module.sample(at: SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: second * 1_000_000))
+                let result = module.sample(
+                    at: SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: second * 1_000_000))
                 switch result {
                 case .sample(let sample):
                     #expect(sample.module == module.name.rawValue)
@@ -37,7 +39,9 @@ struct AllModulesTests {
     func board() {
         var module = SystemModule(host: CapturedMachine.board.host(), logger: RecordedLog().logger())
         let sample = module.read(at: SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: 86_400_000_000))
-        #expect(sample.identity.model == "Raspberry Pi 4 Model B Rev 1.4" && sample.identity.operatingSystem.architecture == "aarch64")
+        #expect(
+            sample.identity.model == "Raspberry Pi 4 Model B Rev 1.4"
+                && sample.identity.operatingSystem.architecture == "aarch64")
         #expect(sample.identity.logicalCores == 4 && sample.identity.cpuModel.isEmpty && sample.identity.vendor.isEmpty)
         #expect(!sample.hasPower && !sample.hasPressure)
         #expect(sample.temperatures.map(\.sensor) == ["cpu_thermal/temp1", "gpu/thermal_zone1"])
@@ -65,10 +69,15 @@ struct AllModulesTests {
         let read = network.read(at: host.now())
         let sample = try #require(read)
         #expect(sample.hasTcpActiveOpens && sample.hasSocketsInUse && sample.intervalMicroseconds > 0)
-        #expect(sample.interfaces.allSatisfy { !$0.name.isEmpty && $0.hasDelta && $0.delta.receivedBytes <= $0.total.receivedBytes })
+        #expect(
+            sample.interfaces.allSatisfy {
+                !$0.name.isEmpty && $0.hasDelta && $0.delta.receivedBytes <= $0.total.receivedBytes
+            })
         var adapters = NetworkAdapterModule(host: host, logger: log.logger())
         let listed = adapters.read(at: host.now())?.adapters ?? []
         let loopback = try #require(listed.first { $0.name == "lo" })
-        #expect(loopback.class == .loopback && loopback.addresses.contains { $0.address == "127.0.0.1" && $0.prefixLength == 8 })
+        #expect(
+            loopback.class == .loopback
+                && loopback.addresses.contains { $0.address == "127.0.0.1" && $0.prefixLength == 8 })
     }
 }

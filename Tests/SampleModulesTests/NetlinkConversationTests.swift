@@ -74,7 +74,8 @@ struct NetlinkConversationTests {
             #expect(bytes.number(at: 8, as: UInt32.self) == 0x0102_0304 && bytes.number(at: 12, as: UInt32.self) == 9)
             #expect(bytes.number(at: 20, as: UInt32.self) == 4)
         }
-        #expect(Array(LinkMessage.all.message(sequence: 1, port: 1)[6...7]) == [0x01, 0x03], "NLM_F_REQUEST | NLM_F_DUMP")
+        #expect(
+            Array(LinkMessage.all.message(sequence: 1, port: 1)[6...7]) == [0x01, 0x03], "NLM_F_REQUEST | NLM_F_DUMP")
     }
 
     // MARK: - This machine's kernel
@@ -90,12 +91,15 @@ struct NetlinkConversationTests {
         let host = LinuxHostSource()
         for _ in 0..<200 {
             let (outcome, links) = Self.links(host, LinkMessage.all)
-            #expect(outcome == .complete && links.contains { $0.name == "lo" && $0.hardwareType == 772 && $0.statistics != nil })
+            #expect(
+                outcome == .complete
+                    && links.contains { $0.name == "lo" && $0.hardwareType == 772 && $0.statistics != nil })
         }
         let (outcome, links) = Self.links(host, LinkMessage.one(1))
         #expect(outcome == .complete && links.map(\.index) == [1])
         var buffer = FileBuffer()
-        #expect(host.exchange(GenericNetlink.family(named: "nlctrl"), into: &buffer, maximumBytes: 1 << 16) == .complete)
+        #expect(
+            host.exchange(GenericNetlink.family(named: "nlctrl"), into: &buffer, maximumBytes: 1 << 16) == .complete)
         #expect(buffer.withBytes { GenericNetlink.familyNumber(NetlinkMessages($0)) } == 16)
     }
 
@@ -119,7 +123,10 @@ struct NetlinkConversationTests {
         #expect([.truncated, .complete].contains(host.exchange(AddressMessage.all, into: &buffer, maximumBytes: 16)))
         #expect(buffer.withBytes { NetlinkMessages($0).compactMap { AddressMessage($0) } }.isEmpty == false)
         #expect(host.exchange(AddressMessage.all, into: &buffer, maximumBytes: 1 << 20) == .complete)
-        #expect(buffer.withBytes { NetlinkMessages($0).compactMap { AddressMessage($0) } }.contains { $0.address.text == "127.0.0.1" })
+        #expect(
+            buffer.withBytes { NetlinkMessages($0).compactMap { AddressMessage($0) } }.contains {
+                $0.address.text == "127.0.0.1"
+            })
     }
 
     @Test("many threads share a source")
@@ -127,7 +134,9 @@ struct NetlinkConversationTests {
         let host = LinuxHostSource()
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
-                group.addTask { (0..<50).allSatisfy { _ in Self.links(host, LinkMessage.one(1)).1.map(\.index) == [1] } }
+                group.addTask {
+                    (0..<50).allSatisfy { _ in Self.links(host, LinkMessage.one(1)).1.map(\.index) == [1] }
+                }
             }
             for await right in group { #expect(right) }
         }

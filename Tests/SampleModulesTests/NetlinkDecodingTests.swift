@@ -28,7 +28,8 @@ struct NetlinkDecodingTests {
         // An association that the beginning does not tell of is no fact.
         let network = WLANNetworkMessage(message).flatMap { $0.isAssociated ? facts($0) : nil } ?? []
         let survey = WLANSurveyMessage(message).flatMap { $0.isInUse ? facts($0) : nil } ?? []
-        return (WLANInterfaceMessage(message).map { facts($0) } ?? []) + (WLANStationMessage(message).map { facts($0) } ?? [])
+        return (WLANInterfaceMessage(message).map { facts($0) } ?? [])
+            + (WLANStationMessage(message).map { facts($0) } ?? [])
             + network + survey
     }
 
@@ -45,7 +46,8 @@ struct NetlinkDecodingTests {
             ]
             + network.radios.flatMap { radio in
                 [
-                    NL80211.stations(family: family, interface: radio.index), NL80211.scanResults(family: family, interface: radio.index),
+                    NL80211.stations(family: family, interface: radio.index),
+                    NL80211.scanResults(family: family, interface: radio.index),
                     NL80211.survey(family: family, interface: radio.index),
                 ]
             }
@@ -54,23 +56,34 @@ struct NetlinkDecodingTests {
 
     @Test("what a kernel sent is read: links")
     func links() throws {
-        let loopback = try #require(Self.decode(CapturedDatagrams.loopback[0]) { $0.compactMap { LinkMessage($0) } }.first)
+        let loopback = try #require(
+            Self.decode(CapturedDatagrams.loopback[0]) { $0.compactMap { LinkMessage($0) } }.first)
         #expect(loopback.name == "lo" && loopback.index == 1 && loopback.hardwareType == 772 && loopback.mtu == 65_536)
-        #expect(loopback.address == [0, 0, 0, 0, 0, 0] && loopback.operationalState == 0 && loopback.carrierChanges == 0)
-        let ethernet = try #require(Self.decode(CapturedDatagrams.ethernet[0]) { $0.compactMap { LinkMessage($0) } }.first)
+        #expect(
+            loopback.address == [0, 0, 0, 0, 0, 0] && loopback.operationalState == 0 && loopback.carrierChanges == 0)
+        let ethernet = try #require(
+            Self.decode(CapturedDatagrams.ethernet[0]) { $0.compactMap { LinkMessage($0) } }.first)
         #expect(ethernet.name == "eth0" && ethernet.index == 4 && ethernet.hardwareType == 1 && ethernet.mtu == 1_400)
-        #expect(MACAddress.text(ethernet.address) == "02:fc:00:00:00:01" && ethernet.operationalState == 6 && ethernet.kind == nil)
+        #expect(
+            MACAddress.text(ethernet.address) == "02:fc:00:00:00:01" && ethernet.operationalState == 6
+                && ethernet.kind == nil)
         let counters = try #require(ethernet.statistics)
-        #expect(counters.receivedPackets > 0 && counters.receivedBytes > counters.receivedPackets && counters.sentErrors == 0)
+        #expect(
+            counters.receivedPackets > 0 && counters.receivedBytes > counters.receivedPackets
+                && counters.sentErrors == 0)
     }
 
     @Test("what a kernel sent is read: addresses, routes, counters, families")
     func others() throws {
         let addresses = Self.decode(CapturedDatagrams.addresses[0]) { $0.compactMap { AddressMessage($0) } }
         let texts = addresses.map { "\($0.index) \($0.address.text)/\($0.prefixLength) \($0.scopeName ?? "?")" }
-        #expect(texts.contains("1 127.0.0.1/8 host") && texts.contains("4 192.0.2.2/24 global") && texts.contains("1 ::1/128 host"))
+        #expect(
+            texts.contains("1 127.0.0.1/8 host") && texts.contains("4 192.0.2.2/24 global")
+                && texts.contains("1 ::1/128 host"))
         let routes = Self.decode(CapturedDatagrams.routes4[0]) { DefaultRoute.defaults(of: $0) }
-        #expect(routes.flatMap(\.hops).compactMap { $0.gateway?.text } == ["192.0.2.1"] && routes.first?.hops.first?.interface == 4)
+        #expect(
+            routes.flatMap(\.hops).compactMap { $0.gateway?.text } == ["192.0.2.1"]
+                && routes.first?.hops.first?.interface == 4)
         #expect(Self.decode(CapturedDatagrams.routes4[0]) { $0.compactMap { RouteMessage($0) } }.count == 2)
         let routes6 = Self.decode(CapturedDatagrams.routes6[0]) { $0.compactMap { RouteMessage($0) } }
         #expect(routes6.map(\.isDefault) == [false, false, true] && routes6.map(\.metric) == [256, 256, 1_024])
@@ -93,7 +106,8 @@ struct NetlinkDecodingTests {
         #expect(station.count == 1)
         #expect(station[0].signal == -56 && station[0].transmitRate == 866_700 && station[0].receiveRate == 780_000)
         #expect(station[0].transmitRetries == 1_200 && station[0].transmitFailures == 3 && station[0].beaconLosses == 1)
-        let wide = try #require(network.answer(to: RouteMessage.main(2)).map { Self.decode($0) { $0.compactMap { RouteMessage($0) } } })
+        let wide = try #require(
+            network.answer(to: RouteMessage.main(2)).map { Self.decode($0) { $0.compactMap { RouteMessage($0) } } })
         #expect(wide.map(\.table) == [254, 254, 254, 51_820])
     }
 
@@ -102,7 +116,8 @@ struct NetlinkDecodingTests {
         for answer in CapturedDatagrams.all.map({ $0.flatMap { $0 } }) + Self.answers(.laptop) + Self.answers(.board) {
             let whole = Set(Self.decode(answer, Self.allFacts))
             var wrong = 0
-            for count in 0..<answer.count where !whole.isSuperset(of: Self.decode(Array(answer[..<count]), Self.allFacts)) { wrong += 1 }
+            for count in 0..<answer.count
+            where !whole.isSuperset(of: Self.decode(Array(answer[..<count]), Self.allFacts)) { wrong += 1 }
             #expect(wrong == 0)
         }
     }
@@ -117,7 +132,9 @@ struct NetlinkDecodingTests {
                     for count in 0..<message.body.count {
                         let part = NetlinkMessages.Message(
                             type: message.type, body: UnsafeRawBufferPointer(rebasing: message.body[..<count]))
-                        if !whole.isSuperset(of: Self.facts(of: part)) { Issue.record("\(message.type) cut at \(count)") }
+                        if !whole.isSuperset(of: Self.facts(of: part)) {
+                            Issue.record("\(message.type) cut at \(count)")
+                        }
                         checked += 1
                     }
                 }
@@ -135,7 +152,9 @@ struct NetlinkDecodingTests {
             if let address = AddressMessage(message) { check(address.prefixLength <= address.address.bytes.count * 8) }
             if let route = RouteMessage(message) { check(route.hops.allSatisfy { $0.interface > 0 }) }
             _ = StatisticsMessage(message)
-            if let radio = WLANInterfaceMessage(message) { check(radio.ssid.map { (1...32).contains($0.count) } ?? true) }
+            if let radio = WLANInterfaceMessage(message) {
+                check(radio.ssid.map { (1...32).contains($0.count) } ?? true)
+            }
             if let station = WLANStationMessage(message) {
                 check(station.address.count == 6 && station.signal ?? -1 < 0 && station.transmitRate ?? 1 > 0)
             }
@@ -180,7 +199,9 @@ struct NetlinkDecodingTests {
             bytes.add(attribute: 5, gateway)
             return bytes.bytes
         }
-        let several = route { $0.add(attribute: 9, hop(2, [10, 0, 0, 1]) + hop(3, [10, 0, 0, 2], flags: 1) + hop(4, [10, 0, 0, 3])) }
+        let several = route {
+            $0.add(attribute: 9, hop(2, [10, 0, 0, 1]) + hop(3, [10, 0, 0, 2], flags: 1) + hop(4, [10, 0, 0, 3]))
+        }
         #expect(several?.hops.map(\.interface) == [2, 4])
         #expect(several?.hops.compactMap { $0.gateway?.text } == ["10.0.0.1", "10.0.0.3"])
         let via = route {

@@ -14,7 +14,8 @@ struct NetworkAdapterModuleTests {
         NetworkAdapterModule(host: host, logger: log.logger())
     }
 
-    private static func read(_ module: inout NetworkAdapterModule, _ seconds: UInt64) throws -> WireNetworkAdapterSample {
+    private static func read(_ module: inout NetworkAdapterModule, _ seconds: UInt64) throws -> WireNetworkAdapterSample
+    {
         let sample = module.read(at: at(seconds))
         return try #require(sample)
     }
@@ -31,10 +32,14 @@ struct NetworkAdapterModuleTests {
         #expect(
             wlan.addresses.map { "\($0.address)/\($0.prefixLength) \($0.scope)" }
                 == ["192.168.7.23/24 global", "2001:db8:7::23/64 global", "fe80::9eb6:d0ff:feaa:bbcc/64 link"])
-        #expect(sample.adapters[0].mac.isEmpty && sample.adapters[0].type == "loopback" && sample.adapters[0].addresses[0].scope == "host")
+        #expect(
+            sample.adapters[0].mac.isEmpty && sample.adapters[0].type == "loopback"
+                && sample.adapters[0].addresses[0].scope == "host")
         #expect(sample.adapters[1].driver == "e1000e" && sample.adapters[1].operationalState == "down")
         #expect(!sample.adapters[1].hasSpeedMegabits, "-1 is no speed")
-        #expect(sample.adapters[3].type == "none" && sample.adapters[3].class == .cellular && sample.adapters[3].driver == "cdc_mbim")
+        #expect(
+            sample.adapters[3].type == "none" && sample.adapters[3].class == .cellular
+                && sample.adapters[3].driver == "cdc_mbim")
         #expect(sample.adapters[4].driver == "wireguard" && sample.adapters[5].driver == "bridge")
         #expect(sample.defaultGateways == ["192.168.7.1", "fe80::1"])
         #expect(sample.dnsServers == ["192.168.7.1", "2001:db8:7::53"], "not the stub")
@@ -82,7 +87,9 @@ struct NetworkAdapterModuleTests {
             machine.links["/sys/class/net/usb0/device/driver"] = "../drivers/cdc_ether"
         }
         let sample = try Self.read(&module, 3_701)
-        #expect(sample.adapters[2].name == "usb0" && sample.adapters[2].driver == "cdc_ether" && sample.adapters[2].class == .ethernet)
+        #expect(
+            sample.adapters[2].name == "usb0" && sample.adapters[2].driver == "cdc_ether"
+                && sample.adapters[2].class == .ethernet)
     }
 
     @Test("what is not told is left out: addresses, routes, name servers")

@@ -37,7 +37,9 @@ struct NetworkDataModuleTests {
         var module = Self.module(CapturedMachine.laptop.host())
         let sample = try Self.read(&module, 3_700)
         #expect(!sample.hasIntervalMicroseconds && !sample.hasTcpActiveOpens && !sample.hasUdpErrors)
-        #expect(sample.interfaces.map(\.name) == ["lo", "wlan0", "wwan0", "wg0", "docker0"], "what never moved a packet is left out")
+        #expect(
+            sample.interfaces.map(\.name) == ["lo", "wlan0", "wwan0", "wg0", "docker0"],
+            "what never moved a packet is left out")
         #expect(sample.interfaces.allSatisfy { !$0.hasDelta } && sample.classes.allSatisfy { !$0.hasDelta })
         let wlan = try #require(Self.interface(sample, "wlan0"))
         #expect(wlan.class == .wifi && wlan.total.receivedBytes == 2_500_000_000 && wlan.total.sentBytes == 120_000_000)
@@ -57,26 +59,33 @@ struct NetworkDataModuleTests {
         host.set("/proc/net/snmp6", "Udp6InErrors                    \t5\n")
         host.change { machine in
             let text = String(decoding: machine.files["/proc/net/snmp"] ?? [], as: UTF8.self)
-            let next = text.replacing("-1 500 20 61 3 7 369518 368989 14 0 40 0", with: "-1 507 22 61 4 9 369518 368989 17 0 45 0")
-                .replacing("Udp: 52 1 4 ", with: "Udp: 52 1 6 ")
+            let next = text.replacing(
+                "-1 500 20 61 3 7 369518 368989 14 0 40 0", with: "-1 507 22 61 4 9 369518 368989 17 0 45 0"
+            )
+            .replacing("Udp: 52 1 4 ", with: "Udp: 52 1 6 ")
             machine.files["/proc/net/snmp"] = Array(next.utf8)
         }
         let sample = try Self.read(&module, 3_702)
         #expect(sample.intervalMicroseconds == 2_000_000)
         let delta = try #require(Self.interface(sample, "wlan0")).delta
-        #expect(delta.receivedPackets == 1 && delta.sentPackets == 2 && delta.receivedBytes == 3 && delta.sentBytes == 4)
+        #expect(
+            delta.receivedPackets == 1 && delta.sentPackets == 2 && delta.receivedBytes == 3 && delta.sentBytes == 4)
         #expect(delta.receivedErrors == 5 && delta.sentErrors == 6 && delta.receivedDrops == 7 && delta.sentDrops == 8)
         #expect(sample.classes.first { $0.class == .wifi }?.delta == delta)
         #expect(Self.interface(sample, "lo")?.delta == WireInterfaceCounters(), "known to have done nothing")
-        #expect(sample.tcpActiveOpens == 7 && sample.tcpPassiveOpens == 2 && sample.tcpResetsReceived == 1 && sample.tcpResetsSent == 5)
-        #expect(sample.tcpRetransmits == 3 && sample.tcpEstablished == 9 && sample.udpErrors == 5, "of both versions of IP")
+        #expect(
+            sample.tcpActiveOpens == 7 && sample.tcpPassiveOpens == 2 && sample.tcpResetsReceived == 1
+                && sample.tcpResetsSent == 5)
+        #expect(
+            sample.tcpRetransmits == 3 && sample.tcpEstablished == 9 && sample.udpErrors == 5, "of both versions of IP")
     }
 
     @Test(
         "counters that wrap go on, those that begin anew give nothing",
         arguments: [
             (4_294_967_290, 10, 16 as UInt64?), (UInt64.max - 4, 5, 10), (UInt64(UInt32.max), 0, 1), (1_000, 5, nil),
-            (2_000_000_000, 5, nil), (3_000_000_000, 2_999_999_999, nil), (1 << 40, 5, nil), (1 << 63, 5, nil), (7, 7, 0), (0, 0, 0),
+            (2_000_000_000, 5, nil), (3_000_000_000, 2_999_999_999, nil), (1 << 40, 5, nil), (1 << 63, 5, nil),
+            (7, 7, 0), (0, 0, 0),
             (0, .max, .max),
         ] as [(UInt64, UInt64, UInt64?)])
     func wraps(before: UInt64, now: UInt64, delta: UInt64?) {
@@ -98,7 +107,9 @@ struct NetworkDataModuleTests {
         #expect(Self.interface(wrapped, "wlan0")?.delta.receivedPackets == 10)
         Self.count(host, "wlan0") { $0 = [3, 2, 400, 300, 0, 0, 0, 0] }
         let reset = module.read(at: Self.at(102))
-        #expect(Self.interface(reset, "wlan0")?.hasDelta == false && Self.interface(reset, "wlan0")?.total.receivedBytes == 400)
+        #expect(
+            Self.interface(reset, "wlan0")?.hasDelta == false
+                && Self.interface(reset, "wlan0")?.total.receivedBytes == 400)
         #expect(reset?.classes.first { $0.class == .wifi }?.hasDelta == false)
         Self.count(host, "wlan0") { $0[2] += 1 }
         #expect(Self.interface(module.read(at: Self.at(103)), "wlan0")?.delta.receivedBytes == 1)
@@ -138,7 +149,8 @@ struct NetworkDataModuleTests {
             machine.network?.interfaces[place].counters[0] += 4
         }
         let renamed = module.read(at: Self.at(3_720))
-        #expect(Self.interface(renamed, "wlp3s0")?.delta.receivedPackets == 4 && Self.interface(renamed, "wlan0") == nil)
+        #expect(
+            Self.interface(renamed, "wlp3s0")?.delta.receivedPackets == 4 && Self.interface(renamed, "wlan0") == nil)
     }
 
     @Test("another boot is compared with nothing, whatever the counters and clocks say")
@@ -149,7 +161,8 @@ struct NetworkDataModuleTests {
         Self.count(host, "wlan0") { $0[2] += 1_000 }
         host.set("/proc/sys/kernel/random/boot_id", "99999999-2222-4333-8444-555555555555")
         let other = try Self.read(&module, 3_800)
-        #expect(!other.hasIntervalMicroseconds && other.interfaces.allSatisfy { !$0.hasDelta } && !other.hasTcpActiveOpens)
+        #expect(
+            !other.hasIntervalMicroseconds && other.interfaces.allSatisfy { !$0.hasDelta } && !other.hasTcpActiveOpens)
         let next = try Self.read(&module, 3_801)
         #expect(next.interfaces.allSatisfy { $0.hasDelta })
         let back = try Self.read(&module, 10)
@@ -163,7 +176,9 @@ struct NetworkDataModuleTests {
         let sample = try Self.read(&module, 900_000)
         let ethernet = try #require(sample.classes.first { $0.class == .ethernet })
         #expect(ethernet.total.receivedBytes == 7_500_000_000_000 && ethernet.total.sentBytes == 3_700_000_000_000)
-        #expect(Self.interface(sample, "bond0.100")?.class == .ethernet && Self.interface(sample, "br0")?.total.receivedDrops == 7)
+        #expect(
+            Self.interface(sample, "bond0.100")?.class == .ethernet
+                && Self.interface(sample, "br0")?.total.receivedDrops == 7)
         #expect(sample.classes.map(\.class) == [.ethernet, .loopback, .tunnel, .other])
         #expect(sample.interfaces.count == NetworkDataModule.maximumInterfaces && sample.interfaces.first?.name == "lo")
         let others = try #require(sample.classes.first { $0.class == .other })
@@ -217,7 +232,8 @@ struct NetworkDataModuleTests {
         #expect(reason.contains("network interfaces"))
     }
 
-    @Test("garbled answers crash nothing and never give a sample that does not decode", arguments: [UInt64(1), 2, 3, 4])
+    @Test(
+        "garbled answers crash nothing and never give a sample that does not decode", arguments: [UInt64(1), 2, 3, 4])
     func garbage(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let host = CapturedMachine.laptop.host()
@@ -226,7 +242,9 @@ struct NetworkDataModuleTests {
         for second in 0..<200 {
             for request in [StatisticsMessage.all, LinkMessage.all] {
                 var answer = try #require(network.answer(to: request))
-                for _ in 0..<4 { answer[Int(random.next() % UInt64(answer.count))] = UInt8(truncatingIfNeeded: random.next()) }
+                for _ in 0..<4 {
+                    answer[Int(random.next() % UInt64(answer.count))] = UInt8(truncatingIfNeeded: random.next())
+                }
                 host.change { $0.netlink[request] = answer }
             }
             if case .sample(let sample) = module.sample(at: Self.at(3_700 + UInt64(second))) {
@@ -244,7 +262,8 @@ struct NetworkDataModuleTests {
             bytes[..<count].withUnsafeBytes { bytes in
                 let file = SNMPFile(bytes)
                 return [
-                    file.tcpActiveOpens, file.tcpPassiveOpens, file.tcpResetsSent, file.tcpResetsReceived, file.tcpRetransmits,
+                    file.tcpActiveOpens, file.tcpPassiveOpens, file.tcpResetsSent, file.tcpResetsReceived,
+                    file.tcpRetransmits,
                     file.tcpEstablished, file.udpErrors,
                 ]
             }

@@ -5,7 +5,8 @@ import WireModel
 
 @testable import SampleModules
 
-/// What our decoders read of a live kernel is what `ip` (iproute2) reads: in a network namespace made for it, with interfaces of several kinds.
+/// What our decoders read of a live kernel is what `ip` (iproute2) reads: in a network namespace made for it, with
+/// interfaces of several kinds.
 @Suite(
     .serialized, .timeLimit(.minutes(10)),
     .enabled(if: NetworkNamespace.isAvailable, "needs root, network namespaces and iproute2; Tools/test installs it"))
@@ -13,7 +14,8 @@ struct NetworkNamespaceTests {
     @Test func everyInterfaceAddressAndCounterIsTheOneThatIPTells() async throws {
         let namespace = try await NetworkNamespace()
         do {
-            // A namespace is a process's: the test binary starts itself in it, and what runs there is `InsideNamespace`.
+            // A namespace is a process's: the test binary starts itself in it, and what runs there is
+            // `InsideNamespace`.
             let run = try await namespace.run(
                 [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "InsideNamespace"],
                 environment: [NetworkNamespace.variable: namespace.name])
@@ -77,7 +79,8 @@ struct InsideNamespace {
         let last = data.read(at: host.now())
         let (before, sample, after) = (try #require(first), try #require(read), try #require(last))
 
-        #expect(links.count >= 4 && sample.adapters.map(\.name) == links.sorted { $0.ifindex < $1.ifindex }.map(\.ifname))
+        #expect(
+            links.count >= 4 && sample.adapters.map(\.name) == links.sorted { $0.ifindex < $1.ifindex }.map(\.ifname))
         for link in links {
             let adapter = try #require(sample.adapters.first { $0.name == link.ifname })
             #expect(adapter.index == link.ifindex && adapter.mtu == link.mtu, "\(link.ifname)")
@@ -86,7 +89,8 @@ struct InsideNamespace {
             if let kind = link.linkinfo?.info_kind { #expect(adapter.driver == kind, "\(link.ifname)") }
             let addresses = adapter.addresses.map { "\($0.address)/\($0.prefixLength) \($0.scope)" }
             #expect(
-                addresses.sorted() == (link.addr_info ?? []).map { "\($0.local)/\($0.prefixlen) \($0.scope)" }.sorted(), "\(link.ifname)")
+                addresses.sorted() == (link.addr_info ?? []).map { "\($0.local)/\($0.prefixlen) \($0.scope)" }.sorted(),
+                "\(link.ifname)")
 
             // The kernel may send something of its own at any time: what `ip` told lies between two readings of ours.
             guard let first = before.interfaces.first(where: { $0.name == link.ifname })?.total,
@@ -118,7 +122,8 @@ struct InsideNamespace {
     }
 }
 
-/// A network namespace with a pair of virtual interfaces, one of them with addresses, routes and traffic, a bridge, and one that is down.
+/// A network namespace with a pair of virtual interfaces, one of them with addresses, routes and traffic, a bridge, and
+/// one that is down.
 struct NetworkNamespace {
     static let variable = "WS1_TEST_NAMESPACE"
 
@@ -132,12 +137,14 @@ struct NetworkNamespace {
 
     static let isAvailable: Bool = {
         guard geteuid() == 0,
-            FileManager.default.isExecutableFile(atPath: "/usr/sbin/ip") || FileManager.default.isExecutableFile(atPath: "/sbin/ip")
+            FileManager.default.isExecutableFile(atPath: "/usr/sbin/ip")
+                || FileManager.default.isExecutableFile(atPath: "/sbin/ip")
         else { return false }
         let probe = "ws1-probe-\(getpid())"
         let works = { (arguments: [String]) in (try? call(["ip"] + arguments, [:]))?.status == 0 }
         defer { _ = works(["netns", "del", probe]) }
-        return works(["netns", "add", probe]) && works(["-n", probe, "link", "add", "near", "type", "veth", "peer", "name", "far"])
+        return works(["netns", "add", probe])
+            && works(["-n", probe, "link", "add", "near", "type", "veth", "peer", "name", "far"])
     }()
 
     init() async throws {

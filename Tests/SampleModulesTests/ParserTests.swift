@@ -53,7 +53,9 @@ struct ParserTests {
         Self.truncated(Self.file(.laptop, "/proc/self/stat")) { ProcSelfStat($0).map { Self.facts($0) } ?? [] }
         Self.truncated(Self.file(.laptop, "/proc/self/statm")) { ProcSelfMemory($0).map { Self.facts($0) } ?? [] }
         Self.truncated(Self.file(.laptop, "/proc/self/io")) { ProcSelfIO($0).map { Self.facts($0) } ?? [] }
-        Self.truncated(Self.file(.laptop, "/proc/sys/kernel/random/boot_id")) { BootIDFile.parse($0).map { [$0] } ?? [] }
+        Self.truncated(Self.file(.laptop, "/proc/sys/kernel/random/boot_id")) {
+            BootIDFile.parse($0).map { [$0] } ?? []
+        }
     }
 
     @Test("random bytes in place of some of a file crash nothing", arguments: [UInt64(1), 2, 3])
@@ -63,7 +65,10 @@ struct ParserTests {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return state >> 33
         }
-        for path in ["/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/self/mountinfo", "/sys/class/power_supply/BAT0/uevent"] {
+        for path in [
+            "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/self/mountinfo",
+            "/sys/class/power_supply/BAT0/uevent",
+        ] {
             let original = Self.file(.laptop, path)
             for _ in 0..<200 {
                 var bytes = original
@@ -98,7 +103,8 @@ struct ParserTests {
     func shares() {
         func times(_ ticks: [UInt64]) -> CPUTimes {
             CPUTimes(
-                user: ticks[0], nice: ticks[1], system: ticks[2], idle: ticks[3], ioWait: ticks[4], irq: ticks[5], softIrq: ticks[6],
+                user: ticks[0], nice: ticks[1], system: ticks[2], idle: ticks[3], ioWait: ticks[4], irq: ticks[5],
+                softIrq: ticks[6],
                 steal: ticks[7])
         }
         let zero = times([0, 0, 0, 0, 0, 0, 0, 0])

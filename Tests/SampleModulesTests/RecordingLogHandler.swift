@@ -27,6 +27,8 @@ private struct RecordingLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        log.add("\(event.level) \(event.metadata?["sample.file.path"] ?? "") \(event.metadata?["sample.file.problem"] ?? "")")
+        log.add(
+            "\(event.level) \(event.metadata?["sample.file.path"] ?? "") \(event.metadata?["sample.file.problem"] ?? "")"
+        )
     }
 }

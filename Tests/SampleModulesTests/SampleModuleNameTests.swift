@@ -7,7 +7,8 @@ struct SampleModuleNameTests {
     @Test(
         "names and bits never change",
         arguments: [
-            ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5), ("wlan2", 6),
+            ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5),
+            ("wlan2", 6),
             ("custom", 8),
         ])
     func stable(name: String, bit: UInt8) {
@@ -36,7 +37,8 @@ struct SampleModuleNameTests {
                 == [.networkData, .networkAdapter, .wlan2])
         #expect(try ModuleSet(rawValue: 0).modules() == [])
         let refused: [(ModuleSet, SampleModuleError.Code)] = [
-            ([.system, .callLog], .notOfferedByPlatform), ([.system, .gps], .notOfferedYet), (ModuleSet(rawValue: 0x81), .unknownModule),
+            ([.system, .callLog], .notOfferedByPlatform), ([.system, .gps], .notOfferedYet),
+            (ModuleSet(rawValue: 0x81), .unknownModule),
         ]
         for (set, code) in refused {
             #expect(#expect(throws: SampleModuleError.self) { try set.modules() }?.code == code)

@@ -6,7 +6,9 @@ import Testing
 struct SampleScheduleTests {
     private static let second: UInt64 = 1_000_000
 
-    private static func schedule(_ intervals: [SampleModuleName: Double], at now: UInt64) throws -> SampleSchedule<SampleModuleName> {
+    private static func schedule(_ intervals: [SampleModuleName: Double], at now: UInt64) throws -> SampleSchedule<
+        SampleModuleName
+    > {
         SampleSchedule(intervals: try intervals.mapValues { try SampleInterval(seconds: $0) }, now: now)
     }
 
@@ -16,7 +18,8 @@ struct SampleScheduleTests {
             0, -1, 0.999, .nan, .infinity, -.infinity, 1e12,
         ] as [Double])
     func refused(seconds: Double) {
-        #expect(#expect(throws: SampleModuleError.self) { try SampleInterval(seconds: seconds) }?.code == .invalidInterval)
+        #expect(
+            #expect(throws: SampleModuleError.self) { try SampleInterval(seconds: seconds) }?.code == .invalidInterval)
     }
 
     @Test("late wake-ups do not add up")
@@ -68,7 +71,9 @@ struct SampleScheduleTests {
     func replaced() throws {
         var schedule = try Self.schedule([.system: 10, .gps: 4, .wlan2: 7], at: 0)
         _ = schedule.step(now: 0)
-        let intervals = try [SampleModuleName.system: 10, .gps: 3, .analytics: 60].mapValues { try SampleInterval(seconds: $0) }
+        let intervals = try [SampleModuleName.system: 10, .gps: 3, .analytics: 60].mapValues {
+            try SampleInterval(seconds: $0)
+        }
         schedule.replace(intervals: intervals, now: Self.second)
         #expect(schedule.step(now: Self.second) == .init(due: [.analytics], wakeAt: 3 * Self.second))
         #expect(schedule.step(now: 3 * Self.second).due == [.gps])

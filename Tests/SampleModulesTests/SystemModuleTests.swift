@@ -35,8 +35,11 @@ struct SystemModuleTests {
         #expect(sample.identity.bootTime == 1_795_000_000_000_000)
         #expect(sample.uptimeSeconds == 3_700)
 
-        #expect(!sample.hasIntervalMicroseconds && !sample.hasCpu && sample.cores.isEmpty && sample.blockDevices.isEmpty)
-        #expect(!sample.activity.hasContextSwitches && !sample.activity.hasInterrupts && !sample.activity.hasProcessesCreated)
+        #expect(
+            !sample.hasIntervalMicroseconds && !sample.hasCpu && sample.cores.isEmpty && sample.blockDevices.isEmpty)
+        #expect(
+            !sample.activity.hasContextSwitches && !sample.activity.hasInterrupts
+                && !sample.activity.hasProcessesCreated)
         #expect(sample.activity.running == 3 && sample.activity.blocked == 1)
         #expect(sample.load.oneMinute == 52 && sample.load.fiveMinutes == 105 && sample.load.fifteenMinutes == 98)
         #expect(sample.pressure.io.some.totalMicroseconds == 5_550)
@@ -51,7 +54,8 @@ struct SystemModuleTests {
         let temperatures = Dictionary(uniqueKeysWithValues: sample.temperatures.map { ($0.sensor, $0.millidegrees) })
         #expect(
             temperatures == [
-                "acpitz/temp1": 45_000, "nvme/Composite": 38_850, "coretemp/Package id 0": 52_000, "x86_pkg_temp/thermal_zone1": 52_000,
+                "acpitz/temp1": 45_000, "nvme/Composite": 38_850, "coretemp/Package id 0": 52_000,
+                "x86_pkg_temp/thermal_zone1": 52_000,
             ])
 
         #expect(sample.self_p.cpuTimeMicroseconds == 760_000 && sample.self_p.openFiles == 24)
@@ -68,7 +72,8 @@ struct SystemModuleTests {
         #expect(host.figuresAsked == ["/", "/boot/efi", "/media/anna/USB STICK"])
         let root = sample.fileSystems[0]
         #expect(root.type == "btrfs" && root.device == "/dev/mapper/luks-root" && root.inodes == 0 && !root.readOnly)
-        #expect(root.size == 120_000_000 * 4_096 && root.used == 70_000_000 * 4_096 && root.available == 49_000_000 * 4_096)
+        #expect(
+            root.size == 120_000_000 * 4_096 && root.used == 70_000_000 * 4_096 && root.available == 49_000_000 * 4_096)
     }
 
     @Test("a file system that was unmounted is not answered for by the directory beneath it")
@@ -126,7 +131,9 @@ struct SystemModuleTests {
         #expect(sample.intervalMicroseconds == 2_000_000)
         #expect(sample.cpu.user == 2_500 && sample.cpu.system == 2_500 && sample.cpu.idle == 5_000)
         #expect(sample.cores.map(\.number) == [0, 1])
-        #expect(sample.activity.interrupts == 10 && sample.activity.contextSwitches == 20 && sample.activity.processesCreated == 10)
+        #expect(
+            sample.activity.interrupts == 10 && sample.activity.contextSwitches == 20
+                && sample.activity.processesCreated == 10)
         let disk = sample.blockDevices.first
         #expect(disk?.reads == 1 && disk?.writes == 3 && disk?.readBytes == 8 * 512 && disk?.writtenBytes == 16 * 512)
         #expect(disk?.busyMicroseconds == 4_000)
@@ -146,7 +153,8 @@ struct SystemModuleTests {
         #expect(!back.activity.hasInterrupts && !back.activity.hasContextSwitches && back.activity.running == 1)
         host.set("/proc/stat", Self.stat(20, counters: 6))
         let again = module.read(at: Self.at(3_702))
-        #expect(again.hasCpu && again.cores.count == 2 && again.activity.interrupts == 1 && again.blockDevices.count == 1)
+        #expect(
+            again.hasCpu && again.cores.count == 2 && again.activity.interrupts == 1 && again.blockDevices.count == 1)
     }
 
     @Test("a core that came on line has no share until it was seen twice, and the identity says so at once")
@@ -196,7 +204,9 @@ struct SystemModuleTests {
         host.set("/proc/meminfo", "")
         _ = module.read(at: Self.at(3_708))
         #expect(
-            log.entries == ["warning /proc/meminfo malformed", "warning /proc/meminfo denied", "warning /proc/meminfo malformed"])
+            log.entries == [
+                "warning /proc/meminfo malformed", "warning /proc/meminfo denied", "warning /proc/meminfo malformed",
+            ])
     }
 
     @Test("a machine that shows nothing gives a sample without a single made-up value")
@@ -245,7 +255,9 @@ struct SystemModuleTests {
         #expect(sample.uptimeSeconds > 0 && sample.intervalMicroseconds > 0)
         #expect(sample.memory.total > 64 * 1_024 * 1_024)
         #expect(sample.fileSystems.contains { $0.mountPoint == "/" && $0.size >= $0.used })
-        #expect(sample.self_p.residentBytes > 1_000_000 && sample.self_p.openFiles > 2 && sample.self_p.uptimeMicroseconds > 0)
+        #expect(
+            sample.self_p.residentBytes > 1_000_000 && sample.self_p.openFiles > 2
+                && sample.self_p.uptimeMicroseconds > 0)
         #expect(sample.cores.allSatisfy { $0.user + $0.idle <= 10_000 })
         #expect(host.bootID() != nil)
     }

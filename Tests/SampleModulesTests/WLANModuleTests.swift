@@ -45,7 +45,9 @@ struct WLANModuleTests {
         var module = Self.module(CapturedMachine.board.host())
         let link = try Self.link(&module, 3_700)
         #expect(link.ssid == Data("Kiosk".utf8), "from the access point's own words")
-        #expect(link.channel == 6 && link.widthMegahertz == 20 && link.security == "wpa2-personal" && !link.hasNoiseDecibelMilliwatts)
+        #expect(
+            link.channel == 6 && link.widthMegahertz == 20 && link.security == "wpa2-personal"
+                && !link.hasNoiseDecibelMilliwatts)
     }
 
     @Test("retries, failures and lost beacons count within one association")
@@ -124,7 +126,8 @@ struct WLANModuleTests {
         Self.change(host) { $0.type = 3 }
         var module = Self.module(host)
         let link = try Self.link(&module, 3_700)
-        #expect(link.ssid == Data("Cafe".utf8) && link.channel == 36 && !link.hasBssid && !link.hasSignalDecibelMilliwatts)
+        #expect(
+            link.ssid == Data("Cafe".utf8) && link.channel == 36 && !link.hasBssid && !link.hasSignalDecibelMilliwatts)
     }
 
     @Test("where the kernel has no nl80211 the older file says what it can")
@@ -173,13 +176,16 @@ struct WLANModuleTests {
         let network = try #require(host.network)
         var module = Self.module(host)
         let requests = [
-            GenericNetlink.family(named: "nl80211"), NL80211.interfaces(family: 28), NL80211.stations(family: 28, interface: 3),
+            GenericNetlink.family(named: "nl80211"), NL80211.interfaces(family: 28),
+            NL80211.stations(family: 28, interface: 3),
             NL80211.scanResults(family: 28, interface: 3), NL80211.survey(family: 28, interface: 3),
         ]
         for second in 0..<300 {
             for request in requests where random.next() % 2 == 0 {
                 var answer = try #require(network.answer(to: request))
-                for _ in 0..<3 { answer[Int(random.next() % UInt64(answer.count))] = UInt8(truncatingIfNeeded: random.next()) }
+                for _ in 0..<3 {
+                    answer[Int(random.next() % UInt64(answer.count))] = UInt8(truncatingIfNeeded: random.next())
+                }
                 host.change { $0.netlink[request] = answer }
             }
             if case .sample(let sample) = module.sample(at: Self.at(3_700 + UInt64(second) * 31)) {
@@ -191,7 +197,8 @@ struct WLANModuleTests {
     @Test(
         "channels of all bands",
         arguments: [
-            (2_412, 1), (2_472, 13), (2_484, 14), (5_180, 36), (5_885, 177), (5_935, 2), (5_955, 1), (7_115, 233), (58_320, 1),
+            (2_412, 1), (2_472, 13), (2_484, 14), (5_180, 36), (5_885, 177), (5_935, 2), (5_955, 1), (7_115, 233),
+            (58_320, 1),
             (4_940, 188), (2_413, nil), (0, nil), (900, nil), (7_120, nil), (.max, nil),
         ] as [(UInt32, UInt32?)])
     func channels(frequency: UInt32, channel: UInt32?) {
@@ -209,8 +216,12 @@ struct WLANModuleTests {
             ("30140100000fac040100000fac040100000fac0c0000", true, "wpa3-enterprise-192"),
             ("30140100000fac040100000fac040100000fac120000", true, "owe"),
             ("dd160050f20101000050f20201000050f20201000050f202", true, "wpa-personal"),
-            ("30140100000fac040100000fac020100000fac020000dd160050f20101000050f20201000050f20201000050f202", true, "wpa/wpa2-personal"),
-            ("30140100000fac040100000fac0401000050439900ff", true, nil), ("3002010030", true, nil), ("30ff0100", true, nil),
+            (
+                "30140100000fac040100000fac020100000fac020000dd160050f20101000050f20201000050f20201000050f202", true,
+                "wpa/wpa2-personal"
+            ),
+            ("30140100000fac040100000fac0401000050439900ff", true, nil), ("3002010030", true, nil),
+            ("30ff0100", true, nil),
         ] as [(String, Bool, String?)])
     func security(elements: String, hasPrivacy: Bool, name: String?) {
         let bytes = CapturedNetwork.hexadecimal(elements)

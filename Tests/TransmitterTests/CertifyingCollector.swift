@@ -5,7 +5,8 @@ import TelemetryTestKit
 import Transmitter
 import WireModel
 
-/// A collector that issues client certificates, and a transport that shows them; a chain is the text `number begins ends`.
+/// A collector that issues client certificates, and a transport that shows them; a chain is the text `number begins
+/// ends`.
 final class CertifyingCollector: Transport {
     struct State {
         var shown: String?
@@ -42,17 +43,22 @@ final class CertifyingCollector: Transport {
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let (shown, isRequired, isRefused) = state.withLock { ($0.shown, $0.isRequired, $0.refused.contains($0.shown ?? "")) }
+        let (shown, isRequired, isRefused) = state.withLock {
+            ($0.shown, $0.isRequired, $0.refused.contains($0.shown ?? ""))
+        }
         if isRefused {
             throw TransportError(.tls, shown == nil ? "alert: certificate required" : "alert: bad certificate")
         }
         if isRequired, shown == nil, request.path != WireNames.enrollPath {
             return TransportResponse(
-                status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID))
+                status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
+            )
         }
         var response = try await collector.send(request)
         state.withLock { $0.requests.append((request.path, shown)) }
-        guard response.status == 200, let body = request.body.flatMap({ try? GzipCodec.decompress($0) }) else { return response }
+        guard response.status == 200, let body = request.body.flatMap({ try? GzipCodec.decompress($0) }) else {
+            return response
+        }
         switch request.path {
         case WireNames.enrollPath:
             guard let asked = try? WireEnrollRequest.decode(body), !asked.certificateSigningRequest.isEmpty,

@@ -12,7 +12,9 @@ import Transmitter
         return machine
     }
 
-    @Test(arguments: [(1000, false), (60_999, false), (61_000, true), (91_000, true), (1_000_000, true)] as [(Int64, Bool)])
+    @Test(
+        arguments: [(1000, false), (60_999, false), (61_000, true), (91_000, true), (1_000_000, true)]
+            as [(Int64, Bool)])
     func itIsRenewedWhenAThirdOfItsLifeIsLeft(wallTime: Int64, isDue: Bool) {
         #expect(Self.shown().isRequestDue(at: wallTime, now: 0) == isDue)
     }
@@ -35,9 +37,13 @@ import Transmitter
         var machine = Self.shown()
         machine.asked(.granted, now: 7)
         machine.placed(CertificateLife(begins: 0, ends: 1))
-        #expect(!machine.isRequestDue(at: 1_000_000, now: 6 + Self.hour) && machine.isRequestDue(at: 1_000_000, now: 7 + Self.hour))
+        #expect(
+            !machine.isRequestDue(at: 1_000_000, now: 6 + Self.hour)
+                && machine.isRequestDue(at: 1_000_000, now: 7 + Self.hour))
         machine.failed(now: 7 + Self.hour)
-        #expect(!machine.isRequestDue(at: 1_000_000, now: 6 + 2 * Self.hour) && machine.isRequestDue(at: 1_000_000, now: 7 + 2 * Self.hour))
+        #expect(
+            !machine.isRequestDue(at: 1_000_000, now: 6 + 2 * Self.hour)
+                && machine.isRequestDue(at: 1_000_000, now: 7 + 2 * Self.hour))
     }
 
     @Test func oneThatWasGivenAndIsOfNoUseIsNotFollowedAtOnce() {
@@ -51,7 +57,8 @@ import Transmitter
         #expect(!machine.isRequestDue(at: 0, now: 5 + Self.hour) && machine.isRequestDue(at: 0, now: 5 + Self.day))
     }
 
-    /// A handshake fails for many reasons: only an answer to a request without it says that the certificate is the reason.
+    /// A handshake fails for many reasons: only an answer to a request without it says that the certificate is the
+    /// reason.
     @Test func afterAFailedHandshakeTheNextRequestGoesWithout() {
         var machine = Self.shown()
         #expect(machine.handshakeFailed() && machine.phase == .withheld(Self.life))

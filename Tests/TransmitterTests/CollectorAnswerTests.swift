@@ -10,7 +10,8 @@ import WireModel
     let incarnation = IncarnationID.random()
 
     private func classify(
-        _ status: Int, own: Bool = true, version: String = "1.0.0", extra: [String: String] = [:], body: Data = Data("body".utf8)
+        _ status: Int, own: Bool = true, version: String = "1.0.0", extra: [String: String] = [:],
+        body: Data = Data("body".utf8)
     ) -> CollectorAnswer {
         let headers = own ? TransportResponse.collectorHeaders(collector, incarnation, version: version) : [:]
         return CollectorAnswer.classify(
@@ -45,8 +46,12 @@ import WireModel
     @Test func anotherCollectorAtTheAddressIsNotOurs() {
         let other = CollectorID.random()
         let headers = TransportResponse.collectorHeaders(other, incarnation)
-        #expect(CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: collector) == .otherCollector(other))
-        #expect(CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: nil) == .success(Data()))
+        #expect(
+            CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: collector)
+                == .otherCollector(other))
+        #expect(
+            CollectorAnswer.classify(TransportResponse(status: 200, headers: headers), expected: nil)
+                == .success(Data()))
     }
 
     @Test func aCollectorIdThatIsNoneIsAStranger() {
@@ -84,9 +89,11 @@ import WireModel
 
     @Test func theProblemSaysWhyAndWhen() throws {
         let problem = Problem(
-            status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true, retryAfterMs: 1_500)
+            status: 503, code: "store-unavailable", title: "no", detail: "disk full", retryable: true,
+            retryAfterMs: 1_500)
         let body = try JSONEncoder().encode(problem)
-        let answer = classify(503, extra: ["content-type": "application/problem+json", "retry-after": "60"], body: body)
+        let answer = classify(
+            503, extra: ["content-type": "application/problem+json", "retry-after": "60"], body: body)
         #expect(
             answer
                 == .failing(after: .milliseconds(1_500), "the collector answered HTTP 503 store-unavailable: disk full")

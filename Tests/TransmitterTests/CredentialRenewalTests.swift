@@ -12,7 +12,8 @@ import WireModel
     private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
 
     private func run(
-        lifetime: Duration? = .seconds(90 * 86_400), isTimeTold: Bool = true, _ body: (() async throws -> Enrollment) async throws -> Void
+        lifetime: Duration? = .seconds(90 * 86_400), isTimeTold: Bool = true,
+        _ body: (() async throws -> Enrollment) async throws -> Void
     ) async throws {
         var settings = TransmitterSettings(eventHold: .zero)
         settings.credentialLifetime = lifetime
@@ -83,7 +84,8 @@ import WireModel
     @Test func aFailureIsTriedAgainInAnHourAndAFutureTimeIsNotBelieved() {
         var renewal = CredentialRenewal()
         var enrollment = Enrollment(
-            deviceID: DeviceID(high: 1, low: 0), credential: "c", organization: "o", collectorID: .random(), incarnationID: .random())
+            deviceID: DeviceID(high: 1, low: 0), credential: "c", organization: "o", collectorID: .random(),
+            incarnationID: .random())
         let lifetime = Duration.seconds(90 * 86_400)
         #expect(renewal.step(enrollment, lifetime: lifetime, at: 100 * Self.day, now: 0) == .beginCounting)
         enrollment.credentialSince = 10 * Self.day
@@ -97,7 +99,9 @@ import WireModel
 
     /// A fleet that was enrolled on one day.
     @Test func devicesComeAtDifferentTimesOfTheLastTenth() {
-        let ages = (0..<1000).map { CredentialRenewal.age(of: DeviceID(high: 0, low: $0), lifetime: .seconds(90 * 86_400)) }
+        let ages = (0..<1000).map {
+            CredentialRenewal.age(of: DeviceID(high: 0, low: $0), lifetime: .seconds(90 * 86_400))
+        }
         #expect(ages.allSatisfy { (81 * Self.day...90 * Self.day).contains($0) })
         #expect(Set(ages).count == 1000)
         #expect(CredentialRenewal.age(of: .random(), lifetime: .seconds(Int64.max)) > 0)

@@ -35,14 +35,17 @@ import WireModel
         _ = gate.decide(rules: [], paused: [], conditions: offline, now: 0)
         gate.attempted(offline, reached: true, now: 0)
         for hour in 1..<UInt64(10) {
-            #expect(gate.decide(rules: [], paused: [], conditions: offline, now: hour * 3_600 * Self.second).open.count == 3)
+            #expect(
+                gate.decide(rules: [], paused: [], conditions: offline, now: hour * 3_600 * Self.second).open.count == 3
+            )
         }
     }
 
     @Test func backOnLineItIsOpenAtOnce() {
         var gate = GateStateMachine()
         gate.attempted(conditions(.offline), reached: false, now: 0)
-        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
+        #expect(
+            gate.decide(rules: [], paused: [], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
         #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi), now: 2).open.count == 3)
     }
 
@@ -57,9 +60,14 @@ import WireModel
         var gate = GateStateMachine()
         let busy = conditions(.wifi, stalled: true)
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 0).closed == [.sample: .stalled])
-        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 59 * Self.second).closed == [.sample: .stalled])
+        #expect(
+            gate.decide(rules: [], paused: [], conditions: busy, now: 59 * Self.second).closed == [.sample: .stalled])
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 60 * Self.second).closed == [:])
-        #expect(gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 61 * Self.second).closed == [:])
-        #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 62 * Self.second).closed == [.sample: .stalled], "a new stall")
+        #expect(
+            gate.decide(rules: [], paused: [], conditions: conditions(.wifi, stalled: false), now: 61 * Self.second)
+                .closed == [:])
+        #expect(
+            gate.decide(rules: [], paused: [], conditions: busy, now: 62 * Self.second).closed == [.sample: .stalled],
+            "a new stall")
     }
 }

@@ -18,7 +18,8 @@ import WireModel
 
         func chunk(_ number: UInt32, of upload: LogUpload) async throws -> UploadContent {
             if failures.take() { throw Unreadable() }
-            return gone.contains(number) ? .gone(.byteCap) : .compressed(try GzipCodec.compress(LogUploaderTests.text(number)))
+            return gone.contains(number)
+                ? .gone(.byteCap) : .compressed(try GzipCodec.compress(LogUploaderTests.text(number)))
         }
     }
 
@@ -41,7 +42,9 @@ import WireModel
     private let heard = Mutex<[LogUpload.Phase]>([])
     private struct DiskFull: Error {}
 
-    private static func text(_ number: UInt32) -> Data { Data(repeating: UInt8(truncatingIfNeeded: number), count: 1000) }
+    private static func text(_ number: UInt32) -> Data {
+        Data(repeating: UInt8(truncatingIfNeeded: number), count: 1000)
+    }
 
     private static func upload(_ id: UInt8, chunks: UInt32 = 3) -> LogUpload {
         var manifest = WireUploadManifest()
@@ -61,7 +64,8 @@ import WireModel
     ) -> LogUploader {
         let saves = FaultCount(failingSaves)
         return LogUploader(
-            transmitter: transmitter, source: ScriptedSource(gone: gone, failures: FaultCount(unreadable)), uploads: kept.withLock { $0 },
+            transmitter: transmitter, source: ScriptedSource(gone: gone, failures: FaultCount(unreadable)),
+            uploads: kept.withLock { $0 },
             save: { uploads in
                 if saves.take() { throw DiskFull() }
                 self.kept.withLock { $0 = uploads }
@@ -174,7 +178,9 @@ import WireModel
         (true, WireNetworkClass.cellular, false), (true, .wifi, true), (true, .ethernet, true), (true, .unknown, false),
         (false, .cellular, true),
     ])
-    func logsOverWiFiOnlyHoldsLogsBackAndNothingElse(_ isOnly: Bool, _ network: WireNetworkClass, _ goes: Bool) async throws {
+    func logsOverWiFiOnlyHoldsLogsBackAndNothingElse(_ isOnly: Bool, _ network: WireNetworkClass, _ goes: Bool)
+        async throws
+    {
         var settings = TransmitterSettings(eventHold: .zero)
         settings.logsOverWiFiOnly = isOnly
         bench.conditions.set { $0.network = network }

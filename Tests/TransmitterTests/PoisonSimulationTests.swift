@@ -84,7 +84,9 @@ import WireModel
                     delivered.formUnion(records)
                     verdicts[stream] = .progressed
                     if stream == .status {
-                        for record in records { longestStatusWait = max(longestStatusWait, now - (statusSince[record] ?? now)) }
+                        for record in records {
+                            longestStatusWait = max(longestStatusWait, now - (statusSince[record] ?? now))
+                        }
                     }
                 }
             }
@@ -119,7 +121,8 @@ import WireModel
                     nextSample += 30_000_000
                 }
                 let wait = step() ?? 0
-                // Records that come in wake nobody but at their interval; a stalled machine is looked at every five seconds here.
+                // Records that come in wake nobody but at their interval; a stalled machine is looked at every five
+                // seconds here.
                 now += min(max(wait, 1_000), max(1_000, min(nextStatus, nextSample) > now ? 60_000_000 : 1_000))
                 if wait > 60_000_000 { now += min(wait - 60_000_000, 300_000_000) }
             }
@@ -150,7 +153,9 @@ import WireModel
         let wrong = world.aside.filter { !world.poison.contains($0.record) }
         #expect(wrong.isEmpty, "\(wrong.count) good records were quarantined")
         #expect(world.delivered.isDisjoint(with: world.poison))
-        #expect(world.byMinute.values.max() ?? 0 < 200, "a hot loop: \(world.byMinute.values.max() ?? 0) requests in a minute")
+        #expect(
+            world.byMinute.values.max() ?? 0 < 200,
+            "a hot loop: \(world.byMinute.values.max() ?? 0) requests in a minute")
     }
 
     @Test(arguments: 1...10)

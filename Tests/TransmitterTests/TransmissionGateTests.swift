@@ -3,7 +3,8 @@ import Transmitter
 import WireModel
 
 @Suite struct TransmissionGateTests {
-    private func rule(_ data: String = "sample", _ change: (inout WireTransmissionRule) -> Void) -> WireTransmissionRule {
+    private func rule(_ data: String = "sample", _ change: (inout WireTransmissionRule) -> Void) -> WireTransmissionRule
+    {
         var rule = WireTransmissionRule()
         rule.data = data
         change(&rule)
@@ -16,14 +17,18 @@ import WireModel
         return conditions
     }
 
-    private func decide(_ rule: WireTransmissionRule, _ change: (inout DeviceConditions) -> Void) -> TransmissionGate.Decision {
+    private func decide(_ rule: WireTransmissionRule, _ change: (inout DeviceConditions) -> Void)
+        -> TransmissionGate.Decision
+    {
         TransmissionGate.decide(data: .sample, rules: [rule], conditions: conditions(change))
     }
 
     @Test func withoutRulesEverythingGoesOverAnyNetworkButNothingWhileOffline() {
         for data in TransmissionGate.DataClass.allCases {
             for network in [WireNetworkClass.unknown, .ethernet, .wifi, .cellular, .loopback, .tunnel, .other] {
-                #expect(TransmissionGate.decide(data: data, rules: [], conditions: conditions { $0.network = network }) == .open)
+                #expect(
+                    TransmissionGate.decide(data: data, rules: [], conditions: conditions { $0.network = network })
+                        == .open)
             }
             let offline = conditions { $0.network = .offline }
             #expect(TransmissionGate.decide(data: data, rules: [], conditions: offline) == .closed(.offline))
@@ -31,7 +36,8 @@ import WireModel
     }
 
     @Test(arguments: [
-        (WireNetworkClass.wifi, true), (.ethernet, true), (.cellular, false), (.unknown, false), (.tunnel, false), (.loopback, false),
+        (WireNetworkClass.wifi, true), (.ethernet, true), (.cellular, false), (.unknown, false), (.tunnel, false),
+        (.loopback, false),
     ])
     func onlyTheNetworksListedAreUsedAndAnUnknownOneIsNoneOfThem(network: WireNetworkClass, opens: Bool) {
         let rule = rule { $0.networks = [.wifi, .ethernet, .unknown] }
@@ -39,24 +45,29 @@ import WireModel
     }
 
     @Test(arguments: [
-        (Bool?.some(true), WireNetworkClass.wifi, false), (false, .cellular, true), (nil, .cellular, false), (nil, .wifi, true),
+        (Bool?.some(true), WireNetworkClass.wifi, false), (false, .cellular, true), (nil, .cellular, false),
+        (nil, .wifi, true),
         (nil, .unknown, true),
     ])
-    func whatMustNotGoWhileMeteredTakesACellularNetworkForMeteredUntilToldOtherwise(metered: Bool?, network: WireNetworkClass, opens: Bool)
-    {
+    func whatMustNotGoWhileMeteredTakesACellularNetworkForMeteredUntilToldOtherwise(
+        metered: Bool?, network: WireNetworkClass, opens: Bool
+    ) {
         let decision = decide(rule { $0.metered = false }) {
             $0.metered = metered
             $0.network = network
         }
         #expect(decision == (opens ? .open : .closed(.metered)))
-        #expect(decide(rule { $0.metered = true }) { $0.metered = true } == .open, "a rule that allows it closes nothing")
+        #expect(
+            decide(rule { $0.metered = true }) { $0.metered = true } == .open, "a rule that allows it closes nothing")
     }
 
     @Test(arguments: [
-        (Bool?.some(true), WireNetworkClass.cellular, false), (false, .cellular, true), (nil, .cellular, false), (nil, .wifi, true),
+        (Bool?.some(true), WireNetworkClass.cellular, false), (false, .cellular, true), (nil, .cellular, false),
+        (nil, .wifi, true),
     ])
-    func whatMustNotGoWhileRoamingTakesACellularNetworkForRoamingUntilToldOtherwise(roaming: Bool?, network: WireNetworkClass, opens: Bool)
-    {
+    func whatMustNotGoWhileRoamingTakesACellularNetworkForRoamingUntilToldOtherwise(
+        roaming: Bool?, network: WireNetworkClass, opens: Bool
+    ) {
         let decision = decide(rule { $0.roaming = false }) {
             $0.roaming = roaming
             $0.network = network
@@ -65,10 +76,13 @@ import WireModel
     }
 
     @Test(arguments: [
-        (UInt32?.some(1_999), Bool?.some(false), false), (2_000, false, true), (1_999, true, false), (nil, nil, true), (nil, true, true),
+        (UInt32?.some(1_999), Bool?.some(false), false), (2_000, false, true), (1_999, true, false), (nil, nil, true),
+        (nil, true, true),
         (nil, false, false),
     ])
-    func underItsBatteryLevelNothingGoesAndAMachineWithoutABatteryHasNoLevelToBeUnder(level: UInt32?, external: Bool?, opens: Bool) {
+    func underItsBatteryLevelNothingGoesAndAMachineWithoutABatteryHasNoLevelToBeUnder(
+        level: UInt32?, external: Bool?, opens: Bool
+    ) {
         let decision = decide(rule { $0.minimumBattery = 2_000 }) {
             $0.batteryLevel = level
             $0.externalPower = external
@@ -76,7 +90,9 @@ import WireModel
         #expect(decision == (opens ? .open : .closed(.battery(level: level, minimum: 2_000))))
     }
 
-    @Test(arguments: [(Bool?.some(true), UInt32?.some(5_000), true), (false, 5_000, false), (nil, 5_000, false), (nil, nil, true)])
+    @Test(arguments: [
+        (Bool?.some(true), UInt32?.some(5_000), true), (false, 5_000, false), (nil, 5_000, false), (nil, nil, true),
+    ])
     func whatNeedsExternalPowerWaitsForItWhereThereIsABattery(external: Bool?, level: UInt32?, opens: Bool) {
         let decision = decide(rule { $0.externalPower = true }) {
             $0.externalPower = external
@@ -88,7 +104,9 @@ import WireModel
 
     @Test func aBusyMachinePutsOffSamplesAndLogsButNotStatusAndEvents() {
         let busy = conditions { $0.stalled = true }
-        let decisions = TransmissionGate.DataClass.allCases.map { TransmissionGate.decide(data: $0, rules: [], conditions: busy) }
+        let decisions = TransmissionGate.DataClass.allCases.map {
+            TransmissionGate.decide(data: $0, rules: [], conditions: busy)
+        }
         #expect(decisions == [.open, .open, .closed(.stalled), .closed(.stalled)])
     }
 
@@ -98,7 +116,8 @@ import WireModel
             $0.metered = true
         }
         let rules = [
-            rule("sample") { $0.networks = [.wifi] }, rule("sample") { $0.metered = false }, rule("event") { $0.networks = [.ethernet] },
+            rule("sample") { $0.networks = [.wifi] }, rule("sample") { $0.metered = false },
+            rule("event") { $0.networks = [.ethernet] },
         ]
         func decide(_ data: TransmissionGate.DataClass, _ rules: [WireTransmissionRule]) -> TransmissionGate.Decision {
             TransmissionGate.decide(data: data, rules: rules, conditions: wifi)
@@ -118,6 +137,7 @@ import WireModel
             .battery(level: nil, minimum: 2_000), .power, .stalled,
         ]
         #expect(Set(reasons.map(\.description)).count == reasons.count)
-        #expect("\(TransmissionGate.Reason.battery(level: 1_234, minimum: 2_000))" == "the battery is at 12 %, under 20 %")
+        #expect(
+            "\(TransmissionGate.Reason.battery(level: 1_234, minimum: 2_000))" == "the battery is at 12 %, under 20 %")
     }
 }

@@ -27,7 +27,9 @@ import WireModel
         let isNews = schedule.recorded(by: "slow")
         #expect(isNews)
         #expect(schedule.passBegan(settings, isUrgent: false, now: 0) == true, "whatever a former run left")
-        #expect(schedule.nextPass(settings, now: 0) == 300 * Self.second, "nothing recorded: woken by the regular interval alone")
+        #expect(
+            schedule.nextPass(settings, now: 0) == 300 * Self.second,
+            "nothing recorded: woken by the regular interval alone")
         let again = (schedule.recorded(by: "fast"), schedule.recorded(by: "fast"))
         #expect(again == (true, false))
         #expect(schedule.nextPass(settings, now: Self.second) == 10 * Self.second)

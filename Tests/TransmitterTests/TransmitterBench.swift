@@ -23,8 +23,10 @@ final class TransmitterBench: Sendable {
 
     /// Opens the queue, gives it to the body with a transmitter of its own, and closes it: one life of a program.
     func run(
-        enrollments: any EnrollmentStore = InMemoryEnrollmentStore(token: "enrollment-token"), settings: TransmitterSettings? = nil,
-        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil, transport: (any Transport)? = nil,
+        enrollments: any EnrollmentStore = InMemoryEnrollmentStore(token: "enrollment-token"),
+        settings: TransmitterSettings? = nil,
+        partBytes: Int = WireLimits.partBytes, hold: Duration = .zero, in directory: URL? = nil,
+        transport: (any Transport)? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: (RecordQueue, Transmitter) async throws -> Void
     ) async throws {
@@ -35,7 +37,8 @@ final class TransmitterBench: Sendable {
         let transmitter = Transmitter(
             queue: queue, transport: transport ?? collector, enrollments: enrollments,
             configuration: Transmitter.Configuration(
-                settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"),
+                settings: settings ?? TransmitterSettings(eventHold: hold), partBytes: partBytes, agentVersion: "test/1"
+            ),
             conditions: conditions, delegate: delegate, clock: clock, sleeper: sleeper, roll: { 1 }, logger: logger)
         do {
             try await body(queue, transmitter)
@@ -50,7 +53,8 @@ final class TransmitterBench: Sendable {
         for number in 0..<count {
             try queue.enqueue(
                 NewRecord(
-                    stream: stream, kind: .event, stamp: clock.now(), body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)
+                    stream: stream, kind: .event, stamp: clock.now(),
+                    body: Data(repeating: UInt8(truncatingIfNeeded: number), count: bytes)
                 ))
         }
         try await queue.flush()
@@ -58,14 +62,18 @@ final class TransmitterBench: Sendable {
 
     /// Numbers stored of a device, in the order of receipt.
     func stored(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [UInt64] {
-        try await store.records(of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
-            .records.map(\.header.number).reversed()
+        try await store.records(
+            of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000
+        )
+        .records.map(\.header.number).reversed()
     }
 
     /// Bodies stored of a device, in no particular order.
     func bodies(_ stream: StreamName = .event, of device: DeviceID? = nil) async throws -> [String] {
-        try await store.records(of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000)
-            .records.map { String(decoding: $0.header.body(of: $0.bytes), as: UTF8.self) }
+        try await store.records(
+            of: device ?? collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 100_000
+        )
+        .records.map { String(decoding: $0.header.body(of: $0.bytes), as: UTF8.self) }
     }
 }
 

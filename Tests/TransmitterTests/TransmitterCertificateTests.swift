@@ -11,7 +11,9 @@ import WireModel
     private let bench = TransmitterBench()
     private let enrollments = InMemoryEnrollmentStore(token: "enrollment-token", signingRequest: Data("request".utf8))
 
-    private func run(_ body: (CertifyingCollector, Transmitter, () async throws -> Void) async throws -> Void) async throws {
+    private func run(_ body: (CertifyingCollector, Transmitter, () async throws -> Void) async throws -> Void)
+        async throws
+    {
         let collector = CertifyingCollector(bench.collector)
         try await bench.run(enrollments: enrollments, transport: collector) { queue, transmitter in
             try await body(collector, transmitter) {
@@ -41,7 +43,8 @@ import WireModel
         try await run { collector, _, send in
             collector.change { $0.isRequired = true }
             try await send()
-            #expect(collector.now.issued.isEmpty && collector.now.requests.last?.shown == enrollments.load()?.certificate)
+            #expect(
+                collector.now.issued.isEmpty && collector.now.requests.last?.shown == enrollments.load()?.certificate)
         }
     }
 
@@ -58,7 +61,9 @@ import WireModel
             try await send()
             let renewed = try #require(enrollments.load())
             #expect(collector.now.issued.count == 2 && renewed.certificate == collector.now.issued[1])
-            #expect(renewed.credential != first.credential && renewed.formerCredential == nil && renewed.formerCertificate.isEmpty)
+            #expect(
+                renewed.credential != first.credential && renewed.formerCredential == nil
+                    && renewed.formerCertificate.isEmpty)
             #expect(collector.now.requests.last?.shown == renewed.certificate)
         }
     }

@@ -34,7 +34,8 @@ import WireModel
 
     private func copy(_ from: URL, _ to: URL) throws { try FileManager.default.copyItem(at: from, to: to) }
 
-    /// A device that sent `a`, whose image was taken with `w` waiting, that then sent `w` and `x`, and was rolled back to the image.
+    /// A device that sent `a`, whose image was taken with `w` waiting, that then sent `w` and `x`, and was rolled back
+    /// to the image.
     private func rollBack() async throws {
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await record(names("a", 10), to: queue)
@@ -109,7 +110,8 @@ import WireModel
             await settle(transmitter)
             try await record(names("b", 4), to: queue)
             let streams = StreamName.allCases.map { EpochClose.Stream(stream: $0, last: 0, reason: .moved, points: []) }
-            _ = try await bench.store.close(EpochClose(epoch: queue.epoch, streams: streams), from: bench.collector.device)
+            _ = try await bench.store.close(
+                EpochClose(epoch: queue.epoch, streams: streams), from: bench.collector.device)
             await settle(transmitter)
             try await expectEverythingOnce(names("a", 3), names("b", 4))
         }
@@ -136,7 +138,8 @@ import WireModel
             #expect(try await bench.bodies(of: device).sorted() == names("own", 3))
             #expect(try await bench.bodies().sorted() == names("a", 3), "the original is not touched")
             let balance = try #require(try await queue.balance()[.event])
-            // All eight of the inherited epoch, the three that the original has stored too: this device has never stored any of them.
+            // All eight of the inherited epoch, the three that the original has stored too: this device has never
+            // stored any of them.
             #expect(balance.dropped["clone"] == 8 && balance.stored == 3 && balance.closes, "\(balance)")
             #expect(bench.delegate.changes.contains(.cloned(former: former.deviceID)))
         }
@@ -151,8 +154,10 @@ import WireModel
 
     @Test func aCloneWithoutATokenSendsNothingAndSaysWhatItIs() async throws {
         let former = Enrollment(
-            deviceID: .random(), credential: "x", organization: "default", collectorID: .random(), incarnationID: .random())
-        try await bench.run(enrollments: InMemoryEnrollmentStore(token: nil, state: .clone(of: former))) { queue, transmitter in
+            deviceID: .random(), credential: "x", organization: "default", collectorID: .random(),
+            incarnationID: .random())
+        try await bench.run(enrollments: InMemoryEnrollmentStore(token: nil, state: .clone(of: former))) {
+            queue, transmitter in
             try await record(names("a", 1), to: queue)
             guard case .paused = await transmitter.pass() else { Issue.record("sent"); return }
             #expect(transmitter.status.reason?.contains("copy of device \(former.deviceID)") == true)
@@ -166,7 +171,8 @@ import WireModel
             var epochs: Set<EpochID> = []
             for round in 0..<8 {
                 try await record(names("r\(round)-", 2), to: queue)
-                _ = try await bench.store.close(EpochClose(epoch: queue.epoch, streams: streams), from: bench.collector.device)
+                _ = try await bench.store.close(
+                    EpochClose(epoch: queue.epoch, streams: streams), from: bench.collector.device)
                 let began = bench.clock.now().timeSinceBoot
                 await settle(transmitter)
                 #expect(epochs.insert(queue.epoch).inserted)

@@ -30,7 +30,8 @@ import WireModel
         bench.collector.setFaults { request, _ in
             guard request.path == WireNames.profilePath else { return nil }
             asked.withLock { $0.append(request) }
-            let response = TransportResponse(status: 200, headers: headers.merging(["etag": "\"7\""]) { $1 }, body: Data("profile".utf8))
+            let response = TransportResponse(
+                status: 200, headers: headers.merging(["etag": "\"7\""]) { $1 }, body: Data("profile".utf8))
             return .answered(response)
         }
         try await bench.run { _, transmitter in
@@ -56,7 +57,9 @@ import WireModel
         let refused = TransportResponse(status: 401, headers: headers)
         answer(WireNames.commandsPath, [refused, TransportResponse(status: 200, headers: headers), refused, refused])
         try await bench.run { _, transmitter in
-            guard case .success = await transmitter.request(.get, WireNames.commandsPath) else { Issue.record("not renewed"); return }
+            guard case .success = await transmitter.request(.get, WireNames.commandsPath) else {
+                Issue.record("not renewed"); return
+            }
             #expect(bench.collector.enrollments == 2)
             guard case .credentialRefused = await transmitter.request(.get, WireNames.commandsPath) else {
                 Issue.record("renewed for ever"); return
@@ -82,7 +85,9 @@ import WireModel
             await transmitter.askForNews()
             let news = try #require(bench.delegate.news.first)
             #expect(bench.delegate.news.count == 1)
-            #expect(news.newestProfileRevision == 7 && news.commands == [command] && news.serverTime == 1_800_000_000_000_000)
+            #expect(
+                news.newestProfileRevision == 7 && news.commands == [command]
+                    && news.serverTime == 1_800_000_000_000_000)
             #expect(news.enrollmentID.count == 16)
             #expect(transmitter.status.newestProfileRevision == 7 && transmitter.status.clockOffset != nil)
             // A collector that says no time, of an earlier version: the device's own counts.
@@ -105,7 +110,8 @@ import WireModel
         try await bench.run { queue, transmitter in
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
-            answer(WireNames.batchesPath, Array(repeating: TransportResponse(status: 403, headers: headers), count: 100))
+            answer(
+                WireNames.batchesPath, Array(repeating: TransportResponse(status: 403, headers: headers), count: 100))
             try await bench.enqueue(1, to: queue)
             for _ in 0..<10 {
                 guard case .paused = await transmitter.pass() else { Issue.record("went on"); return }
@@ -182,7 +188,8 @@ import WireModel
             bench.collector.reincarnate()
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
-            #expect(bench.delegate.changes.contains(.collectorRestored(former: former, now: bench.collector.incarnationID)))
+            #expect(
+                bench.delegate.changes.contains(.collectorRestored(former: former, now: bench.collector.incarnationID)))
             #expect(enrollments.load()?.incarnationID == bench.collector.incarnationID)
             #expect(try await bench.stored() == [1, 2])
             #expect(bench.collector.enrollments == 1)

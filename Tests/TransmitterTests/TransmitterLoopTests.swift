@@ -27,7 +27,8 @@ import WireModel
     }
 
     private func running(
-        _ settings: TransmitterSettings = TransmitterSettings(eventHold: .zero), _ body: (RecordQueue, Transmitter) async throws -> Void
+        _ settings: TransmitterSettings = TransmitterSettings(eventHold: .zero),
+        _ body: (RecordQueue, Transmitter) async throws -> Void
     ) async throws {
         try await bench.run(settings: settings) { queue, transmitter in
             let loop = Task { await transmitter.run() }

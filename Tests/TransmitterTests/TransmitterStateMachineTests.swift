@@ -23,7 +23,8 @@ import WireModel
         var machine = Machine()
         _ = machine.settled([sent(.event, 3)], .retry(after: nil, "gone"), mayQuarantine: true, now: 0, roll: 1)
         #expect(machine.failures == 1)
-        let action = machine.settled([sent(.event, 3)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
+        let action = machine.settled(
+            [sent(.event, 3)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(machine.failures == 0)
     }
@@ -31,10 +32,12 @@ import WireModel
     @Test func failuresInARowWidenTheBackoff() {
         var machine = Machine()
         for seconds in [1, 2, 4, 8] {
-            let action = machine.settled([sent(.event, 3)], .retry(after: nil, "down"), mayQuarantine: true, now: 0, roll: 1)
+            let action = machine.settled(
+                [sent(.event, 3)], .retry(after: nil, "down"), mayQuarantine: true, now: 0, roll: 1)
             #expect(action == .retry(after: .seconds(seconds), "down"))
         }
-        let busy = machine.settled([sent(.event, 3)], .retry(after: .seconds(20), "busy"), mayQuarantine: true, now: 0, roll: 0)
+        let busy = machine.settled(
+            [sent(.event, 3)], .retry(after: .seconds(20), "busy"), mayQuarantine: true, now: 0, roll: 0)
         #expect(busy == .retry(after: .seconds(20), "busy"))
     }
 
@@ -46,14 +49,18 @@ import WireModel
 
     @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichWaits() {
         var machine = Machine(partBytes: 1 << 20)
-        let whole = machine.settled([sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
+        let whole = machine.settled(
+            [sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(whole == .goOn)
-        #expect(streams(machine) == [[.status], [.event], [.sample]], "the streams go one by one, and nothing waits behind a lower one")
+        #expect(
+            streams(machine) == [[.status], [.event], [.sample]],
+            "the streams go one by one, and nothing waits behind a lower one")
         _ = machine.settled([sent(.event, 2)], .decided([.event: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(streams(machine) == [[.status, .event], [.sample]])
         var records = 8
         while records > 1 {
-            let action = machine.settled([sent(.sample, records)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
+            let action = machine.settled(
+                [sent(.sample, records)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
             #expect(action == .goOn)
             records /= 2
             #expect(limit(machine, .sample)?.maximumRecords == records)
@@ -71,16 +78,19 @@ import WireModel
         _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 18, maximumRecords: 250))
-        _ = machine.settled([sent(.sample, 250)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
+        _ = machine.settled(
+            [sent(.sample, 250)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 19, maximumRecords: 500))
-        _ = machine.settled([sent(.sample, 500)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
+        _ = machine.settled(
+            [sent(.sample, 500)], .decided([.sample: .progressed]), mayQuarantine: true, now: 0, roll: 1)
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 20, maximumRecords: .max))
     }
 
     @Test func aRefusedPartDoesNotHoldTheOthersBack() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .event: .refused("damaged"), .sample: .progressed])
-        let action = machine.settled([sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, mayQuarantine: true, now: 0, roll: 1)
+        let action = machine.settled(
+            [sent(.status, 1), sent(.event, 4), sent(.sample, 9)], verdict, mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
         #expect(limit(machine, .event)?.maximumRecords == 2)
         #expect(limit(machine, .sample)?.maximumRecords == .max)
@@ -93,7 +103,8 @@ import WireModel
         #expect(limit(machine, .event) == nil)
         for minute in 0..<60 {
             let now = UInt64(minute) * 60_000_000
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 1)
+            _ = machine.settled(
+                [sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 1)
             for verdict in Self.refusals {
                 let failed = machine.settled([sent(.event, 0)], verdict, mayQuarantine: true, now: now, roll: 1)
                 #expect(failed == .goOn)
@@ -125,7 +136,10 @@ import WireModel
     @Test func refusedForGoodItHoldsAndSaysWhy() {
         var machine = Machine()
         for verdict in [Machine.Verdict.forbidden("revoked"), .incompatible("version 2"), .otherCollector("another")] {
-            guard case .hold(let why, _) = machine.settled([sent(.event, 1)], verdict, mayQuarantine: true, now: 0, roll: 1) else {
+            guard
+                case .hold(let why, _) = machine.settled(
+                    [sent(.event, 1)], verdict, mayQuarantine: true, now: 0, roll: 1)
+            else {
                 Issue.record("\(verdict)"); return
             }
             #expect(!why.isEmpty)
@@ -149,14 +163,17 @@ import WireModel
 
     @Test func divergedHistoriesGoOnAtOnceSinceTheEpochEndsBeforeTheNextBatch() {
         var machine = Machine()
-        let alone = machine.settled([sent(.event, 1)], .decided([.event: .diverged("diverged")]), mayQuarantine: true, now: 0, roll: 1)
+        let alone = machine.settled(
+            [sent(.event, 1)], .decided([.event: .diverged("diverged")]), mayQuarantine: true, now: 0, roll: 1)
         #expect(alone == .goOn)
     }
 
     @Test func whatIsUnavailableWaitsOnItsOwnWhileTheOthersMove() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .sample: .unavailable("disk full")])
-        #expect(machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, mayQuarantine: true, now: 0, roll: 1) == .goOn)
+        #expect(
+            machine.settled([sent(.status, 1), sent(.sample, 1)], verdict, mayQuarantine: true, now: 0, roll: 1)
+                == .goOn)
         #expect(streams(machine) == [[.status, .event]])
         #expect(machine.nextProbe(after: 0)?.at == 1_000_000)
         #expect(streams(machine, at: 1_000_000) == [[.status, .event], [.sample]], "alone, so that it harms nobody")
@@ -187,7 +204,9 @@ import WireModel
         // The collector is back: everything flows at once.
         var waiting = Set(StreamName.allCases)
         while !waiting.isEmpty {
-            let due = machine.plan(at: now).requests.map { $0.map(\.stream).filter(waiting.contains) }.first { !$0.isEmpty }
+            let due = machine.plan(at: now).requests.map { $0.map(\.stream).filter(waiting.contains) }.first {
+                !$0.isEmpty
+            }
             let streams = try #require(due, "\(waiting) wait on although the collector is back")
             let verdict = Machine.Verdict.decided(Dictionary(uniqueKeysWithValues: streams.map { ($0, .progressed) }))
             _ = machine.settled(streams.map { sent($0, 1) }, verdict, mayQuarantine: true, now: now, roll: 0.5)
@@ -208,7 +227,8 @@ import WireModel
         var now: UInt64 = 0
         var aside: UInt64?
         while now < 3_600_000_000, aside == nil {
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 0.5)
+            _ = machine.settled(
+                [sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: true, now: now, roll: 0.5)
             if streams(machine, at: now).contains([.event]) || machine.nextProbe(after: 0) == nil {
                 let action = machine.settled([sent(.event, 1)], verdict, mayQuarantine: true, now: now, roll: 0.5)
                 if action == .quarantine(.event, "no") { aside = now }
@@ -262,8 +282,10 @@ import WireModel
         var machine = Machine()
         for minute in 0..<59 {
             let now = UInt64(minute) * 60_000_000
-            _ = machine.settled([sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: false, now: now, roll: 1)
-            let action = machine.settled([sent(.event, 1)], .failed(after: nil, "500"), mayQuarantine: false, now: now, roll: 1)
+            _ = machine.settled(
+                [sent(.status, 1)], .decided([.status: .progressed]), mayQuarantine: false, now: now, roll: 1)
+            let action = machine.settled(
+                [sent(.event, 1)], .failed(after: nil, "500"), mayQuarantine: false, now: now, roll: 1)
             #expect(action == .goOn)
             #expect(!streams(machine, at: now).flatMap { $0 }.contains(.event))
         }
@@ -272,7 +294,8 @@ import WireModel
 
     @Test func theTimeACollectorAsksForHoldsForAllStreams() {
         var machine = Machine()
-        let action = machine.settled([sent(.event, 1)], .failed(after: .seconds(30), "503"), mayQuarantine: true, now: 0, roll: 0)
+        let action = machine.settled(
+            [sent(.event, 1)], .failed(after: .seconds(30), "503"), mayQuarantine: true, now: 0, roll: 0)
         #expect(action == .retry(after: .seconds(30), "503"))
     }
 

@@ -13,7 +13,8 @@ import WireModel
     var clock: ManualRecordClock { bench.clock }
 
     private func withTransmitter(
-        faults: @escaping LoopbackCollector.Faults = { _, _ in nil }, token: String? = "enrollment-token", enrollment: Enrollment? = nil,
+        faults: @escaping LoopbackCollector.Faults = { _, _ in nil }, token: String? = "enrollment-token",
+        enrollment: Enrollment? = nil,
         failingSaves: Int = 0, partBytes: Int = WireLimits.partBytes, hold: Duration = .zero,
         _ body: (RecordQueue, LoopbackCollector, InMemoryRecordStore, Transmitter) async throws -> Void
     ) async throws {
@@ -24,11 +25,14 @@ import WireModel
         }
     }
 
-    private func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue) async throws {
+    private func enqueue(_ count: Int, _ stream: StreamName = .event, bytes: Int = 10, to queue: RecordQueue)
+        async throws
+    {
         try await bench.enqueue(count, stream, bytes: bytes, to: queue)
     }
 
-    private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event) async throws
+    private func stored(_ store: InMemoryRecordStore, _ collector: LoopbackCollector, _ stream: StreamName = .event)
+        async throws
         -> [UInt64]
     { try await bench.stored(stream) }
 
@@ -64,13 +68,16 @@ import WireModel
 
     @Test(arguments: [
         TransportResponse(status: 200, headers: ["content-type": "text/html"], body: Data("<html>Sign in</html>".utf8)),
-        TransportResponse(status: 500), TransportResponse(status: 302), TransportResponse(status: 204), TransportResponse(status: 503),
+        TransportResponse(status: 500), TransportResponse(status: 302), TransportResponse(status: 204),
+        TransportResponse(status: 503),
     ])
     func whoeverElseAnswersNothingLeavesTheQueue(response: TransportResponse) async throws {
         try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(response) }) {
             queue, collector, store, transmitter in
             try await enqueue(5, to: queue)
-            guard case .paused = await transmitter.pass() else { Issue.record("\(response.status) was taken for an answer"); return }
+            guard case .paused = await transmitter.pass() else {
+                Issue.record("\(response.status) was taken for an answer"); return
+            }
             #expect(try await queue.balance()[.event]?.waiting == 5)
             #expect(transmitter.status.state == .backingOff)
             #expect(transmitter.status.reason?.isEmpty == false)
@@ -86,7 +93,8 @@ import WireModel
             try await enqueue(5, to: queue)
             let headers = TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
             collector.setFaults { _, batch in
-                batch == nil ? nil : .answered(TransportResponse(status: 200, headers: headers, body: Data("<html>".utf8)))
+                batch == nil
+                    ? nil : .answered(TransportResponse(status: 200, headers: headers, body: Data("<html>".utf8)))
             }
             guard case .paused = await transmitter.pass() else { Issue.record("believed"); return }
             #expect(try await queue.balance()[.event]?.waiting == 5)
@@ -121,7 +129,9 @@ import WireModel
         let poison = Data(repeating: 57, count: 10)
         let lie = lies(bench.collector)[index]
         try await withTransmitter(faults: { _, batch in
-            let poisoned = batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } } ?? false
+            let poisoned =
+                batch?.parts.contains { $0.records.contains { RecordHeader(scanning: $0)?.body(of: $0) == poison } }
+                ?? false
             return poisoned ? .answered(lie) : nil
         }) { queue, collector, store, transmitter in
             try await enqueue(100, to: queue)
@@ -244,7 +254,8 @@ import WireModel
             let once = FaultScript([
                 .answered(
                     TransportResponse(
-                        status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
+                        status: 401,
+                        headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
             ])
             collector.setFaults(once.next)
             #expect(await transmitter.pass() == .finished)
@@ -257,7 +268,9 @@ import WireModel
         try await withTransmitter(failingSaves: 3) { queue, collector, store, transmitter in
             try await enqueue(2, to: queue)
             for _ in 0..<3 {
-                guard case .paused = await transmitter.pass() else { Issue.record("sent without being enrolled"); return }
+                guard case .paused = await transmitter.pass() else {
+                    Issue.record("sent without being enrolled"); return
+                }
                 #expect(collector.batches == 0)
             }
             #expect(await transmitter.pass() == .finished)
@@ -272,7 +285,8 @@ import WireModel
             try await enqueue(3, to: queue)
             let refused = LoopbackCollector.Fault.answered(
                 TransportResponse(
-                    status: 401, headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
+                    status: 401,
+                    headers: TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)))
             let batches = FaultScript([refused, refused]).next
             let enrollmentLost = Mutex(false)
             collector.setFaults { request, batch in
@@ -291,7 +305,8 @@ import WireModel
 
     @Test func aQueueBoundElsewhereIsNotSent() async throws {
         let other = Enrollment(
-            deviceID: .random(), credential: "x", organization: "default", collectorID: .random(), incarnationID: .random())
+            deviceID: .random(), credential: "x", organization: "default", collectorID: .random(),
+            incarnationID: .random())
         try await withTransmitter(enrollment: other) { queue, collector, _, transmitter in
             _ = try await queue.bind(to: QueueBinding(collector: .random(), organization: "else", device: .random()))
             try await enqueue(3, to: queue)
@@ -311,7 +326,8 @@ import WireModel
             #expect(await transmitter.pass() == .finished)
             former = enrollments.load()
         }
-        // The disk was rolled back to a credential that was rotated since: neither is it taken, nor does it prove whose the id is.
+        // The disk was rolled back to a credential that was rotated since: neither is it taken, nor does it prove whose
+        // the id is.
         var rolledBack = try #require(former)
         rolledBack.credential = "former"
         try enrollments.save(rolledBack)
@@ -381,7 +397,9 @@ import WireModel
                     return $0.count
                 }
                 // While the third request is under way.
-                if count == 3 { try? queue.enqueue(NewRecord(stream: .status, kind: .beacon, stamp: stamp, body: Data("now".utf8))) }
+                if count == 3 {
+                    try? queue.enqueue(NewRecord(stream: .status, kind: .beacon, stamp: stamp, body: Data("now".utf8)))
+                }
                 return nil
             }
             #expect(await transmitter.pass() == .finished)

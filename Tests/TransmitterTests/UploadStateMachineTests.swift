@@ -4,7 +4,9 @@ import Transmitter
 import WireModel
 
 @Suite struct UploadStateMachineTests {
-    private static func upload(_ number: UInt8, chunks: Int = 3, type: WireLogType = .application, accepted: Int64 = 0) -> LogUpload {
+    private static func upload(_ number: UInt8, chunks: Int = 3, type: WireLogType = .application, accepted: Int64 = 0)
+        -> LogUpload
+    {
         var manifest = WireUploadManifest()
         manifest.uploadID = Data(repeating: number, count: 16)
         manifest.type = type
@@ -36,7 +38,8 @@ import WireModel
 
     /// Answers the next step, which has to be this one.
     private func answer(
-        _ machine: inout UploadStateMachine, _ request: UploadStateMachine.Request, _ answer: CollectorAnswer, now: Int64 = 0
+        _ machine: inout UploadStateMachine, _ request: UploadStateMachine.Request, _ answer: CollectorAnswer,
+        now: Int64 = 0
     ) throws {
         let step = try #require(machine.next(now: now))
         #expect(step.request == request)
@@ -111,9 +114,12 @@ import WireModel
 
     @Test(
         arguments: [
-            (CollectorAnswer.retry(after: nil, "busy"), 1.0), (.retry(after: .seconds(20), "busy"), 21), (.failing(after: nil, "500"), 1),
-            (.failing(after: .seconds(7200), "507 log-quota-exceeded"), 3601), (.unreachable("nobody"), 1), (.tooLarge("a proxy"), 301),
-            (.credentialRefused("no"), 301), (.forbidden("no"), 301), (.incompatible("2"), 301), (.notEnrolled("not yet"), 301),
+            (CollectorAnswer.retry(after: nil, "busy"), 1.0), (.retry(after: .seconds(20), "busy"), 21),
+            (.failing(after: nil, "500"), 1),
+            (.failing(after: .seconds(7200), "507 log-quota-exceeded"), 3601), (.unreachable("nobody"), 1),
+            (.tooLarge("a proxy"), 301),
+            (.credentialRefused("no"), 301), (.forbidden("no"), 301), (.incompatible("2"), 301),
+            (.notEnrolled("not yet"), 301),
             (.otherCollector(.random()), 301), (.notModified, 1),
         ] as [(CollectorAnswer, Double)])
     func whatIsInTheWayHoldsAllBackAndLosesNothing(_ given: CollectorAnswer, _ seconds: Double) throws {
@@ -220,7 +226,9 @@ import WireModel
         #expect(machine.uploads.map(\.phase) == [.failed])
         for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) { expect(true, machine.add(Self.upload(number))) }
         expect(false, machine.add(Self.upload(200)))
-        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) { machine.cancel(Data(repeating: number, count: 16)) }
+        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) {
+            machine.cancel(Data(repeating: number, count: 16))
+        }
         #expect(machine.uploads.count == UploadStateMachine.maximumEnded)
         expect(true, machine.add(Self.upload(200)))
     }

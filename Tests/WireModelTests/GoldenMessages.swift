@@ -7,13 +7,17 @@ enum GoldenMessages {
     static let all: [(name: String, message: any Message)] = [
         ("record-beacon", record(1, .beacon, stream: .status, body: beacon.encoded)),
         ("record-event", record(7, .event, stream: .event, body: event.encoded)),
-        ("record-sample-system", record(1_000_000, .sampleSystem, stream: .sample, module: "system", body: systemSample.encoded)),
+        (
+            "record-sample-system",
+            record(1_000_000, .sampleSystem, stream: .sample, module: "system", body: systemSample.encoded)
+        ),
         ("batch-request", batchRequest), ("batch-answer", batchAnswer),
         ("close-request", closeRequest), ("close-answer", closeAnswer),
         ("close-request-totals", closeRequestWithTotals),
         ("enroll-request", enrollRequest), ("enroll-answer", enrollAnswer),
         ("profile", profile), ("command", command), ("command-result", commandResult),
-        ("upload-manifest", uploadManifest), ("upload-manifest-selected", selectedManifest), ("upload-status", uploadStatus),
+        ("upload-manifest", uploadManifest), ("upload-manifest-selected", selectedManifest),
+        ("upload-status", uploadStatus),
         ("complete-upload", completeUpload),
         ("sample-network-data", networkData), ("sample-network-adapter", networkAdapter), ("sample-wlan", wlan),
         ("sample-gps", gps), ("sample-custom", custom), ("sample-analytics", analytics),
@@ -26,11 +30,14 @@ enum GoldenMessages {
 
     static func newRecord(_ kind: WireRecordKind, stream: StreamName, module: String = "", body: Data) -> NewRecord {
         NewRecord(
-            stream: stream, kind: kind, module: module, stamp: RecordStamp(wallTime: wallTime, bootID: boot, timeSinceBoot: 3_600_000_001),
+            stream: stream, kind: kind, module: module,
+            stamp: RecordStamp(wallTime: wallTime, bootID: boot, timeSinceBoot: 3_600_000_001),
             body: body)
     }
 
-    static func record(_ number: UInt64, _ kind: WireRecordKind, stream: StreamName, module: String = "", body: Data) -> WireRecord {
+    static func record(_ number: UInt64, _ kind: WireRecordKind, stream: StreamName, module: String = "", body: Data)
+        -> WireRecord
+    {
         let bytes = newRecord(kind, stream: stream, module: module, body: body).serialized(number: number)
         do { return try WireRecord.decode(bytes) } catch { preconditionFailure("\(error)") }
     }
@@ -120,7 +127,8 @@ enum GoldenMessages {
         }
         $0.fileSystems = [
             .with {
-                $0.mountPoint = "/"; $0.type = "ext4"; $0.device = "/dev/vda1"; $0.size = 1 << 38; $0.used = 1 << 34; $0.available = 1 << 37
+                $0.mountPoint = "/"; $0.type = "ext4"; $0.device = "/dev/vda1"; $0.size = 1 << 38; $0.used = 1 << 34;
+                $0.available = 1 << 37
             }
         ]
         $0.blockDevices = [
@@ -152,7 +160,9 @@ enum GoldenMessages {
             BatchPart(
                 epoch: epoch, stream: .event, first: 1, last: 5, priorLink: .zero, lastLink: link,
                 gaps: [Gap(first: 1, last: 2, reason: .byteCap, link: gapLink)],
-                totals: StreamTotals(produced: 6, waiting: 3, dropped: [.byteCap: 2], droppedUnnumbered: [.tooLarge: 1]), records: records
+                totals: StreamTotals(
+                    produced: 6, waiting: 3, dropped: [.byteCap: 2], droppedUnnumbered: [.tooLarge: 1]),
+                records: records
             ).wire
         ]
         $0.profileRevision = 3
@@ -161,11 +171,15 @@ enum GoldenMessages {
 
     static let batchAnswer = WireBatchAnswer.with {
         let mark = StreamMark(
-            number: 9, link: ChainLink(high: 1, low: 2), stored: 5, rejected: [.recordTooLarge: 1], dropped: [.byteCap: 2],
+            number: 9, link: ChainLink(high: 1, low: 2), stored: 5, rejected: [.recordTooLarge: 1],
+            dropped: [.byteCap: 2],
             lostAtCollector: 1)
         $0.parts = [
             PartAnswer(epoch: epoch, stream: .event, outcome: .stored, mark: mark).wire,
-            PartAnswer(epoch: epoch, stream: .sample, outcome: .damaged, mark: .none, detail: "the chain over 1...2 does not end").wire,
+            PartAnswer(
+                epoch: epoch, stream: .sample, outcome: .damaged, mark: .none,
+                detail: "the chain over 1...2 does not end"
+            ).wire,
         ]
         $0.profileRevision = 4
         $0.serverTime = wallTime
@@ -281,7 +295,8 @@ enum GoldenMessages {
         $0.type = .crash
         $0.chunks = [
             .with {
-                $0.number = 1; $0.firstLine = 1; $0.lastLine = 99; $0.rawBytes = 5_000_000; $0.rawDigest = Data(repeating: 1, count: 32)
+                $0.number = 1; $0.firstLine = 1; $0.lastLine = 99; $0.rawBytes = 5_000_000;
+                $0.rawDigest = Data(repeating: 1, count: 32)
             }
         ]
     }
@@ -294,14 +309,16 @@ enum GoldenMessages {
         $0.created = wallTime
         $0.logEpoch = Data(repeating: 0xE7, count: 16)
         $0.selection = .with {
-            $0.type = .application; $0.level = .warning; $0.since = wallTime - 1; $0.until = wallTime; $0.categories = ["app.*"]
+            $0.type = .application; $0.level = .warning; $0.since = wallTime - 1; $0.until = wallTime;
+            $0.categories = ["app.*"]
             $0.text = "refused"
         }
         $0.chunks = [
             .with {
                 $0.number = 1; $0.firstLine = 1_000_001; $0.lastLine = 2_000_007; $0.rawBytes = 812;
                 $0.rawDigest = Data(repeating: 2, count: 32)
-                $0.fileName = "kiosk-1of1.log.gz"; $0.firstTime = wallTime - 1; $0.lastTime = wallTime; $0.levelLines = [3, 4, 0, 0]
+                $0.fileName = "kiosk-1of1.log.gz"; $0.firstTime = wallTime - 1; $0.lastTime = wallTime;
+                $0.levelLines = [3, 4, 0, 0]
                 $0.ring = true; $0.type = .application
             }
         ]
@@ -359,7 +376,8 @@ enum GoldenMessages {
     static let wlan = WireWLANSample.with {
         $0.interfaces = [
             .with {
-                $0.name = "wlan0"; $0.ssid = Data("caf\u{e9}".utf8); $0.signalDecibelMilliwatts = -61; $0.frequencyMegahertz = 5_180
+                $0.name = "wlan0"; $0.ssid = Data("caf\u{e9}".utf8); $0.signalDecibelMilliwatts = -61;
+                $0.frequencyMegahertz = 5_180
             }
         ]
     }

@@ -3,7 +3,8 @@ import SwiftProtobuf
 import Testing
 import WireModel
 
-/// The vectors in Schemas/wire/v1/golden: binary, with a JSON reading beside each. They are the wire: a change of either is a break.
+/// The vectors in Schemas/wire/v1/golden: binary, with a JSON reading beside each. They are the wire: a change of
+/// either is a break.
 ///
 /// `WS1_UPDATE_GOLDEN=1` writes those that are missing; it never changes one that is there.
 @Suite struct GoldenVectorTests {
@@ -15,16 +16,21 @@ import WireModel
         let golden = try #require(GoldenMessages.all.first { $0.name == name })
         let binary = Self.directory.appending(path: "\(name).bin")
         let reading = Self.directory.appending(path: "\(name).json")
-        if ProcessInfo.processInfo.environment["WS1_UPDATE_GOLDEN"] == "1", !FileManager.default.fileExists(atPath: binary.path) {
+        if ProcessInfo.processInfo.environment["WS1_UPDATE_GOLDEN"] == "1",
+            !FileManager.default.fileExists(atPath: binary.path)
+        {
             try golden.message.encoded.write(to: binary)
             try Self.pretty(golden.message.jsonUTF8Data()).write(to: reading)
         }
         let bytes = try Data(contentsOf: binary)
         let decoded = try type(of: golden.message).decode(bytes)
         #expect(
-            decoded.isEqualTo(message: golden.message), "the bytes of \(name).bin say something else than the message they were made from")
+            decoded.isEqualTo(message: golden.message),
+            "the bytes of \(name).bin say something else than the message they were made from")
         #expect(golden.message.encoded == bytes, "\(name) encodes to other bytes than \(name).bin")
-        #expect(try Self.pretty(decoded.jsonUTF8Data()) == Data(contentsOf: reading), "\(name).json does not read what \(name).bin says")
+        #expect(
+            try Self.pretty(decoded.jsonUTF8Data()) == Data(contentsOf: reading),
+            "\(name).json does not read what \(name).bin says")
     }
 
     @Test(arguments: GoldenMessages.all.map(\.name))
@@ -60,7 +66,8 @@ import WireModel
 
     private static func pretty(_ json: Data) throws -> Data {
         let object = try JSONSerialization.jsonObject(with: json)
-        return try JSONSerialization.data(withJSONObject: object, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+        return try JSONSerialization.data(
+            withJSONObject: object, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
             + Data("\n".utf8)
     }
 }

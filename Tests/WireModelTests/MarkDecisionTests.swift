@@ -22,7 +22,8 @@ import WireModel
         ] as [(UInt64, ChainLink, PartOutcome, MarkDecision)])
     func everyCaseHasItsDecision(number: UInt64, link: ChainLink, outcome: PartOutcome, expected: MarkDecision) {
         let decision = MarkDecision.decide(
-            answered: StreamMark(number: number, link: link, stored: number), outcome: outcome, ownMark: 3, lastProduced: 9,
+            answered: StreamMark(number: number, link: link, stored: number), outcome: outcome, ownMark: 3,
+            lastProduced: 9,
             ownLink: { (number: UInt64) -> ChainLink? in number == 6 ? nil : Self.link(number) })
         #expect(decision == expected)
     }

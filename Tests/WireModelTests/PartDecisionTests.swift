@@ -15,7 +15,8 @@ import WireModel
             var links = [link]
             for number in 1...UInt64(count) {
                 let record = NewRecord(
-                    stream: .event, kind: .event, stamp: RecordStamp(wallTime: 1, bootID: nil, timeSinceBoot: 2), body: Data([seed, 1])
+                    stream: .event, kind: .event, stamp: RecordStamp(wallTime: 1, bootID: nil, timeSinceBoot: 2),
+                    body: Data([seed, 1])
                 ).serialized(number: number)
                 link = link.appending(record)
                 records.append(record)
@@ -25,20 +26,30 @@ import WireModel
             self.links = links
         }
 
-        func part(_ first: UInt64, _ last: UInt64, gaps: [ClosedRange<UInt64>] = [], reason: DropReason = .byteCap) -> BatchPart {
+        func part(_ first: UInt64, _ last: UInt64, gaps: [ClosedRange<UInt64>] = [], reason: DropReason = .byteCap)
+            -> BatchPart
+        {
             BatchPart(
                 epoch: GoldenMessages.epoch, stream: .event, first: first, last: last, priorLink: links[Int(first - 1)],
                 lastLink: links[Int(last)],
-                gaps: gaps.map { Gap(first: $0.lowerBound, last: $0.upperBound, reason: reason, link: links[Int($0.upperBound)]) },
-                records: (first...last).filter { number in !gaps.contains { $0.contains(number) } }.map { records[Int($0) - 1] })
+                gaps: gaps.map {
+                    Gap(first: $0.lowerBound, last: $0.upperBound, reason: reason, link: links[Int($0.upperBound)])
+                },
+                records: (first...last).filter { number in !gaps.contains { $0.contains(number) } }.map {
+                    records[Int($0) - 1]
+                })
         }
 
-        func mark(_ number: UInt64) -> StreamMark { StreamMark(number: number, link: links[Int(number)], stored: number) }
+        func mark(_ number: UInt64) -> StreamMark {
+            StreamMark(number: number, link: links[Int(number)], stored: number)
+        }
     }
 
     let stream = Stream(count: 10)
 
-    private func stored(_ decision: PartDecision, sourceLocation: SourceLocation = #_sourceLocation) throws -> AcceptedSlice {
+    private func stored(_ decision: PartDecision, sourceLocation: SourceLocation = #_sourceLocation) throws
+        -> AcceptedSlice
+    {
         guard case .store(let slice) = decision else {
             Issue.record("\(decision) instead of a slice", sourceLocation: sourceLocation)
             throw WireError(.malformed, "no slice")
@@ -92,7 +103,8 @@ import WireModel
         #expect(PartDecision.decide(part: other.part(3, 8), mark: stream.mark(5)) == .identityConflict)
         #expect(PartDecision.decide(part: other.part(3, 5), mark: stream.mark(5)) == .identityConflict)
         #expect(
-            PartDecision.decide(part: other.part(1, 3), mark: StreamMark(number: 0, link: ChainLink(high: 1, low: 1))) == .identityConflict)
+            PartDecision.decide(part: other.part(1, 3), mark: StreamMark(number: 0, link: ChainLink(high: 1, low: 1)))
+                == .identityConflict)
     }
 
     @Test func aMarkInsideAGapHasNothingToCompare() throws {
@@ -123,7 +135,10 @@ import WireModel
         #expect(damaged { $0.gaps[0] = Gap(first: 3, last: 2, reason: .byteCap, link: $0.gaps[0].link) })
         #expect(damaged { $0.gaps.append($0.gaps[0]) })
         for reason in [0, -1, 256] {
-            #expect(damaged { $0.gaps[0] = Gap(first: 2, last: 3, reason: DropReason(rawValue: reason), link: $0.gaps[0].link) })
+            #expect(
+                damaged {
+                    $0.gaps[0] = Gap(first: 2, last: 3, reason: DropReason(rawValue: reason), link: $0.gaps[0].link)
+                })
         }
         #expect(!damaged { _ in })
     }
@@ -133,9 +148,12 @@ import WireModel
         let records = [Data([0xFF]), stream.records[0], stream.records[2], Data(count: WireLimits.recordBytes + 1)]
         for record in records { link = link.appending(record) }
         let part = BatchPart(
-            epoch: GoldenMessages.epoch, stream: .event, first: 1, last: 4, priorLink: .zero, lastLink: link, records: records)
+            epoch: GoldenMessages.epoch, stream: .event, first: 1, last: 4, priorLink: .zero, lastLink: link,
+            records: records)
         let slice = try stored(PartDecision.decide(part: part, mark: .none))
         #expect(slice.records.map(\.rejection) == [.malformedEnvelope, .malformedEnvelope, nil, .recordTooLarge])
-        #expect(slice.mark == StreamMark(number: 4, link: link, stored: 1, rejected: [.malformedEnvelope: 2, .recordTooLarge: 1]))
+        #expect(
+            slice.mark
+                == StreamMark(number: 4, link: link, stored: 1, rejected: [.malformedEnvelope: 2, .recordTooLarge: 1]))
     }
 }

@@ -7,7 +7,8 @@ import WireModel
 
     private func record(_ body: Data = Data([1, 2, 3])) -> Data {
         NewRecord(
-            stream: .sample, kind: .sampleCustom, module: "fan", stamp: stamp, application: "org.example", test: true, body: body
+            stream: .sample, kind: .sampleCustom, module: "fan", stamp: stamp, application: "org.example", test: true,
+            body: body
         ).serialized(number: 300)
     }
 
@@ -46,7 +47,8 @@ import WireModel
     }
 
     @Test(arguments: [
-        Data(), Data([0]), Data([0x08]), Data([0x08, 0x00]), Data([0x0A, 0x01, 0x00]), Data([0x08, 1, 0x1A, 2, 0xC3, 0x28]),
+        Data(), Data([0]), Data([0x08]), Data([0x08, 0x00]), Data([0x0A, 0x01, 0x00]),
+        Data([0x08, 1, 0x1A, 2, 0xC3, 0x28]),
         Data([0x08, 1, 0x2A, 3, 1, 2, 3]), Data([0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]),
         Data([0x08, 1, 0x7A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]), Data([0x08, 1, 0x0B]),
     ])

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// The targets measured are the product's own, by symbolic links: `package` access ends at a package's border, and nothing of it is
-// made public to be measured.
+// The targets measured are the product's own, by symbolic links: `package` access ends at a package's border, and
+// nothing of it is made public to be measured.
 
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -44,7 +44,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", "LogStore", argumentParser,
+                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", "LogStore",
+                argumentParser,
                 logging,
             ],
             swiftSettings: settings),

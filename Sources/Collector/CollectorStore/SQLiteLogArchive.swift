@@ -3,8 +3,8 @@ import Logging
 import SQLite
 import WireModel
 
-/// The log archive over files and SQLite: chunks as they came below `<data>/chunks`, what is known of them in `collector.sqlite`
-/// (`UploadCatalog` says how the two stay together).
+/// The log archive over files and SQLite: chunks as they came below `<data>/chunks`, what is known of them in
+/// `collector.sqlite` (`UploadCatalog` says how the two stay together).
 package final class SQLiteLogArchive: LogArchive {
     package struct Configuration: Sendable {
         package var quotas = LogQuotas()
@@ -31,7 +31,8 @@ package final class SQLiteLogArchive: LogArchive {
         let lock = try DirectoryLock(path: directory.chunksLockPath)
         let files = ChunkFiles(directory: directory)
         let connection = try CollectorDatabase.open(directory)
-        let leftovers = try files.removeLeftovers(kept: try UploadCatalog.keptPaths(connection)) { upload, number throws(StoreError) in
+        let leftovers = try files.removeLeftovers(kept: try UploadCatalog.keptPaths(connection)) {
+            upload, number throws(StoreError) in
             try UploadCatalog.leftoverFate(upload, number, connection)
         }
         if leftovers.removed > 0 {
@@ -82,11 +83,13 @@ package final class SQLiteLogArchive: LogArchive {
             throw .store(
                 StoreError(
                     .diskFull,
-                    "\(free) bytes are free; logs are taken while \(configuration.leastFreeBytes) are. Free disk space, or delete logs."))
+                    "\(free) bytes are free; logs are taken while \(configuration.leastFreeBytes) are. Free disk space, or delete logs."
+                ))
         }
         let writer = writers[Int(truncatingIfNeeded: device.low % UInt64(writers.count))]
         let (scan, partial) = try await writer.write(bytes, expected, to: files)
-        return try await catalog.commit(number, of: upload, from: device, scan: scan, storedBytes: bytes.count, partial: partial)
+        return try await catalog.commit(
+            number, of: upload, from: device, scan: scan, storedBytes: bytes.count, partial: partial)
     }
 
     package func complete(
@@ -107,7 +110,9 @@ package final class SQLiteLogArchive: LogArchive {
         try await catalog.deletion(query)
     }
 
-    package func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError) -> LogDeletion? {
+    package func delete(_ query: LogQuery, confirmation: String, by actor: AuditActor) async throws(StoreError)
+        -> LogDeletion?
+    {
         try await catalog.delete(query, confirmation: confirmation, by: actor)
     }
 

@@ -36,8 +36,8 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "\(code.rawValue): \(message)" }
 
-    /// What a client may read. Messages of SQLite and of system calls name files of this machine, so a client gets a sentence
-    /// for the code instead.
+    /// What a client may read. Messages of SQLite and of system calls name files of this machine, so a client gets a
+    /// sentence for the code instead.
     package var publicMessage: String {
         switch code {
         case .diskFull: "The collector's disk is full."
@@ -59,15 +59,20 @@ extension StoreError {
     static func databaseGone(_ path: String) -> StoreError {
         StoreError(
             .io,
-            "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again.")
+            "\(path) was removed or replaced while the collector has it open. Stop the collector, put the file back, and start it again."
+        )
     }
 
     package static func noCollector(_ path: String) -> StoreError {
-        if access("\(path)/collector.sqlite", R_OK) != 0, let denial = AccessDenial.text("\(path)/collector.sqlite", errno) {
+        if access("\(path)/collector.sqlite", R_OK) != 0,
+            let denial = AccessDenial.text("\(path)/collector.sqlite", errno)
+        {
             return StoreError(.io, "\(path) cannot be read: \(denial).")
         }
         return StoreError(
-            .notFound, "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once.")
+            .notFound,
+            "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once."
+        )
     }
 
     /// The store's word for what SQLite refused; its message names the file and the remedy already.

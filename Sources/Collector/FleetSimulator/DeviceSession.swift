@@ -2,8 +2,8 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// One device at the collector for a moment: enrolls it where it has to, sends what waits - with the faults of its plan, or without - and
-/// lets it do what a device does with the answers.
+/// One device at the collector for a moment: enrolls it where it has to, sends what waits - with the faults of its
+/// plan, or without - and lets it do what a device does with the answers.
 struct DeviceSession {
     let transport: any FleetTransport
     let enrollmentToken: String
@@ -27,7 +27,8 @@ struct DeviceSession {
         if device.has(.rollback), device.rollBack() { note(.rollback) }
         if device.has(.reenroll) {
             note(.reenroll)
-            let answer = await send(FleetRequest(method: "POST", path: WireNames.batchesPath, bearer: "no-such-credential", body: Data()))
+            let answer = await send(
+                FleetRequest(method: "POST", path: WireNames.batchesPath, bearer: "no-such-credential", body: Data()))
             // 429: so many wrong credentials have come from this machine that the collector asks to wait.
             if let status = answer?.status, status == 401 || status == 429 { await enroll() }
         }
@@ -93,7 +94,9 @@ struct DeviceSession {
     }
 
     private func batchRequest(_ body: Data, isCut: Bool = false) -> FleetRequest {
-        FleetRequest(method: "POST", path: WireNames.batchesPath, bearer: device.credential, body: body, isGzip: true, isCut: isCut)
+        FleetRequest(
+            method: "POST", path: WireNames.batchesPath, bearer: device.credential, body: body, isGzip: true,
+            isCut: isCut)
     }
 
     private mutating func batch(_ body: Data, isCut: Bool = false) async -> FleetAnswer? {
@@ -118,7 +121,8 @@ struct DeviceSession {
     private mutating func closeEpoch() async {
         let request = FleetRequest(
             method: "POST", path: WireNames.closePath, bearer: device.credential, body: device.closing.encoded)
-        guard let answer = await send(request), answer.status == 200, let closed = try? WireCloseAnswer.decode(answer.body),
+        guard let answer = await send(request), answer.status == 200,
+            let closed = try? WireCloseAnswer.decode(answer.body),
             closed.streams.count == StreamName.allCases.count
         else { return }
         counts.closedEpochs += 1
@@ -141,8 +145,10 @@ struct DeviceSession {
         } else {
             request.requestID = device.requestID.data
         }
-        let message = FleetRequest(method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: request.encoded)
-        guard let answer = await send(message), answer.status == 200, let enrolled = try? WireEnrollAnswer.decode(answer.body),
+        let message = FleetRequest(
+            method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: request.encoded)
+        guard let answer = await send(message), answer.status == 200,
+            let enrolled = try? WireEnrollAnswer.decode(answer.body),
             let id = DeviceID(enrolled.deviceID)
         else { return }
         device.id = id

@@ -70,7 +70,9 @@ struct SimulatedDevice: Sendable {
         if has(.clockJump) { offset += Int64.random(in: -86_400...86_400, using: &random) * 1_000_000 }
         if plan.faults.contains(.rollback), random.chance(Self.imageProbability) { image = disk }
         if (second + index) % plan.beaconInterval == 0 || second == 0 {
-            make(.status, .beacon, SimulatedBodies.beacon(sequence: UInt64(made), nextSeconds: plan.beaconInterval), second, start)
+            make(
+                .status, .beacon, SimulatedBodies.beacon(sequence: UInt64(made), nextSeconds: plan.beaconInterval),
+                second, start)
         }
         if (second + index * 3) % plan.sampleInterval == 0 {
             let body = SimulatedBodies.system(uptime: UInt64(1000 + second), interval: plan.sampleInterval, &random)
@@ -123,7 +125,8 @@ struct SimulatedDevice: Sendable {
     }
 
     private mutating func acknowledge(_ record: SimulatedStream.Held, in stream: StreamName) {
-        ledger.acknowledge(FleetLedger.Place(epoch: disk.epoch, stream: stream, number: record.number), time: record.time)
+        ledger.acknowledge(
+            FleetLedger.Place(epoch: disk.epoch, stream: stream, number: record.number), time: record.time)
     }
 
     /// The disk is as it was at some moment before.
@@ -142,18 +145,23 @@ struct SimulatedDevice: Sendable {
         return request
     }
 
-    /// Goes on in a new epoch with what the collector does not have: what lies above the greatest point of the history that it knows.
+    /// Goes on in a new epoch with what the collector does not have: what lies above the greatest point of the history
+    /// that it knows.
     mutating func move(after closed: [(stream: StreamName, matched: UInt64)]) {
         let old = disk
         for (stream, matched) in closed {
-            for record in old.streams[stream]?.held ?? [] where record.number <= matched { acknowledge(record, in: stream) }
+            for record in old.streams[stream]?.held ?? [] where record.number <= matched {
+                acknowledge(record, in: stream)
+            }
         }
         disk = Disk(epoch: .random(using: &random), streams: Self.emptyStreams)
         image = nil
         ghost = nil
         for (stream, matched) in closed {
             for record in old.streams[stream]?.held ?? [] where record.number > matched {
-                guard let again = NewRecord(requeueing: record.bytes, stream: stream, number: record.number) else { continue }
+                guard let again = NewRecord(requeueing: record.bytes, stream: stream, number: record.number) else {
+                    continue
+                }
                 append(again)
             }
         }

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import WireModel
 
-/// One stream of a simulated device's queue: numbered, chained records, removed at the front by the collector's mark alone.
+/// One stream of a simulated device's queue: numbered, chained records, removed at the front by the collector's mark
+/// alone.
 struct SimulatedStream: Sendable {
     struct Held: Sendable {
         let number: UInt64
@@ -32,7 +33,8 @@ struct SimulatedStream: Sendable {
         guard let front = held.first else { return nil }
         let items = held.prefix(count)
         return BatchPart(
-            epoch: epoch, stream: name, first: front.number, last: items[items.endIndex - 1].number, priorLink: mark.link,
+            epoch: epoch, stream: name, first: front.number, last: items[items.endIndex - 1].number,
+            priorLink: mark.link,
             lastLink: items[items.endIndex - 1].link, totals: totals, records: items.map(\.bytes))
     }
 
@@ -45,7 +47,8 @@ struct SimulatedStream: Sendable {
         stream.last = last
         stream.reason = .moved
         stream.totals = totals.wire
-        stream.points = ([(number: mark.number, link: mark.link)] + held.suffix(1000).map { ($0.number, $0.link) }).map { number, link in
+        stream.points = ([(number: mark.number, link: mark.link)] + held.suffix(1000).map { ($0.number, $0.link) }).map
+        { number, link in
             var point = WireChainPoint()
             point.number = number
             point.link = link.data

@@ -12,7 +12,8 @@ import WireModel
 ///
 /// ```swift
 /// let sampler = try DataSampler(configuration: DataSamplerConfiguration(
-///     directory: "/var/lib/example/telemetry", collectorURL: "https://collector.example:8420", enrollmentToken: token))
+///     directory: "/var/lib/example/telemetry", collectorURL: "https://collector.example:8420",
+///     enrollmentToken: token))
 /// try await sampler.start()
 /// try await sampler.recordEvent(eventName: "door.opened", eventValue: .integer(1))
 /// ```
@@ -194,7 +195,8 @@ public final class DataSampler: Service {
     {
         let environment = environment
         let logger = logger
-        let budgets = try BudgetKeeper(directory: configuration.directory, now: environment.clock.now(), logger: logger) { error in
+        let budgets = try BudgetKeeper(directory: configuration.directory, now: environment.clock.now(), logger: logger)
+        { error in
             notifier.post(DataSamplerNotice(.fileSetAside, error.message, ["file": BudgetKeeper.name]))
         }
         let controller = DeviceController(

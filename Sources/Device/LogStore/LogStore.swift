@@ -339,7 +339,8 @@ extension LogStore.Configuration {
         try require(range.contains(duration), name, "\(duration)", "\(range.lowerBound) to \(range.upperBound)")
     }
 
-    private static func require(_ holds: Bool, _ name: String, _ value: String, _ wanted: String) throws(LogStoreError) {
+    private static func require(_ holds: Bool, _ name: String, _ value: String, _ wanted: String) throws(LogStoreError)
+    {
         guard holds else { throw LogStoreError(.invalid, "\(name) is \(value); it must be \(wanted)") }
     }
 }

@@ -383,7 +383,8 @@ extension RecordQueue {
     ///   - includingUncertain: also those of which nobody can tell any more whether the collector has them. It may then
     ///     store them twice.
     /// - Throws: `.capReached`, `.diskFull` where there is no room; nothing changes then.
-    package func retry(_ ids: Set<Int64> = [], includingUncertain: Bool = false) async throws(QueueError) -> QueueRetry {
+    package func retry(_ ids: Set<Int64> = [], includingUncertain: Bool = false) async throws(QueueError) -> QueueRetry
+    {
         try await run(committingFirst: true) { try $0.retry(ids, includingUncertain: includingUncertain) }
     }
 }

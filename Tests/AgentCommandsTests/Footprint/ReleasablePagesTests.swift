@@ -23,7 +23,10 @@ struct ReleasablePagesTests {
         let text =
             mapping("55d0c0a00000-55d0c0c00000 r-xp 00001000 fe:00 1234                       /opt/a b/ws1agent")
             + mapping("7f0000000000-7f0000001000 r--p 00000000 fe:00 77 /usr/lib/libc.so.6")
-        #expect(ReleasablePages.ranges(smaps: text) == [0x55d0_c0a0_0000..<0x55d0_c0c0_0000, 0x7f00_0000_0000..<0x7f00_0000_1000])
+        #expect(
+            ReleasablePages.ranges(smaps: text) == [
+                0x55d0_c0a0_0000..<0x55d0_c0c0_0000, 0x7f00_0000_0000..<0x7f00_0000_1000,
+            ])
     }
 
     @Test(

@@ -20,7 +20,8 @@ import WireModel
 
     @Test(
         arguments: [
-            ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("\n\n", ["", ""]), ("a\n\nb\n", ["a", "", "b"]),
+            ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("\n\n", ["", ""]),
+            ("a\n\nb\n", ["a", "", "b"]),
             ("ä…\u{1F600}\n", ["ä…\u{1F600}"]), ("tab\there\r\n", ["tab\there\r"]),
         ] as [(String, [String])])
     func linesAreTheSameHoweverTheyCome(text: String, expected: [String]) {

@@ -11,7 +11,8 @@ import WireModel
     }
 
     @Test(arguments: [
-        ("error", LogLevel.error), ("WARNING", .warning), ("information", .information), ("info", .information), ("verbose", .verbose),
+        ("error", LogLevel.error), ("WARNING", .warning), ("information", .information), ("info", .information),
+        ("verbose", .verbose),
         ("debug", .verbose),
     ])
     func levelsAreThoseOfEverythingElse(name: String, level: LogLevel) throws {
@@ -27,7 +28,8 @@ import WireModel
 
     @Test(arguments: [
         (["loud", "text"], "loud"), (["info", ""], "empty"), (["info", "x", "--metadata", "novalue"], "KEY=VALUE"),
-        (["info", "x", "--metadata", "=v"], "KEY=VALUE"), (["info", "x", "--metadata", "a=1", "--metadata", "a=2"], "a is given twice"),
+        (["info", "x", "--metadata", "=v"], "KEY=VALUE"),
+        (["info", "x", "--metadata", "a=1", "--metadata", "a=2"], "a is given twice"),
     ])
     func wrongUseNamesWhatIsWrong(arguments: [String], names: String) throws {
         let command = try #require(try AgentCommand.parseAsRoot(["log"] + arguments) as? LogCommand)

@@ -60,7 +60,9 @@ struct CertificateScene: Sendable {
         let harness = try RegistryHarness(now: now, certificates: certificates, logger: logger)
         try await harness.route { _ in
             try await harness.server.application(tls: configuration).test(.live) { framework in
-                try await body(CertificateScene(harness: harness, authority: authority, files: files, port: try #require(framework.port)))
+                try await body(
+                    CertificateScene(
+                        harness: harness, authority: authority, files: files, port: try #require(framework.port)))
             }
         }
     }
@@ -85,7 +87,9 @@ struct CertificateScene: Sendable {
         let http: HTTPClient
         let port: Int
 
-        func send(_ method: HTTPMethod, _ path: String, bearer: String? = nil, _ message: Data? = nil) async throws -> Answer {
+        func send(_ method: HTTPMethod, _ path: String, bearer: String? = nil, _ message: Data? = nil) async throws
+            -> Answer
+        {
             var request = HTTPClientRequest(url: "https://127.0.0.1:\(port)\(path)")
             request.method = method
             if let bearer { request.headers.add(name: "authorization", value: "Bearer \(bearer)") }
@@ -94,18 +98,24 @@ struct CertificateScene: Sendable {
                 request.body = .bytes(ByteBuffer(bytes: message))
             }
             let answer = try await http.execute(request, timeout: .seconds(60))
-            return Answer(status: Int(answer.status.code), body: Data(try await answer.body.collect(upTo: 1 << 20).readableBytesView))
+            return Answer(
+                status: Int(answer.status.code),
+                body: Data(try await answer.body.collect(upTo: 1 << 20).readableBytesView))
         }
     }
 
     // MARK: What devices say
 
     func ask(_ held: Held, showing certificate: (pem: String, key: String)? = nil) async throws -> Answer {
-        try await connect(showing: certificate) { try await $0.send(.GET, WireNames.commandsPath, bearer: held.credential) }
+        try await connect(showing: certificate) {
+            try await $0.send(.GET, WireNames.commandsPath, bearer: held.credential)
+        }
     }
 
     /// Enrolls with a request for a certificate.
-    func enroll(_ pem: String = TestSigningRequests.first, key: String = TestSigningRequests.firstKey, again: Held? = nil) async throws
+    func enroll(
+        _ pem: String = TestSigningRequests.first, key: String = TestSigningRequests.firstKey, again: Held? = nil
+    ) async throws
         -> Held
     {
         var request = WireEnrollRequest()
@@ -116,7 +126,9 @@ struct CertificateScene: Sendable {
             request.previousCredential = again.credential
         }
         let body = request.encoded
-        let answer = try await connect { try await $0.send(.POST, WireNames.enrollPath, bearer: harness.enrollmentToken, body) }
+        let answer = try await connect {
+            try await $0.send(.POST, WireNames.enrollPath, bearer: harness.enrollmentToken, body)
+        }
         #expect(answer.status == 200, "\(answer.code ?? "")")
         let granted = try WireEnrollAnswer.decode(answer.body)
         return Held(
@@ -125,7 +137,9 @@ struct CertificateScene: Sendable {
     }
 
     /// Asks for a new credential and certificate.
-    func renew(_ held: Held, _ pem: String = TestSigningRequests.second, key: String = TestSigningRequests.secondKey) async throws -> Held {
+    func renew(_ held: Held, _ pem: String = TestSigningRequests.second, key: String = TestSigningRequests.secondKey)
+        async throws -> Held
+    {
         var request = WireRotateRequest()
         request.certificateSigningRequest = TestSigningRequests.der(pem)
         let body = request.encoded
@@ -135,7 +149,8 @@ struct CertificateScene: Sendable {
         #expect(answer.status == 200, "\(answer.code ?? "")")
         let granted = try WireRotateAnswer.decode(answer.body)
         return Held(
-            device: held.device, credential: granted.credential, certificate: String(decoding: granted.certificate, as: UTF8.self), key: key
+            device: held.device, credential: granted.credential,
+            certificate: String(decoding: granted.certificate, as: UTF8.self), key: key
         )
     }
 }

@@ -14,7 +14,9 @@ struct ChainBuilder {
     }
 
     /// The next part, with these bodies as records.
-    mutating func part(kind: WireRecordKind, module: String = "", time: Int64 = Harness.now, test: Bool = false, bodies: [Data])
+    mutating func part(
+        kind: WireRecordKind, module: String = "", time: Int64 = Harness.now, test: Bool = false, bodies: [Data]
+    )
         -> BatchPart
     {
         let (first, prior) = (number + 1, link)
@@ -22,7 +24,8 @@ struct ChainBuilder {
         for body in bodies {
             number += 1
             let record = NewRecord(
-                stream: stream, kind: kind, module: module, stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 5), test: test,
+                stream: stream, kind: kind, module: module,
+                stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 5), test: test,
                 body: body
             ).serialized(number: number)
             link = link.appending(record)

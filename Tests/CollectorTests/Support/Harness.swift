@@ -24,7 +24,10 @@ struct Harness: Sendable {
         self.init(clock: { Self.now }, archive: EmptyLogArchive(), adjust)
     }
 
-    init(clock: @escaping @Sendable () -> Int64, archive: any LogArchive, _ adjust: (inout CollectorServer.Settings) -> Void) {
+    init(
+        clock: @escaping @Sendable () -> Int64, archive: any LogArchive,
+        _ adjust: (inout CollectorServer.Settings) -> Void
+    ) {
         var settings = CollectorServer.Settings(port: 0)
         // No client's time is up unless the test is about that, however busy the machine.
         settings.connections.firstHeadSeconds = 3600
@@ -41,7 +44,9 @@ struct Harness: Sendable {
     }
 
     /// Runs against the responder alone, without a socket.
-    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws
+        -> Value
+    {
         try await server.application().test(.router) { try await test($0) }
     }
 
@@ -53,7 +58,9 @@ struct Harness: Sendable {
     }
 
     /// A device of an organization and its credential.
-    func enrolledDevice(_ organization: String = "default", test: Bool = false) async throws -> (id: DeviceID, credential: String) {
+    func enrolledDevice(_ organization: String = "default", test: Bool = false) async throws -> (
+        id: DeviceID, credential: String
+    ) {
         var request = WireEnrollRequest()
         request.deviceName = "kiosk-1"
         request.test = test
@@ -64,18 +71,21 @@ struct Harness: Sendable {
 
 extension TestClientProtocol {
     func send(
-        _ method: HTTPRequest.Method, _ path: String, bearer: String? = nil, headers: HTTPFields = [:], body: Data? = nil
+        _ method: HTTPRequest.Method, _ path: String, bearer: String? = nil, headers: HTTPFields = [:],
+        body: Data? = nil
     ) async throws -> TestResponse {
         var headers = headers
         if let bearer { headers[.authorization] = "Bearer \(bearer)" }
-        return try await executeRequest(uri: path, method: method, headers: headers, body: body.map { ByteBuffer(bytes: $0) })
+        return try await executeRequest(
+            uri: path, method: method, headers: headers, body: body.map { ByteBuffer(bytes: $0) })
     }
 
     /// Posts protobuf, gzip'ed as devices do.
     func post(_ path: String, bearer: String?, _ message: Data, gzip: Bool = true) async throws -> TestResponse {
         var headers: HTTPFields = [.contentType: WireNames.protobuf]
         if gzip { headers[.contentEncoding] = "gzip" }
-        return try await send(.post, path, bearer: bearer, headers: headers, body: gzip ? try GzipCodec.compress(message) : message)
+        return try await send(
+            .post, path, bearer: bearer, headers: headers, body: gzip ? try GzipCodec.compress(message) : message)
     }
 
     func json(_ path: String, bearer: String, status: HTTPResponse.Status = .ok) async throws -> JSONObject {

@@ -5,7 +5,8 @@ import WireModel
 
 @testable import CollectorStore
 
-/// Profiles and commands in memory, for tests of what rides on a batch's answer. What people do with them is tested over the real registry.
+/// Profiles and commands in memory, for tests of what rides on a batch's answer. What people do with them is tested
+/// over the real registry.
 final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
     struct State {
         var revision: UInt64 = 7
@@ -36,7 +37,9 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
     func profileRevisions(
         organization: String, application: String?, below revision: UInt64?, limit: Int
     ) async throws(StoreError) -> ProfilePage {
-        ProfilePage(revisions: state.withLock { $0.rows.reversed().filter { $0.scope.organization == organization } }, next: nil)
+        ProfilePage(
+            revisions: state.withLock { $0.rows.reversed().filter { $0.scope.organization == organization } }, next: nil
+        )
     }
 
     func putProfile(
@@ -44,7 +47,8 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
     ) async throws(ProfileError) -> ProfileRow {
         state.withLock { state in
             state.revision += 1
-            let row = ProfileRow(scope: scope, revision: state.revision, profile: profile, created: Harness.now, author: author.name)
+            let row = ProfileRow(
+                scope: scope, revision: state.revision, profile: profile, created: Harness.now, author: author.name)
             state.rows.append(row)
             return row
         }
@@ -60,12 +64,14 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
 
     func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] { [] }
 
-    func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool) {
+    func issue(_ command: NewCommand, organization: String?) async throws(IssueError) -> (row: CommandRow, isNew: Bool)
+    {
         var wire = WireCommand()
         wire.id = CommandID.random().data
         wire.action = command.action
         let row = CommandRow(
-            device: command.device, command: wire, created: Harness.now, expires: command.expires, issuer: command.issuer.name,
+            device: command.device, command: wire, created: Harness.now, expires: command.expires,
+            issuer: command.issuer.name,
             status: CommandStatus())
         state.withLock { state in
             state.commands[command.device, default: []].append(wire)
@@ -74,7 +80,9 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
         return (row, true)
     }
 
-    func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError) -> CommandPage {
+    func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) async throws(StoreError)
+        -> CommandPage
+    {
         CommandPage(commands: [], next: nil)
     }
 
@@ -82,7 +90,9 @@ final class InMemoryLibrary: ProfileRegistry, CommandRegistry {
         state.withLock { $0.issued.first { $0.device == device && $0.command.id == id.data } }
     }
 
-    func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] { state.withLock { $0.commands[device.id] ?? [] } }
+    func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
+        state.withLock { $0.commands[device.id] ?? [] }
+    }
 
     func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
         state.withLock { $0.results += results }

@@ -36,7 +36,8 @@ final class InMemoryRecordStore: RecordStore {
                 let mark = state.marks[key] ?? .none
                 func answer(_ outcome: PartOutcome, _ detail: String = "") -> PartAnswer {
                     PartAnswer(
-                        epoch: part.epoch, stream: part.stream, outcome: outcome, mark: state.marks[key] ?? .none, detail: detail)
+                        epoch: part.epoch, stream: part.stream, outcome: outcome, mark: state.marks[key] ?? .none,
+                        detail: detail)
                 }
                 if let failure = state.failure { return answer(.unavailable, failure) }
                 if state.closed.contains(key) { return answer(.closed) }
@@ -48,7 +49,8 @@ final class InMemoryRecordStore: RecordStore {
                     for record in slice.records {
                         guard let header = RecordHeader(scanning: record.bytes) else { continue }
                         let stored = StoredRecord(
-                            device: device, epoch: part.epoch, header: header, bytes: record.bytes, receivedAt: receivedAt)
+                            device: device, epoch: part.epoch, header: header, bytes: record.bytes,
+                            receivedAt: receivedAt)
                         state.records.append((key, stored))
                     }
                     state.marks[key] = slice.mark
@@ -79,7 +81,8 @@ final class InMemoryRecordStore: RecordStore {
                 let rows = UInt64(state.records.count { $0.key == key })
                 let produced = max(totals.produced, mark.number)
                 return EpochBalance(
-                    epoch: key.epoch, stream: key.stream, mark: mark, storedRows: rows, totals: totals, closed: state.closed.contains(key),
+                    epoch: key.epoch, stream: key.stream, mark: mark, storedRows: rows, totals: totals,
+                    closed: state.closed.contains(key),
                     balance: StreamBalance(
                         produced: produced, stored: rows, rejected: mark.rejected, dropped: mark.dropped,
                         lostAtCollector: mark.lostAtCollector, waiting: produced - mark.number))
@@ -101,14 +104,18 @@ final class InMemoryRecordStore: RecordStore {
             while position > 0, found.count < limit {
                 position -= 1
                 let (key, record) = state.records[position]
-                guard query.admits(key.device), key.stream == query.stream, query.admits(record.header) else { continue }
+                guard query.admits(key.device), key.stream == query.stream, query.admits(record.header) else {
+                    continue
+                }
                 found.append(record)
             }
             return RecordPage(records: found, next: position > 0 ? String(position) : nil)
         }
     }
 
-    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+    func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
+        StoredRecord]
+    {
         state.withLock { state in
             let found = state.records.reversed().filter { key, record in
                 devices.contains(key.device) && key.stream == query.stream && query.admits(record.header)

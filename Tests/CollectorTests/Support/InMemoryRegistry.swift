@@ -38,7 +38,8 @@ final class InMemoryRegistry: DeviceRegistry {
 
     func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
         let refusal = state.withLock { state -> EnrollError? in
-            state.expiredEnrollmentTokens.contains(token) ? .tokenExpired : state.enrollmentTokens[token] == nil ? .tokenUnknown : nil
+            state.expiredEnrollmentTokens.contains(token)
+                ? .tokenExpired : state.enrollmentTokens[token] == nil ? .tokenUnknown : nil
         }
         if let refusal { throw refusal }
     }
@@ -51,7 +52,8 @@ final class InMemoryRegistry: DeviceRegistry {
             let organization = state.enrollmentTokens[token] ?? ""
             state.devices[id] = DeviceRow(
                 id: id, organization: organization, name: request.deviceName, operatingSystem: request.operatingSystem,
-                agentVersion: request.agentVersion, application: request.application, machineHash: request.machineHash, test: request.test,
+                agentVersion: request.agentVersion, application: request.application, machineHash: request.machineHash,
+                test: request.test,
                 created: Harness.now, enrolled: Harness.now, enrollmentID: Data(repeating: 9, count: 16))
             state.credentials[credential] = id
             return EnrollResult(
@@ -84,7 +86,8 @@ final class InMemoryRegistry: DeviceRegistry {
 
     func noteCertificateUse(_ fingerprint: Data, device: DeviceID) async throws(StoreError) {
         state.withLock { state in
-            guard let index = state.devices[device]?.certificates.firstIndex(where: { $0.fingerprint == fingerprint }) else { return }
+            guard let index = state.devices[device]?.certificates.firstIndex(where: { $0.fingerprint == fingerprint })
+            else { return }
             state.devices[device]?.certificates[index].used = Harness.now
             state.devices[device]?.certificates.removeFirst(index)
         }
@@ -117,7 +120,9 @@ final class InMemoryRegistry: DeviceRegistry {
         }
     }
 
-    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError) -> DeviceList {
+    func devices(_ query: DeviceQuery, after position: DevicePosition?, limit: Int) async throws(StoreError)
+        -> DeviceList
+    {
         state.withLock { state in
             let index = DeviceIndex()
             state.devices.values.forEach(index.insert)
@@ -130,8 +135,10 @@ final class InMemoryRegistry: DeviceRegistry {
 
     func deviceIDs(organization: String?, withTest: Bool) async throws(StoreError) -> [DeviceID] {
         state.withLock { state in
-            state.devices.values.filter { (organization == nil || $0.organization == organization) && (withTest || !$0.test) }
-                .map(\.id).sorted { $0.description < $1.description }
+            state.devices.values.filter {
+                (organization == nil || $0.organization == organization) && (withTest || !$0.test)
+            }
+            .map(\.id).sorted { $0.description < $1.description }
         }
     }
 

@@ -22,7 +22,9 @@ final class KeptData: Sendable {
         let (registry, created) = try CollectorRegistry.open(directory: path, clock: clock, logger: Self.logger)
         var devices: [DeviceID] = []
         for _ in 0..<count {
-            devices.append(try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest()).deviceID)
+            devices.append(
+                try await registry.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
+                    .deviceID)
         }
         self.devices = devices
         records = UInt64(days * Self.recordsPerDay)
@@ -73,12 +75,15 @@ final class KeptData: Sendable {
     }
 
     func ws1collector(_ arguments: String...) async throws -> ProgramRun {
-        try await ProgramRun.of(arguments + ["--data", path], program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
+        try await ProgramRun.of(
+            arguments + ["--data", path], program: URL(fileURLWithPath: ProgramRun.ws1collectorPath))
     }
 
     /// Serves until it is killed.
     func serveAndKill(after seconds: Double) async throws {
-        let arguments = ["-s", "KILL", "\(seconds)", ProgramRun.ws1collectorPath, "serve", "--listen", "127.0.0.1:0", "--data", path]
+        let arguments = [
+            "-s", "KILL", "\(seconds)", ProgramRun.ws1collectorPath, "serve", "--listen", "127.0.0.1:0", "--data", path,
+        ]
         _ = try await ProgramRun.of(arguments, program: URL(fileURLWithPath: "/usr/bin/timeout"))
     }
 

@@ -11,8 +11,11 @@ struct LiveClient: Sendable {
     let port: Int
     private let client: TestClient
 
-    static func with<Value: Sendable>(port: Int, _ work: @escaping @Sendable (LiveClient) async throws -> Value) async throws -> Value {
-        try await TestClient.withClient(host: "127.0.0.1", port: port, configuration: .init(timeout: .seconds(300))) { client in
+    static func with<Value: Sendable>(port: Int, _ work: @escaping @Sendable (LiveClient) async throws -> Value)
+        async throws -> Value
+    {
+        try await TestClient.withClient(host: "127.0.0.1", port: port, configuration: .init(timeout: .seconds(300))) {
+            client in
             try await work(LiveClient(port: port, client: client))
         }
     }
@@ -24,7 +27,9 @@ struct LiveClient: Sendable {
         if body != nil, headers[.contentType] == nil { headers[.contentType] = WireNames.protobuf }
         if let bearer { headers[.authorization] = "Bearer \(bearer)" }
         return try await client.execute(
-            .init(path, method: method, authority: "localhost", headers: headers, body: body.map { ByteBuffer(bytes: $0) }))
+            .init(
+                path, method: method, authority: "localhost", headers: headers, body: body.map { ByteBuffer(bytes: $0) }
+            ))
     }
 
     func post(_ path: String, bearer: String, _ message: Data) async throws -> TestClient.Response {

@@ -4,7 +4,8 @@ import Foundation
 import Gzip
 import WireModel
 
-/// A device's log as tests write it: lines of the form that Schemas/logs/FORMAT.md gives, cut into chunks as a device cuts them.
+/// A device's log as tests write it: lines of the form that Schemas/logs/FORMAT.md gives, cut into chunks as a device
+/// cuts them.
 struct LogBook {
     struct Chunk {
         var text: Data
@@ -18,7 +19,9 @@ struct LogBook {
     var application = ""
     private(set) var chunks: [Chunk] = []
 
-    static func line(_ number: UInt64, _ level: LogLevel = .information, at time: Int64, category: String = "app", _ message: String)
+    static func line(
+        _ number: UInt64, _ level: LogLevel = .information, at time: Int64, category: String = "app", _ message: String
+    )
         -> String
     {
         "\(LogTime.text(time)) \(String(decoding: [level.letter], as: UTF8.self)) \(number) \(category) \(message)\n"
@@ -37,7 +40,8 @@ struct LogBook {
     mutating func add(segment: UInt64, positions: ClosedRange<UInt64>, from time: Int64, word: String = "line") throws {
         let lines = positions.map { position in
             Self.line(
-                LogNumber(segment: segment, position: position).value, position.isMultiple(of: 10) ? .error : .information,
+                LogNumber(segment: segment, position: position).value,
+                position.isMultiple(of: 10) ? .error : .information,
                 at: time + Int64(position) * 1_000_000, "\(word) \(segment).\(position)")
         }
         try add(

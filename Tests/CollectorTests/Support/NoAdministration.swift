@@ -12,7 +12,9 @@ struct NoAdministration: Administration {
         organization: String?, kind: TokenRow.Kind?, after position: TokenPosition?, limit: Int
     ) async throws(StoreError) -> TokenPage { throw Self.none }
 
-    func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (row: TokenRow, secret: String) {
+    func createToken(_ new: NewToken, by actor: AuditActor) async throws(AdministrationError) -> (
+        row: TokenRow, secret: String
+    ) {
         throw .store(Self.none)
     }
 
@@ -24,7 +26,9 @@ struct NoAdministration: Administration {
         _ id: DeviceID, organization: String?, closingToken: Bool, by actor: AuditActor
     ) async throws(AdministrationError) -> DeviceRevocation { throw .store(Self.none) }
 
-    func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError) -> DeviceRow {
+    func reinstateDevice(_ id: DeviceID, organization: String?, by actor: AuditActor) async throws(AdministrationError)
+        -> DeviceRow
+    {
         throw .store(Self.none)
     }
 
@@ -38,10 +42,14 @@ struct NoAdministration: Administration {
 
     func retention() async throws(StoreError) -> RetentionService.Status { throw Self.none }
     func releaseRetention(by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }
-    func purgePlan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan { throw Self.none }
+    func purgePlan(olderThanDays days: Int, streams: Set<StreamName>) async throws(StoreError) -> PurgePlan {
+        throw Self.none
+    }
     func purge(_ plan: PurgePlan, by actor: AuditActor) async throws(StoreError) -> String? { throw Self.none }
 
-    func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage { throw Self.none }
+    func audit(_ query: AuditQuery, below id: Int64?, limit: Int) async throws(StoreError) -> AuditPage {
+        throw Self.none
+    }
 
     private static let none = StoreError(.notFound, "nothing to administer")
 }

@@ -2,9 +2,11 @@ import Foundation
 import Glibc
 import Testing
 
-/// A TCP connection on loopback that says exactly the bytes it is told, for clients that do not behave. Blocking; use off the cooperative pool.
+/// A TCP connection on loopback that says exactly the bytes it is told, for clients that do not behave. Blocking; use
+/// off the cooperative pool.
 ///
-/// Its timeout bounds a failing test and no passing one: what is promised is what comes, not how soon a busy machine gets round to it.
+/// Its timeout bounds a failing test and no passing one: what is promised is what comes, not how soon a busy machine
+/// gets round to it.
 final class RawConnection: Sendable {
     private static let timeoutSeconds = 300
 
@@ -20,7 +22,9 @@ final class RawConnection: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         }
         try #require(result == 0)
     }
@@ -33,7 +37,8 @@ final class RawConnection: Sendable {
         bytes.withUnsafeBytes { buffer in
             var sent = 0
             while sent < buffer.count {
-                let count = Glibc.send(descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
+                let count = Glibc.send(
+                    descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
                 guard count > 0 else { return false }
                 sent += count
             }

@@ -18,7 +18,8 @@ final class SteppedClock: StoreClock {
     func advance(seconds: Int64) { time.withLock { $0 += seconds * 1_000_000 } }
 }
 
-/// A collector over its own registry and logs on disk, for what they are part of: profiles, commands, enrollment, uploads. Records are kept in memory.
+/// A collector over its own registry and logs on disk, for what they are part of: profiles, commands, enrollment,
+/// uploads. Records are kept in memory.
 struct RegistryHarness: Sendable {
     let directory: String
     let clock: SteppedClock
@@ -34,11 +35,13 @@ struct RegistryHarness: Sendable {
     ///   - quotaBytes: of logs, per organization and application.
     ///   - now: of its clock, which stands until it is moved.
     init(
-        quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now, certificates: DeviceCertificates = .off,
+        quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now,
+        certificates: DeviceCertificates = .off,
         ownPin: Data? = nil, logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         clock = SteppedClock(now)
-        self.directory = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
+        self.directory =
+            directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         let (registry, created) = try CollectorRegistry.open(directory: self.directory, clock: clock, logger: logger)
         self.registry = registry
         enrollmentToken = created?.enrollmentToken ?? ""
@@ -46,10 +49,12 @@ struct RegistryHarness: Sendable {
         var configuration = SQLiteLogArchive.Configuration()
         configuration.quotas.applicationBytes = quotaBytes
         configuration.leastFreeBytes = 0
-        archive = try SQLiteLogArchive.open(directory: self.directory, clock: clock, configuration: configuration, logger: logger)
+        archive = try SQLiteLogArchive.open(
+            directory: self.directory, clock: clock, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry, archive: archive,
+            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            archive: archive,
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
             clock: { clock.now() })
     }
@@ -62,7 +67,9 @@ struct RegistryHarness: Sendable {
     }
 
     /// Runs against the responder, and removes the directory after.
-    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws -> Value {
+    func route<Value: Sendable>(_ test: @escaping @Sendable (any TestClientProtocol) async throws -> Value) async throws
+        -> Value
+    {
         let result: Result<Value, any Error>
         do {
             result = .success(try await server.application().test(.router) { try await test($0) })

@@ -4,10 +4,11 @@ import Foundation
 import HTTPTypes
 import WireModel
 
-/// How a route is called with the data of organization `default`, and how it answers those who may and those of another organization.
+/// How a route is called with the data of organization `default`, and how it answers those who may and those of another
+/// organization.
 ///
-/// Every route has one: `RouteMatrixTests` fails for a route that is not here. Name in `path` the ids of `scene`, so that another
-/// organization's administrator who knows them is tried out too.
+/// Every route has one: `RouteMatrixTests` fails for a route that is not here. Name in `path` the ids of `scene`, so
+/// that another organization's administrator who knows them is tried out too.
 struct RouteSample: Sendable {
     /// To those who may.
     let status: Int
@@ -16,7 +17,10 @@ struct RouteSample: Sendable {
     /// A fresh one for every call: what is done away with is made before.
     let request: @Sendable (RouteScene) async throws -> RouteRequest
 
-    init(_ status: Int = 200, strangers: Set<Int> = [404], _ request: @escaping @Sendable (RouteScene) async throws -> RouteRequest) {
+    init(
+        _ status: Int = 200, strangers: Set<Int> = [404],
+        _ request: @escaping @Sendable (RouteScene) async throws -> RouteRequest
+    ) {
         (self.status, self.strangers, self.request) = (status, strangers, request)
     }
 
@@ -38,7 +42,9 @@ struct RouteSample: Sendable {
         "GET /metrics": get("/metrics", strangers: [403]),
 
         // Devices' own.
-        "POST /api/v1/enroll": RouteSample { _ in RouteRequest(.post, WireNames.enrollPath, protobuf, body: WireEnrollRequest().encoded) },
+        "POST /api/v1/enroll": RouteSample { _ in
+            RouteRequest(.post, WireNames.enrollPath, protobuf, body: WireEnrollRequest().encoded)
+        },
         "POST /api/v1/rotate": RouteSample { _ in RouteRequest(.post, WireNames.rotatePath) },
         // Last of all: see `order`.
         "POST /api/v1/unenroll": RouteSample(204) { _ in RouteRequest(.post, WireNames.unenrollPath) },
@@ -47,18 +53,25 @@ struct RouteSample: Sendable {
             return RouteRequest(.post, WireNames.batchesPath, protobuf, body: [events.events(["a"])].request)
         },
         // An empty one is malformed; who asks is known before that.
-        "POST /api/v1/streams/close": RouteSample(400) { _ in RouteRequest(.post, WireNames.closePath, protobuf, body: Data()) },
+        "POST /api/v1/streams/close": RouteSample(400) { _ in
+            RouteRequest(.post, WireNames.closePath, protobuf, body: Data())
+        },
         "GET /api/v1/commands": get(WireNames.commandsPath),
         "GET /api/v1/profile": get(WireNames.profilePath),
         "PUT /api/v1/uploads/{upload}": RouteSample(409) {
-            RouteRequest(.put, "\(WireNames.uploadsPath)/\($0.upload)", protobuf, body: try LogBook.single.manifest($0.upload).encoded)
+            RouteRequest(
+                .put, "\(WireNames.uploadsPath)/\($0.upload)", protobuf,
+                body: try LogBook.single.manifest($0.upload).encoded)
         },
         "GET /api/v1/uploads/{upload}": RouteSample { RouteRequest(.get, "\(WireNames.uploadsPath)/\($0.upload)") },
         "PUT /api/v1/uploads/{upload}/chunks/{number}": RouteSample {
-            RouteRequest(.put, "\(WireNames.uploadsPath)/\($0.upload)/chunks/1", WireNames.gzip, body: try LogBook.single.chunks[0].gzip)
+            RouteRequest(
+                .put, "\(WireNames.uploadsPath)/\($0.upload)/chunks/1", WireNames.gzip,
+                body: try LogBook.single.chunks[0].gzip)
         },
         "POST /api/v1/uploads/{upload}/complete": RouteSample {
-            RouteRequest(.post, "\(WireNames.uploadsPath)/\($0.upload)/complete", protobuf, body: WireCompleteUpload().encoded)
+            RouteRequest(
+                .post, "\(WireNames.uploadsPath)/\($0.upload)/complete", protobuf, body: WireCompleteUpload().encoded)
         },
 
         // Devices.
@@ -89,7 +102,8 @@ struct RouteSample: Sendable {
         },
         "POST /api/v1/devices/{device}/predecessor": RouteSample {
             RouteRequest(
-                .post, "/api/v1/devices/\($0.second.deviceID)/predecessor", json: #"{"device": "\#($0.device.deviceID)"}"#)
+                .post, "/api/v1/devices/\($0.second.deviceID)/predecessor",
+                json: #"{"device": "\#($0.device.deviceID)"}"#)
         },
         "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
         "GET /api/v1/events": get("/api/v1/events?test=true"),
@@ -111,8 +125,11 @@ struct RouteSample: Sendable {
 
         // Profiles.
         "GET /api/v1/profiles/{organization}": get("/api/v1/profiles/default", strangers: [404]),
-        "PUT /api/v1/profiles/{organization}": RouteSample { _ in RouteRequest(.put, "/api/v1/profiles/default", json: profile) },
-        "GET /api/v1/profiles/{organization}/{app}": get("/api/v1/profiles/default/\(RouteScene.application)", strangers: [404]),
+        "PUT /api/v1/profiles/{organization}": RouteSample { _ in
+            RouteRequest(.put, "/api/v1/profiles/default", json: profile)
+        },
+        "GET /api/v1/profiles/{organization}/{app}": get(
+            "/api/v1/profiles/default/\(RouteScene.application)", strangers: [404]),
         "PUT /api/v1/profiles/{organization}/{app}": RouteSample { _ in
             RouteRequest(.put, "/api/v1/profiles/default/\(RouteScene.application)", json: profile)
         },
@@ -120,13 +137,18 @@ struct RouteSample: Sendable {
             RouteRequest(.patch, "/api/v1/profiles/default", WireNames.mergePatch, body: Data(profile.utf8))
         },
         "PATCH /api/v1/profiles/{organization}/{app}": RouteSample { _ in
-            RouteRequest(.patch, "/api/v1/profiles/default/\(RouteScene.application)", WireNames.mergePatch, body: Data(profile.utf8))
+            RouteRequest(
+                .patch, "/api/v1/profiles/default/\(RouteScene.application)", WireNames.mergePatch,
+                body: Data(profile.utf8))
         },
         "GET /api/v1/profile-revisions/{organization}": get("/api/v1/profile-revisions/default", strangers: [404]),
-        "GET /api/v1/profile-revisions/{organization}/diff": get("/api/v1/profile-revisions/default/diff?to=2", strangers: [404]),
-        "GET /api/v1/profile-revisions/{organization}/adoption": get("/api/v1/profile-revisions/default/adoption", strangers: [404]),
+        "GET /api/v1/profile-revisions/{organization}/diff": get(
+            "/api/v1/profile-revisions/default/diff?to=2", strangers: [404]),
+        "GET /api/v1/profile-revisions/{organization}/adoption": get(
+            "/api/v1/profile-revisions/default/adoption", strangers: [404]),
         "POST /api/v1/profile-revisions/{organization}/validate": RouteSample {
-            RouteRequest(.post, "/api/v1/profile-revisions/default/validate?device=\($0.device.deviceID)", json: profile)
+            RouteRequest(
+                .post, "/api/v1/profile-revisions/default/validate?device=\($0.device.deviceID)", json: profile)
         },
         "POST /api/v1/profile-revisions/{organization}/rollback": RouteSample { _ in
             RouteRequest(.post, "/api/v1/profile-revisions/default/rollback", json: #"{"revision": 2}"#)
@@ -141,15 +163,19 @@ struct RouteSample: Sendable {
         "GET /api/v1/tokens": get("/api/v1/tokens"),
         "POST /api/v1/tokens": RouteSample(201, strangers: [403]) { _ in
             RouteRequest(
-                .post, "/api/v1/tokens", json: #"{"kind": "person", "name": "x", "role": "viewer", "organization": "default"}"#)
+                .post, "/api/v1/tokens",
+                json: #"{"kind": "person", "name": "x", "role": "viewer", "organization": "default"}"#)
         },
         "DELETE /api/v1/tokens/{token}": RouteSample(204) {
-            let made = try await $0.harness.registry.createPersonToken(name: "for one call", role: .viewer, organization: "default")
+            let made = try await $0.harness.registry.createPersonToken(
+                name: "for one call", role: .viewer, organization: "default")
             return RouteRequest(.delete, "/api/v1/tokens/\(made.id)")
         },
         "GET /api/v1/audit": get("/api/v1/audit"),
         "GET /api/v1/retention": get("/api/v1/retention", strangers: [403]),
-        "POST /api/v1/retention/release": RouteSample(strangers: [403]) { _ in RouteRequest(.post, "/api/v1/retention/release") },
+        "POST /api/v1/retention/release": RouteSample(strangers: [403]) { _ in
+            RouteRequest(.post, "/api/v1/retention/release")
+        },
         "POST /api/v1/records/purge": RouteSample(strangers: [403]) { _ in
             RouteRequest(.post, "/api/v1/records/purge", json: #"{"olderThanDays": 30}"#)
         },

@@ -7,7 +7,8 @@ import NIOCore
 import Testing
 import WireModel
 
-/// Two organizations in one collector: `default`, full of what carries `marker`, and `other`, whose people must never see it.
+/// Two organizations in one collector: `default`, full of what carries `marker`, and `other`, whose people must never
+/// see it.
 struct RouteScene: Sendable {
     /// In everything that `default` has.
     static let marker = "Zebra7"
@@ -29,7 +30,8 @@ struct RouteScene: Sendable {
     let bearers: [Caller: String]
 
     enum Caller: String, CaseIterable, Sendable {
-        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, viewer, `operator`, administrator
+        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, viewer, `operator`,
+            administrator
         case administratorOfAll, revokedAdministrator, expiredAdministrator, otherViewer, otherAdministrator
 
         var role: PersonRole? {
@@ -65,18 +67,22 @@ struct RouteScene: Sendable {
         let made = try await registry.createToken(
             NewToken(.person(.viewer), name: "\(Self.marker) person", organization: "default"), by: .commandLine)
         token = made.row.id
-        let revoked = try await registry.createPersonToken(name: "revoked", role: .administrator, organization: "default")
+        let revoked = try await registry.createPersonToken(
+            name: "revoked", role: .administrator, organization: "default")
         try await registry.revokeToken(revoked.id)
         let expired = try await registry.createToken(
-            NewToken(.person(.administrator), name: "expired", organization: "default", expiresInSeconds: 1), by: .commandLine)
+            NewToken(.person(.administrator), name: "expired", organization: "default", expiresInSeconds: 1),
+            by: .commandLine)
         let expiredEnrollment = try await registry.createEnrollmentToken(organization: "default", expiresInSeconds: 1)
         harness.clock.advance(seconds: 2)
         let revokedDevice = try await Self.enroll(harness, "revoked")
         _ = try await registry.revokeDevice(revokedDevice.deviceID, organization: nil, by: .commandLine)
         bearers = [
-            .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken, .expiredEnrollmentToken: expiredEnrollment.token,
+            .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken,
+            .expiredEnrollmentToken: expiredEnrollment.token,
             .device: device.credential, .revokedDevice: revokedDevice.credential, .viewer: made.secret,
-            .operator: try await harness.person(.operator), .administrator: administrator, .administratorOfAll: harness.administrator,
+            .operator: try await harness.person(.operator), .administrator: administrator,
+            .administratorOfAll: harness.administrator,
             .revokedAdministrator: revoked.token, .expiredAdministrator: expired.secret,
             .otherViewer: try await harness.person(.viewer, "other"),
             .otherAdministrator: try await harness.person(.administrator, "other"),
@@ -143,7 +149,8 @@ struct RouteScene: Sendable {
     }
 
     func send(_ request: RouteRequest, as caller: Caller) async throws -> TestResponse {
-        try await client.send(request.method, request.path, bearer: bearers[caller], headers: request.headers, body: request.body)
+        try await client.send(
+            request.method, request.path, bearer: bearers[caller], headers: request.headers, body: request.body)
     }
 }
 

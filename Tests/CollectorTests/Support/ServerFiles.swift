@@ -19,7 +19,8 @@ final class ServerFiles: Sendable {
 
     func server(requiringClients: Bool) throws -> TLSFiles {
         TLSFiles(
-            certificate: try write("server.pem", TestCertificates.server), key: try write("server.key", TestCertificates.serverKey),
+            certificate: try write("server.pem", TestCertificates.server),
+            key: try write("server.key", TestCertificates.serverKey),
             clientCA: requiringClients ? try write("authority.pem", TestCertificates.authority) : nil)
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Requests for certificates as `openssl req -new` made them, and the keys of those that tests connect with. Made for these tests alone; the keys
-/// are no secrets.
+/// Requests for certificates as `openssl req -new` made them, and the keys of those that tests connect with. Made for
+/// these tests alone; the keys are no secrets.
 enum TestSigningRequests {
     /// P-256; asks to be an authority, for another device's name and for a host's.
     static let first = """

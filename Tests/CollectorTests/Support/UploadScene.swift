@@ -13,13 +13,17 @@ struct UploadScene: Sendable {
     let device: EnrollResult
     let person: String
 
-    func begin(_ upload: UploadID, _ manifest: WireUploadManifest, as credential: String? = nil) async throws -> TestResponse {
+    func begin(_ upload: UploadID, _ manifest: WireUploadManifest, as credential: String? = nil) async throws
+        -> TestResponse
+    {
         try await client.send(
             .put, "\(WireNames.uploadsPath)/\(upload)", bearer: credential ?? device.credential,
             headers: [.contentType: WireNames.protobuf], body: manifest.encoded)
     }
 
-    func send(_ upload: UploadID, _ number: Int, _ gzip: Data, as credential: String? = nil) async throws -> TestResponse {
+    func send(_ upload: UploadID, _ number: Int, _ gzip: Data, as credential: String? = nil) async throws
+        -> TestResponse
+    {
         try await client.send(
             .put, "\(WireNames.uploadsPath)/\(upload)/chunks/\(number)", bearer: credential ?? device.credential,
             headers: [.contentType: WireNames.gzip], body: gzip)
@@ -33,7 +37,8 @@ struct UploadScene: Sendable {
             return chunk
         }
         return try await client.send(
-            .post, "\(WireNames.uploadsPath)/\(upload)/complete", bearer: device.credential, headers: [.contentType: WireNames.protobuf],
+            .post, "\(WireNames.uploadsPath)/\(upload)/complete", bearer: device.credential,
+            headers: [.contentType: WireNames.protobuf],
             body: message.encoded)
     }
 
@@ -43,7 +48,8 @@ struct UploadScene: Sendable {
 
     /// Sends a whole book and completes it.
     @discardableResult
-    func upload(_ book: LogBook, type: LogType = .application, command: Data = Data(), as credential: String? = nil) async throws
+    func upload(_ book: LogBook, type: LogType = .application, command: Data = Data(), as credential: String? = nil)
+        async throws
         -> UploadID
     {
         let upload = UploadID.random()
@@ -58,7 +64,8 @@ struct UploadScene: Sendable {
 
     /// What lies below `<data>/chunks`, but for the lock.
     var files: [String] {
-        let found = FileManager.default.enumerator(atPath: harness.directory + "/chunks")?.compactMap { $0 as? String } ?? []
+        let found =
+            FileManager.default.enumerator(atPath: harness.directory + "/chunks")?.compactMap { $0 as? String } ?? []
         return found.filter { $0.hasSuffix(".gz") || $0.hasSuffix(".partial") }.sorted()
     }
 
@@ -69,7 +76,8 @@ struct UploadScene: Sendable {
         try await harness.route { client in
             try await body(
                 UploadScene(
-                    harness: harness, client: client, device: try await harness.device(), person: try await harness.person(.operator)))
+                    harness: harness, client: client, device: try await harness.device(),
+                    person: try await harness.person(.operator)))
         }
     }
 }

@@ -14,12 +14,16 @@ import Testing
     }
 
     /// Minute by minute, sending so much a second; how often the slowdown changed.
-    private func run(_ keeper: BudgetKeeper, _ clock: ManualRecordClock, minutes: Int, rate: UInt64, sent: inout UInt64) -> Int {
+    private func run(_ keeper: BudgetKeeper, _ clock: ManualRecordClock, minutes: Int, rate: UInt64, sent: inout UInt64)
+        -> Int
+    {
         var changes = 0
         for _ in 0..<minutes {
             clock.advance(by: .seconds(60))
             sent += rate * 60
-            if keeper.advance(usage: BudgetUsage(sentBytes: sent), budgets: budgets, now: clock.now()).changed { changes += 1 }
+            if keeper.advance(usage: BudgetUsage(sentBytes: sent), budgets: budgets, now: clock.now()).changed {
+                changes += 1
+            }
         }
         return changes
     }
@@ -70,7 +74,9 @@ import Testing
         let directory = try TemporaryDirectory()
         try Data("not ours".utf8).write(to: URL(filePath: directory.path + "/budget.json"))
         var told: DataSamplerError?
-        let keeper = try BudgetKeeper(directory: directory.path, now: ManualRecordClock().now(), logger: quiet) { told = $0 }
+        let keeper = try BudgetKeeper(directory: directory.path, now: ManualRecordClock().now(), logger: quiet) {
+            told = $0
+        }
         #expect(told?.code == .storageDamaged)
         #expect(keeper.verdict == BudgetVerdict())
         #expect(FileManager.default.fileExists(atPath: directory.path + "/budget.json.damaged"))

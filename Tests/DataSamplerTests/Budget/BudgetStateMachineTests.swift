@@ -21,7 +21,8 @@ import WireModel
 
         /// Units a second without slowdown; beacons are sent whatever the factor.
         mutating func run(
-            seconds: Double, step: Double = 30, sent sentRate: Double = 0, written writtenRate: Double = 0, cpu cpuRate: Double = 0,
+            seconds: Double, step: Double = 30, sent sentRate: Double = 0, written writtenRate: Double = 0,
+            cpu cpuRate: Double = 0,
             beacons: Double = 0
         ) {
             let end = time + seconds
@@ -42,7 +43,8 @@ import WireModel
 
     @Test func withinItsBudgetsASamplerIsNeverSlowed() {
         var simulation = Simulation()
-        simulation.budgets = DataSamplerBudgets(sentBytesPerDay: 1_000_000, writtenBytesPerDay: 1_000_000, processorShare: 0.01)
+        simulation.budgets = DataSamplerBudgets(
+            sentBytesPerDay: 1_000_000, writtenBytesPerDay: 1_000_000, processorShare: 0.01)
         simulation.run(seconds: 2 * Self.day, sent: 10, written: 10, cpu: 8_000)
         #expect(simulation.factors.allSatisfy { $0 == 1 })
         #expect(simulation.machine.verdict.wire == nil)
@@ -141,7 +143,9 @@ import WireModel
         simulation.run(seconds: 12 * 3_600, sent: 40)
         let before = simulation.machine
         let usage = simulation.usage
-        #expect(simulation.machine.advance(to: simulation.time - 50_000, usage: usage, budgets: simulation.budgets) == before.verdict)
+        #expect(
+            simulation.machine.advance(to: simulation.time - 50_000, usage: usage, budgets: simulation.budgets)
+                == before.verdict)
         #expect(simulation.machine == before)
         #expect((before.saved.used["sent-bytes"] ?? 0) > 400_000)
         _ = simulation.machine.advance(to: simulation.time + 10 * Self.day, usage: usage, budgets: simulation.budgets)

@@ -21,7 +21,8 @@ import WireModel
         NewRecord(stream: stream, kind: .event, stamp: ManualRecordClock().now(), body: Data(name.utf8))
     }
 
-    private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue) async throws {
+    private static func record(_ record: NewRecord, _ keeper: ConsentKeeper, _ queue: ScriptedConsentQueue) async throws
+    {
         _ = try await keeper.place(in: record.stream) {
             record
         } enqueue: { record in

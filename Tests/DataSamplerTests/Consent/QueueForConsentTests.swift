@@ -21,12 +21,15 @@ import WireModel
             let queue = try RecordQueue.open(
                 directory: directory.path, configuration: .init(), clock: ManualRecordClock(), logger: quiet)
             let keeper = try ConsentKeeper(
-                store: ConsentStore(directory: directory.path), queue: QueueForConsent(queue: queue), initial: .pending, logger: quiet)
+                store: ConsentStore(directory: directory.path), queue: QueueForConsent(queue: queue), initial: .pending,
+                logger: quiet)
             func record(_ name: String) async throws(DataSamplerError) {
                 _ = try await keeper.place(in: .event) {
                     Self.event(name)
                 } enqueue: { (record) async throws(DataSamplerError) in
-                    do throws(QueueError) { return try await queue.enqueueDurably(record) } catch { throw DataSamplerError(error) }
+                    do throws(QueueError) { return try await queue.enqueueDurably(record) } catch {
+                        throw DataSamplerError(error)
+                    }
                 }
             }
             for name in ["1", "2", "3"] { try await record(name) }
@@ -41,7 +44,8 @@ import WireModel
             #expect(decided.waiting == (consent == .granted ? 3 : 0))
             if consent == .denied {
                 #expect(
-                    await SamplerBench.code { () async throws(DataSamplerError) in try await record("4") } == .consentDenied)
+                    await SamplerBench.code { () async throws(DataSamplerError) in try await record("4") }
+                        == .consentDenied)
                 try await queue.flush()
                 let refused = try #require(try await queue.balance()[.event])
                 #expect(refused.produced == 4 && refused.waiting == 0)

@@ -4,7 +4,8 @@ import WireModel
 
 @testable import DataSampler
 
-/// A queue in memory: streams, what is kept apart, and what was counted; it can fail, and act in the middle of a release.
+/// A queue in memory: streams, what is kept apart, and what was counted; it can fail, and act in the middle of a
+/// release.
 final class ScriptedConsentQueue: ConsentQueue {
     struct State {
         var kept: [NewRecord] = []

@@ -19,7 +19,8 @@ import WireModel
     private func uploaded(_ bench: SamplerBench, type: WireLogType = .application) -> [String] {
         bench.collector.uploads.all.values.filter { $0.isComplete && $0.manifest.type == type }.flatMap { upload in
             upload.manifest.chunks.flatMap { chunk in
-                String(decoding: upload.chunks[chunk.number] ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init)
+                String(decoding: upload.chunks[chunk.number] ?? Data(), as: UTF8.self).split(separator: "\n").map(
+                    String.init)
             }
         }
     }
@@ -39,9 +40,12 @@ import WireModel
     }
 
     /// Asks by a command and waits for its end.
-    private func ask(_ bench: SamplerBench, _ sampler: DataSampler, _ command: WireCommand) async throws -> WireCommandResult {
+    private func ask(_ bench: SamplerBench, _ sampler: DataSampler, _ command: WireCommand) async throws
+        -> WireCommandResult
+    {
         let enrollment = try #require(try sampler.running().core.identity.load()).enrollmentID
-        try sampler.running().parts.commands.received([with(command, enrollment)], enrollment: enrollment, serverTime: 1)
+        try sampler.running().parts.commands.received(
+            [with(command, enrollment)], enrollment: enrollment, serverTime: 1)
         var last: WireCommandResult?
         try await SamplerBench.until {
             // Numbers begin anew with an epoch, so the end of a wipe need not have the highest.
@@ -136,7 +140,8 @@ import WireModel
                 $0.captureSeconds = 86_400
                 $0.level = .verbose
             }
-            try sampler.running().parts.commands.received([with(capture, enrollment)], enrollment: enrollment, serverTime: 1)
+            try sampler.running().parts.commands.received(
+                [with(capture, enrollment)], enrollment: enrollment, serverTime: 1)
             try await SamplerBench.until { logs.level == .verbose }
             logs.verbose("while")
             var cancel = WireCommand()
@@ -185,10 +190,14 @@ import WireModel
             let logs = try sampler.logs()
             logs.error("kept")
             // The network's class is not known here, so it is not Wi-Fi.
-            #expect(await SamplerBench.code { () throws(DataSamplerError) in _ = try await sampler.sendLogs() } == .networkNotAllowed)
+            #expect(
+                await SamplerBench.code { () throws(DataSamplerError) in _ = try await sampler.sendLogs() }
+                    == .networkNotAllowed)
             #expect(bench.collector.uploads.all.isEmpty)
             #expect(try await sampler.sendLogs(whenAllowed: true) > 0)
-            try await SamplerBench.until { try await sampler.logUploads().contains { $0.detail.contains("does not allow") } }
+            try await SamplerBench.until {
+                try await sampler.logUploads().contains { $0.detail.contains("does not allow") }
+            }
             #expect(bench.collector.uploads.all.isEmpty)
         }
     }

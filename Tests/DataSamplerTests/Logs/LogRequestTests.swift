@@ -66,11 +66,14 @@ import WireModel
         ("categories", { $0.categories = Array(repeating: "a", count: 65) }),
         ("categories", { $0.categories = [String(repeating: "a", count: 129)] }),
         ("text", { $0.text = String(repeating: "a", count: 1025) }),
-        ("update", { $0.mode = .UNRECOGNIZED(9) }), ("update", { $0.type = .UNRECOGNIZED(9) }), ("update", { $0.level = .UNRECOGNIZED(9) }),
+        ("update", { $0.mode = .UNRECOGNIZED(9) }), ("update", { $0.type = .UNRECOGNIZED(9) }),
+        ("update", { $0.level = .UNRECOGNIZED(9) }),
     ]
 
     @Test(arguments: refused)
-    func whatCannotBeDoneIsRefusedWithItsReason(_ word: String, _ change: @Sendable (inout WireRequestLogs) -> Void) throws {
+    func whatCannotBeDoneIsRefusedWithItsReason(_ word: String, _ change: @Sendable (inout WireRequestLogs) -> Void)
+        throws
+    {
         let wire = wire(change)
         #expect(LogRequest(wire) == nil)
         #expect(try #require(LogRequest.objection(to: wire)).contains(word))

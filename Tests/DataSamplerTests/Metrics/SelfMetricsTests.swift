@@ -34,7 +34,8 @@ import WireModel
         func enqueue(_ count: Int) async throws {
             for _ in 0..<count {
                 _ = try await queue.enqueueDurably(
-                    NewRecord(stream: .sample, kind: .sampleSystem, module: "system", stamp: clock.now(), body: Data([1])))
+                    NewRecord(
+                        stream: .sample, kind: .sampleSystem, module: "system", stamp: clock.now(), body: Data([1])))
             }
         }
         let recorded = RecordingMetrics()

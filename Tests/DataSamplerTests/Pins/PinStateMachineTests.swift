@@ -8,7 +8,8 @@ import Testing
     private static let (one, two, three) = (key(1), key(2), key(3))
     private static let hour: Int64 = 3_600_000_000
 
-    @Test func `A set that the present key fits is in force; one that it does not is refused, and both sets are taken`() {
+    @Test func `A set that the present key fits is in force; one that it does not is refused, and both sets are taken`()
+    {
         var machine = PinStateMachine()
         #expect(machine.arrived([Self.one], former: [], key: Self.one) == nil)
         #expect(machine.inForce([Self.one]) == [Self.one])

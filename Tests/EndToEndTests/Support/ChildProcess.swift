@@ -4,8 +4,9 @@ import Glibc
 import Synchronization
 import TelemetryTestKit
 
-/// A process under test: started, signalled, waited for with a deadline. It inherits nothing but its arguments and environment;
-/// its output goes to files, so that nobody has to drain a pipe. SIGINT and SIGQUIT do not reach it. Thread-safe.
+/// A process under test: started, signalled, waited for with a deadline. It inherits nothing but its arguments and
+/// environment; its output goes to files, so that nobody has to drain a pipe. SIGINT and SIGQUIT do not reach it.
+/// Thread-safe.
 final class ChildProcess: Sendable {
     enum Ending: Equatable, Sendable {
         case exited(Int32)
@@ -20,8 +21,11 @@ final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - output, errors: files to append to; `/dev/null` discards.
     ///   - environment: the whole of it.
-    init(_ executable: String, _ arguments: [String], environment: [String: String], output: String, errors: String) throws {
-        let report = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-\(UUID().uuidString).report").path
+    init(_ executable: String, _ arguments: [String], environment: [String: String], output: String, errors: String)
+        throws
+    {
+        let report = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-\(UUID().uuidString).report")
+            .path
         guard mkfifo(report, 0o600) == 0 else { throw EndToEndError("cannot make \(report)") }
         defer { unlink(report) }
         try Launcher.shared.get().start(
@@ -58,7 +62,8 @@ final class ChildProcess: Sendable {
         ending.withLock { if $0 == nil { kill(processID, signal) } }
     }
 
-    /// Whether its first thread holds this signal back at this instant; `false` while it is still the shell that starts it.
+    /// Whether its first thread holds this signal back at this instant; `false` while it is still the shell that starts
+    /// it.
     func blocks(signal: Int32) -> Bool { has(signal, in: "SigBlk:") }
 
     /// Whether it ignores this signal at this instant; `false` while it is still the shell that starts it.

@@ -16,14 +16,17 @@ extension Deployment {
 
     /// The balance as one program prints it: the streams' balances, wherever in the document they stand.
     func balance(_ program: Program) async throws -> [String: [StreamBalance]] {
-        let outcome = try await program.run(["balance", "--json", "--data", program == .agent ? agentData : collectorData])
+        let outcome = try await program.run([
+            "balance", "--json", "--data", program == .agent ? agentData : collectorData,
+        ])
         guard outcome.succeeded else { throw EndToEndError("\(program.rawValue) balance: \(outcome)") }
         var found: [String: [StreamBalance]] = [:]
         func search(_ value: Any, under key: String) throws {
             if let object = value as? [String: Any] {
                 if object["produced"] != nil {
                     let stream = object["stream"] as? String ?? key
-                    let balance = try JSONDecoder().decode(StreamBalance.self, from: JSONSerialization.data(withJSONObject: object))
+                    let balance = try JSONDecoder().decode(
+                        StreamBalance.self, from: JSONSerialization.data(withJSONObject: object))
                     found[stream, default: []].append(balance)
                 } else {
                     for (key, value) in object { try search(value, under: key) }
@@ -50,14 +53,18 @@ extension Deployment {
         var counts: [String: Int] = [:]
         var cursor: String?
         repeat {
-            let suffix = cursor.map { "&cursor=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) } ?? ""
+            let suffix =
+                cursor.map { "&cursor=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) }
+                ?? ""
             var request = HTTPClientRequest(url: "\(collectorURL)/api/v1/events?limit=500\(suffix)")
             request.headers.add(name: "authorization", value: "Bearer \(token)")
             // The client takes what is compressed more than 25 times for an attack; events of a test may well be.
             request.headers.add(name: "accept-encoding", value: "identity")
             let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
             let body = try await response.body.collect(upTo: 16 << 20)
-            guard response.status == .ok else { throw EndToEndError("GET /api/v1/events: \(response.status) \(String(buffer: body))") }
+            guard response.status == .ok else {
+                throw EndToEndError("GET /api/v1/events: \(response.status) \(String(buffer: body))")
+            }
             let page = try JSONDecoder().decode(EventPage.self, from: Data(body.readableBytesView))
             for item in page.items { counts[item.event.name, default: 0] += 1 }
             cursor = page.next

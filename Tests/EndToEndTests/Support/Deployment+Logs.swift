@@ -24,14 +24,16 @@ extension Deployment {
     }
 
     func issue(_ command: String, to device: String) async throws -> Command {
-        try JSONDecoder().decode(Command.self, from: try await request("/devices/\(device)/commands", .POST, body: command))
+        try JSONDecoder().decode(
+            Command.self, from: try await request("/devices/\(device)/commands", .POST, body: command))
     }
 
     /// Returns the command when it has ended.
     func end(of command: Command, device: String) async throws -> Command {
         var now = command
         try await until("command \(command.id) has ended", while: agent) {
-            now = try JSONDecoder().decode(Command.self, from: try await self.request("/devices/\(device)/commands/\(command.id)"))
+            now = try JSONDecoder().decode(
+                Command.self, from: try await self.request("/devices/\(device)/commands/\(command.id)"))
             return ["done", "failed", "expired", "unsupported"].contains(now.state)
         }
         return now
@@ -39,7 +41,8 @@ extension Deployment {
 
     /// Lines the collector has, as it tells people.
     func logLines(_ query: String) async throws -> [String] {
-        String(decoding: try await request("/logs/content?\(query)"), as: UTF8.self).split(separator: "\n").map(String.init)
+        String(decoding: try await request("/logs/content?\(query)"), as: UTF8.self).split(separator: "\n").map(
+            String.init)
     }
 
     /// How many chunks of logs the collector has.

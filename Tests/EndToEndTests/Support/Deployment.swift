@@ -25,11 +25,14 @@ final class Deployment: Sendable {
     var collector: ChildProcess? { running.withLock { $0.collector } }
     var agent: ChildProcess? { running.withLock { $0.agent } }
 
-    /// Runs `body` with a new deployment and ends and removes all of it afterwards; on failure the programs' logs are printed.
+    /// Runs `body` with a new deployment and ends and removes all of it afterwards; on failure the programs' logs are
+    /// printed.
     ///
     /// - Parameters:
     ///   - agentData, collectorData: where the two keep their data, if not in the deployment's own directory.
-    static func run(agentData: String? = nil, collectorData: String? = nil, _ body: (Deployment) async throws -> Void) async throws {
+    static func run(agentData: String? = nil, collectorData: String? = nil, _ body: (Deployment) async throws -> Void)
+        async throws
+    {
         let deployment = try Deployment(agentData: agentData, collectorData: collectorData)
         var failure: (any Error)?
         do { try await body(deployment) } catch { failure = error }
@@ -37,7 +40,9 @@ final class Deployment: Sendable {
         await deployment.collector?.killAndReap()
         if let failure {
             for name in ["collector.log", "agent.log"] {
-                print("--- the end of \(name)", Program.text("\(deployment.directory)/\(name)").suffix(3000), separator: "\n")
+                print(
+                    "--- the end of \(name)", Program.text("\(deployment.directory)/\(name)").suffix(3000),
+                    separator: "\n")
             }
             try? FileManager.default.removeItem(atPath: deployment.directory)
             throw failure
@@ -46,7 +51,8 @@ final class Deployment: Sendable {
     }
 
     private init(agentData: String?, collectorData: String?) throws {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-end-to-end-\(UUID().uuidString)").path
+        directory =
+            FileManager.default.temporaryDirectory.appendingPathComponent("ws1-end-to-end-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         self.agentData = agentData ?? directory + "/agent"
         self.collectorData = collectorData ?? directory + "/collector"
@@ -59,7 +65,9 @@ final class Deployment: Sendable {
     /// - Parameter wrapper: what runs it, with the collector's path and arguments after its own.
     func startCollector(_ extra: [String] = [], under wrapper: [String] = []) async throws {
         let command =
-            wrapper + [Program.collector.path, "serve", "--data", collectorData, "--listen", "127.0.0.1:\(collectorPort)"] + extra
+            wrapper + [
+                Program.collector.path, "serve", "--data", collectorData, "--listen", "127.0.0.1:\(collectorPort)",
+            ] + extra
         let child = try start(command, log: "collector.log")
         running.withLock { $0.collector = child }
         try await until("the collector is ready", while: child) {
@@ -78,7 +86,8 @@ final class Deployment: Sendable {
     func startAgent(_ extra: [String] = [], port: Int? = nil, environment: [String: String] = [:]) throws {
         let child = try start(
             [
-                Program.agent.path, "run", "--data", agentData, "--collector", "http://127.0.0.1:\(port ?? collectorPort)",
+                Program.agent.path, "run", "--data", agentData, "--collector",
+                "http://127.0.0.1:\(port ?? collectorPort)",
                 "--enrollment-token-file", collectorData + "/enrollment-token",
                 "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
             ] + extra, environment: environment, log: "agent.log")
@@ -94,7 +103,9 @@ final class Deployment: Sendable {
         }
         try await until("the agent has a profile", while: agent) {
             let outcome = try await Program.agent.run(["status", "--json", "--data", self.agentData])
-            guard let status = try? JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)) else { return false }
+            guard let status = try? JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)) else {
+                return false
+            }
             return status.running && status.profile.revision > 0
         }
     }
@@ -121,14 +132,16 @@ final class Deployment: Sendable {
     private func start(_ command: [String], environment: [String: String] = [:], log: String) throws -> ChildProcess {
         let path = "\(directory)/\(log)"
         return try ChildProcess(
-            command[0], Array(command.dropFirst()), environment: Program.environment(environment), output: path, errors: path)
+            command[0], Array(command.dropFirst()), environment: Program.environment(environment), output: path,
+            errors: path)
     }
 
     // MARK: - Use
 
     /// Gives the agent an event, as a person would; `.exited(0)` means that it is on disk.
     func record(event name: String, value: Int, limit: Duration = .seconds(60)) async throws -> Program.Outcome {
-        try await Program.agent.run(["event", name, String(value), "--type", "integer", "--data", agentData], limit: limit)
+        try await Program.agent.run(
+            ["event", name, String(value), "--type", "integer", "--data", agentData], limit: limit)
     }
 
     /// Gives the agent events `prefix.1` to `prefix.count`, which it must take; their names.

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// A wall clock of its own for a process, set at will while it runs; see wall-clock.c, which is built once and preloaded.
+/// A wall clock of its own for a process, set at will while it runs; see wall-clock.c, which is built once and
+/// preloaded.
 final class FakeClock {
     private static let library = Result { try build() }
 
@@ -16,7 +17,8 @@ final class FakeClock {
         let descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw EndToEndError("cannot make \(file)") }
         defer { close(descriptor) }
-        guard ftruncate(descriptor, 4096) == 0, let memory = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+        guard ftruncate(descriptor, 4096) == 0,
+            let memory = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
             memory != MAP_FAILED
         else { throw EndToEndError("cannot map \(file)") }
         offset = memory.bindMemory(to: Int64.self, capacity: 1)
@@ -31,8 +33,11 @@ final class FakeClock {
     func set(offsetSeconds: Int) { offset.pointee = Int64(offsetSeconds) }
 
     private static func build() throws -> String {
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("wall-clock.c").path
-        let library = URL(fileURLWithPath: Program.agent.path).deletingLastPathComponent().appendingPathComponent("wall-clock.so").path
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("wall-clock.c")
+            .path
+        let library = URL(fileURLWithPath: Program.agent.path).deletingLastPathComponent().appendingPathComponent(
+            "wall-clock.so"
+        ).path
         // The toolchain links with it, so where Swift builds it is there.
         let compiler = Process()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")

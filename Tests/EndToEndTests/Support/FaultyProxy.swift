@@ -5,7 +5,8 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// An HTTP proxy in front of the collector that misbehaves as told: the network, a load balancer or a captive portal between the two.
+/// An HTTP proxy in front of the collector that misbehaves as told: the network, a load balancer or a captive portal
+/// between the two.
 ///
 /// It reads a request whole before it decides, so a fault is exact: a request either reached the collector or did not.
 final class FaultyProxy: Sendable {
@@ -61,7 +62,8 @@ final class FaultyProxy: Sendable {
         client = HTTPClient(eventLoopGroup: group)
     }
 
-    /// Not as asynchronous channels: one that is accepted while the server closes, and handed to nobody, ends the whole program.
+    /// Not as asynchronous channels: one that is accepted while the server closes, and handed to nobody, ends the whole
+    /// program.
     private func start() async throws {
         let server = try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -128,7 +130,8 @@ final class FaultyProxy: Sendable {
                     for name in ["transfer-encoding", "content-length", "connection"] { headers.remove(name: name) }
                     headers.add(name: "content-length", value: String(answer.body.readableBytes))
                     channel.write(
-                        HTTPServerResponsePart.head(.init(version: .http1_1, status: answer.status, headers: headers)), promise: nil)
+                        HTTPServerResponsePart.head(.init(version: .http1_1, status: answer.status, headers: headers)),
+                        promise: nil)
                     channel.write(HTTPServerResponsePart.body(.byteBuffer(answer.body)), promise: nil)
                     try? await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
                     if !head.isKeepAlive { channel.close(promise: nil) }
@@ -157,7 +160,9 @@ final class FaultyProxy: Sendable {
             return nil
         case .answer(let status, let headers, let text):
             noteFault()
-            return Answer(status: status, headers: HTTPHeaders(headers.map { ($0.key, $0.value) }), body: ByteBuffer(string: text))
+            return Answer(
+                status: status, headers: HTTPHeaders(headers.map { ($0.key, $0.value) }), body: ByteBuffer(string: text)
+            )
         case .forge(let status):
             let answer = await forward(head, body)
             noteFault()
@@ -165,7 +170,9 @@ final class FaultyProxy: Sendable {
         case .refuseBodies(let limit):
             if body.readableBytes <= limit { return await forward(head, body) }
             noteFault()
-            return Answer(status: .payloadTooLarge, headers: ["content-type": "text/html"], body: ByteBuffer(string: "<h1>413</h1>"))
+            return Answer(
+                status: .payloadTooLarge, headers: ["content-type": "text/html"],
+                body: ByteBuffer(string: "<h1>413</h1>"))
         }
     }
 

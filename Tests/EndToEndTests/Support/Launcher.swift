@@ -4,9 +4,9 @@ import Synchronization
 
 /// Starts all processes under test, from a shell that is forked once, before anything else is.
 ///
-/// Forking from the test process itself would disturb tests that run meanwhile: between fork and exec the child shares every open
-/// descriptor, so a listening socket that a test has just closed still accepts, a lock just given back is still held, and a deleted file
-/// still takes room. The shell has none of them open.
+/// Forking from the test process itself would disturb tests that run meanwhile: between fork and exec the child shares
+/// every open descriptor, so a listening socket that a test has just closed still accepts, a lock just given back is
+/// still held, and a deleted file still takes room. The shell has none of them open.
 final class Launcher: Sendable {
     static let shared = Result { try Launcher() }
 
@@ -23,7 +23,9 @@ final class Launcher: Sendable {
         posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
 
         // Threads of the test runner may block or ignore signals; the shell and its children start as from a terminal.
         var attributes = posix_spawnattr_t()
@@ -47,7 +49,9 @@ final class Launcher: Sendable {
     }
 
     /// Starts a program; its number and how it ended come as two lines through the FIFO at `report`.
-    func start(_ command: [String], environment: [String: String], output: String, errors: String, report: String) throws {
+    func start(_ command: [String], environment: [String: String], output: String, errors: String, report: String)
+        throws
+    {
         let variables = environment.map { "\($0.key)=\($0.value)" }
         let words = (["env", "-i"] + variables + command).map(Self.quoted).joined(separator: " ")
         let line = """

@@ -21,17 +21,20 @@ enum Program: String {
         return tests.deletingLastPathComponent().appendingPathComponent(rawValue).path
     }
 
-    /// Runs to the end; one that does not end within `limit` is killed and told apart by its `.killed(signal: SIGKILL)`.
+    /// Runs to the end; one that does not end within `limit` is killed and told apart by its `.killed(signal:
+    /// SIGKILL)`.
     /// - Parameter wrapper: what runs it, with the program's path and arguments after its own.
     func run(
-        _ arguments: [String], environment: [String: String] = [:], under wrapper: [String] = [], limit: Duration = .seconds(60)
+        _ arguments: [String], environment: [String: String] = [:], under wrapper: [String] = [],
+        limit: Duration = .seconds(60)
     ) async throws -> Outcome {
         let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-\(UUID().uuidString)").path
         let (output, errors) = (scratch + ".out", scratch + ".err")
         defer { [output, errors].forEach { try? FileManager.default.removeItem(atPath: $0) } }
         let command = wrapper + [path] + arguments
         let child = try ChildProcess(
-            command[0], Array(command.dropFirst()), environment: Program.environment(environment), output: output, errors: errors)
+            command[0], Array(command.dropFirst()), environment: Program.environment(environment), output: output,
+            errors: errors)
         var ending = await child.ending(within: limit)
         if ending == nil {
             await child.killAndReap()

@@ -12,7 +12,8 @@ struct SeededGenerator: RandomNumberGenerator {
 
     /// A new seed, or that of the environment; printed, so that a failure can be repeated.
     static func announced(for test: String) -> SeededGenerator {
-        let seed = ProcessInfo.processInfo.environment["WS1_TEST_SEED"].flatMap { UInt64($0) } ?? .random(in: 1...UInt64.max)
+        let seed =
+            ProcessInfo.processInfo.environment["WS1_TEST_SEED"].flatMap { UInt64($0) } ?? .random(in: 1...UInt64.max)
         print("\(test): WS1_TEST_SEED=\(seed)")
         return SeededGenerator(seed: seed)
     }

@@ -1,4 +1,5 @@
-/// Reads what `strace -f -yy` saw of a collector and says for every answered batch whether what was written before was on disk by then.
+/// Reads what `strace -f -yy` saw of a collector and says for every answered batch whether what was written before was
+/// on disk by then.
 struct SyncTrace {
     /// One 200 to a batch.
     struct Answer: Equatable {
@@ -41,7 +42,9 @@ struct SyncTrace {
             switch name {
             case "fsync", "fdatasync":
                 if call.hasPrefix("<... ") {
-                    guard let sync = unfinishedSyncs.removeValue(forKey: thread), line.hasSuffix("= 0") else { continue }
+                    guard let sync = unfinishedSyncs.removeValue(forKey: thread), line.hasSuffix("= 0") else {
+                        continue
+                    }
                     files[sync.path, default: File()].lastSyncBegan = sync.began
                     files[sync.path, default: File()].lastSyncEnded = number
                 } else if !isLog(path) {
@@ -55,19 +58,24 @@ struct SyncTrace {
             case "write", "pwrite64", "pwritev", "pwritev2", "writev", "sendto", "sendmsg":
                 if call.hasPrefix("<... ") { continue }
                 if isSocket {
-                    guard line.contains("HTTP/1.1 200"), let request = batchRequests.removeValue(forKey: path) else { continue }
+                    guard line.contains("HTTP/1.1 200"), let request = batchRequests.removeValue(forKey: path) else {
+                        continue
+                    }
                     var answer = Answer(line: number)
                     for (path, file) in files {
                         if file.lastWrite > request { answer.wrote = true }
                         if file.lastSyncBegan > request { answer.synced = true }
-                        if file.lastWrite > 0, file.lastSyncBegan < file.lastWrite { answer.unsynced.append(String(path)) }
+                        if file.lastWrite > 0, file.lastSyncBegan < file.lastWrite {
+                            answer.unsynced.append(String(path))
+                        }
                     }
                     answers.append(answer)
                 } else if isLog(path) {
                     files[path, default: File()].lastWrite = number
                 }
             case "read", "readv", "recvfrom", "recvmsg":
-                // A read that had to wait shows its data when it resumes, without the descriptor; sockets are read when ready, so none does.
+                // A read that had to wait shows its data when it resumes, without the descriptor; sockets are read when
+                // ready, so none does.
                 if isSocket, line.contains("POST /api/v1/batches") { batchRequests[path] = number }
             default:
                 continue

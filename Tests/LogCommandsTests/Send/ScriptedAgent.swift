@@ -5,7 +5,8 @@ import Synchronization
 import TelemetryTestKit
 import WireModel
 
-/// A control socket in a data directory that answers by a script, on a thread of its own; what it was asked is kept. It goes with its last reference.
+/// A control socket in a data directory that answers by a script, on a thread of its own; what it was asked is kept. It
+/// goes with its last reference.
 final class ScriptedAgent: Sendable {
     enum Answer: Sendable {
         case answer(WireControlAnswer)
@@ -61,7 +62,8 @@ final class ScriptedAgent: Sendable {
 
     private static func request(_ connection: Int32) -> WireControlRequest? {
         guard let prefix = bytes(ControlFrame.lengthBytes, connection),
-            let length = ControlFrame.length(prefix.reduce(0) { $0 << 8 | UInt32($1) }), let message = bytes(length, connection)
+            let length = ControlFrame.length(prefix.reduce(0) { $0 << 8 | UInt32($1) }),
+            let message = bytes(length, connection)
         else { return nil }
         return try? WireControlRequest.decode(message)
     }

@@ -9,11 +9,13 @@ import WireModel
 
 /// The built `ws1log send` against a control socket that answers by a script.
 @Suite final class SendTests {
-    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ws1log-send-\(UUID().uuidString)")
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+        "ws1log-send-\(UUID().uuidString)")
     private let id = UploadID.random()
 
     init() throws {
-        try FileManager.default.createDirectory(at: folder.appendingPathComponent("logs"), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: folder.appendingPathComponent("logs"), withIntermediateDirectories: true)
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
@@ -24,12 +26,15 @@ import WireModel
 
     private func upload(_ state: LogUploadReport.State, sent: Int = 0, detail: String = "") -> LogUploadReport {
         LogUploadReport(
-            id: "\(id)", type: "application", state: state, chunks: 4, sent: sent, gone: 0, bytes: 12_345_678, detail: detail)
+            id: "\(id)", type: "application", state: state, chunks: 4, sent: sent, gone: 0, bytes: 12_345_678,
+            detail: detail)
     }
 
     @Test func withoutAnAgentItIsTryAgainLaterAndSaysWhatElseThereIs() async throws {
         let nobody = try await run()
-        #expect(nobody.status == 75 && nobody.errors.contains("no agent runs in \(folder.path)") && nobody.errors.contains("fetch"))
+        #expect(
+            nobody.status == 75 && nobody.errors.contains("no agent runs in \(folder.path)")
+                && nobody.errors.contains("fetch"))
         // A socket left by a killed agent is nobody too.
         let socketPath = folder.appendingPathComponent(ControlSocketPath.name).path
         #expect(FileManager.default.createFile(atPath: socketPath, contents: nil))
@@ -43,13 +48,15 @@ import WireModel
         let upload = upload(.underWay)
         let agent = try ScriptedAgent(folder.path) { _, _ in .uploads([upload]) }
         let run = try await run(
-            "--level", "warning", "--type", "crash", "--since", "2026-11-21T00:00:00Z", "--until", "2026-11-22T00:00:00Z", "--category",
+            "--level", "warning", "--type", "crash", "--since", "2026-11-21T00:00:00Z", "--until",
+            "2026-11-22T00:00:00Z", "--category",
             "a*",
             "--category", "b", "--text", "needle", "--ring", "--maximum-bytes", "1000", "--when-allowed")
         #expect(run.status == 0 && run.text == "4 chunks, 12.3 MB of text: on the way\n", "\(run)")
         let request = try #require(agent.requests.first).sendLogs
         #expect(request.whenAllowed && request.request.mode == .snapshot && request.request.includeVerboseRing)
-        #expect(request.request.level == .warning && request.request.type == .crash && request.request.maximumBytes == 1000)
+        #expect(
+            request.request.level == .warning && request.request.type == .crash && request.request.maximumBytes == 1000)
         #expect(request.request.since == 1_795_219_200_000_000 && request.request.until == 1_795_305_600_000_000)
         #expect(request.request.categories == ["a*", "b"] && request.request.text == "needle")
         // The store itself names the agent beside it.
@@ -68,7 +75,8 @@ import WireModel
 
     @Test func waitingFollowsUntilTheCollectorHasAll() async throws {
         let steps = [
-            upload(.underWay), upload(.underWay, detail: "the network is cellular"), upload(.underWay, sent: 2), upload(.done, sent: 4),
+            upload(.underWay), upload(.underWay, detail: "the network is cellular"), upload(.underWay, sent: 2),
+            upload(.done, sent: 4),
         ]
         let agent = try ScriptedAgent(folder.path) { _, count in .uploads([steps[min(count, 3)]]) }
         let run = try await run("--wait")

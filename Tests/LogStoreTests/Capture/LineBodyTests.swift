@@ -6,12 +6,14 @@ import WireModel
 
 @Suite struct LineBodyTests {
     private func body(_ message: String, category: String = "c", fields: [(String, String)] = []) -> String {
-        let line = LineFields(category: category, message: message, fields: fields.map { LineFields.Field(key: $0.0, value: $0.1) })
+        let line = LineFields(
+            category: category, message: message, fields: fields.map { LineFields.Field(key: $0.0, value: $0.1) })
         return String(decoding: line.body, as: UTF8.self)
     }
 
     @Test(arguments: [
-        ("", "c "), ("a\nb", "c a\\nb"), ("\r\t\\", "c \\r\\t\\\\"), ("\u{1B}[31m\u{0}\u{7F}", "c \\u{1B}[31m\\u{0}\\u{7F}"),
+        ("", "c "), ("a\nb", "c a\\nb"), ("\r\t\\", "c \\r\\t\\\\"),
+        ("\u{1B}[31m\u{0}\u{7F}", "c \\u{1B}[31m\\u{0}\\u{7F}"),
         ("a=b c", "c a=b c"), ("ü€😀\u{85}", "c ü€😀\u{85}"), ("12345678\n12345678", "c 12345678\\n12345678"),
         (
             String(decoding: [0x61, 0xFF, 0xC3, 0x62, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self),
@@ -81,7 +83,8 @@ extension LineFields {
         message.withUTF8 { body.addMessage($0) }
         for (index, field) in fields.sorted(by: { $0.key < $1.key }).enumerated() {
             var field = field
-            field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) } }
+            field.key.withUTF8 { key in field.value.withUTF8 { value in body.addField(key, value, isFirst: index == 0) }
+            }
         }
         body.finish()
         return String(decoding: body.bytes, as: UTF8.self)

@@ -12,18 +12,28 @@ import Testing
     }
 
     private func long(_ category: String, _ message: String, _ fields: [String: String]) -> [UInt8] {
-        LineFields(category: category, message: message, fields: fields.map { LineFields.Field(key: $0.key, value: $0.value) }).body
+        LineFields(
+            category: category, message: message, fields: fields.map { LineFields.Field(key: $0.key, value: $0.value) }
+        ).body
     }
 
     @Test func takesWhatNeedsNoEscape() throws {
-        let body = try #require(short("app.network", "request done", ["host": "collector.example", "attempt": "2", "": "", "größe": "€"]))
-        #expect(String(decoding: body, as: UTF8.self) == "app.network request done\t= attempt=2 größe=€ host=collector.example")
-        #expect(body == long("app.network", "request done", ["host": "collector.example", "attempt": "2", "": "", "größe": "€"]))
+        let body = try #require(
+            short("app.network", "request done", ["host": "collector.example", "attempt": "2", "": "", "größe": "€"]))
+        #expect(
+            String(decoding: body, as: UTF8.self)
+                == "app.network request done\t= attempt=2 größe=€ host=collector.example")
+        #expect(
+            body
+                == long(
+                    "app.network", "request done", ["host": "collector.example", "attempt": "2", "": "", "größe": "€"]))
     }
 
     @Test(arguments: [
-        ("two words", "m", ["k": "v"]), ("c", "line\nbreak", ["k": "v"]), ("c", "m", ["k k": "v"]), ("c", "m", ["k": "a b"]),
-        ("c", "m", ["k": "a=b"]), ("c", "back\\slash", ["k": "v"]), (String(repeating: "c", count: 129), "m", ["k": "v"]),
+        ("two words", "m", ["k": "v"]), ("c", "line\nbreak", ["k": "v"]), ("c", "m", ["k k": "v"]),
+        ("c", "m", ["k": "a b"]),
+        ("c", "m", ["k": "a=b"]), ("c", "back\\slash", ["k": "v"]),
+        (String(repeating: "c", count: 129), "m", ["k": "v"]),
         ("c", String(repeating: "m", count: 1021), ["k": "v"]),
         ("c", "m", Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") })),
     ])
@@ -35,14 +45,16 @@ import Testing
         var random = SystemRandomNumberGenerator()
         let letters = ["a", "b", "\u{61}\u{308}", "ä", "z", "0", "é", "€", "😀", ".", " ", "=", "\\", "\n", "\u{7F}"]
         func text(_ most: Int, _ kinds: Int) -> String {
-            (0..<Int.random(in: 0...most, using: &random)).map { _ in letters[Int.random(in: 0..<kinds, using: &random)] }.joined()
+            (0..<Int.random(in: 0...most, using: &random)).map { _ in letters[Int.random(in: 0..<kinds, using: &random)]
+            }.joined()
         }
         var taken = 0
         for _ in 0..<5000 {
             let kinds = Bool.random(using: &random) ? 10 : letters.count
             let (category, message) = ("c" + text(8, kinds), text(40, kinds))
             let fields = Dictionary(
-                (0..<Int.random(in: 0...6, using: &random)).map { _ in (text(4, kinds), text(12, kinds)) }, uniquingKeysWith: { $1 })
+                (0..<Int.random(in: 0...6, using: &random)).map { _ in (text(4, kinds), text(12, kinds)) },
+                uniquingKeysWith: { $1 })
             guard let body = short(category, message, fields) else { continue }
             taken += 1
             #expect(body == long(category, message, fields), "\(category) \(message) \(fields)")

@@ -25,7 +25,8 @@ import WireModel
     private func plan(_ filter: LogFilter = LogFilter(), maximumBytes: Int = LogLimits.chunkBytes) throws -> ChunkPlan {
         var problems: [ChunkPlan.Problem] = []
         return try ChunkPlan(
-            try StoreSnapshot(store.directory, kinds: [.application]), filter: filter, maximumBytes: maximumBytes, problems: &problems)
+            try StoreSnapshot(store.directory, kinds: [.application]), filter: filter, maximumBytes: maximumBytes,
+            problems: &problems)
     }
 
     private func bytes(_ plan: ChunkPlan, _ form: ChunkReader.Form) throws -> [Data] {
@@ -37,7 +38,8 @@ import WireModel
         }
     }
 
-    /// What an upload that goes on after a restart needs: the same bytes, though the active segment grew and was sealed meanwhile.
+    /// What an upload that goes on after a restart needs: the same bytes, though the active segment grew and was sealed
+    /// meanwhile.
     @Test(arguments: [LogFilter(), LogFilter(level: .warning)], [ChunkReader.Form.plain, .gzip])
     func aPlanGivesTheSameBytesAfterItsSegmentsWereSealed(_ filter: LogFilter, _ form: ChunkReader.Form) throws {
         let plan = try plan(filter, maximumBytes: 150_000)
@@ -60,7 +62,9 @@ import WireModel
         for file in [sealed.file(.index), sealed.file(.sealed)] { try store.directory.remove(file) }
         let reader = try ChunkReader(plan, in: store.directory)
         var sink = MemoryChunkSink()
-        #expect { try reader.write(plan.chunks[0], as: .gzip, to: &sink) } throws: { ($0 as? LogStoreError)?.code == .notFound }
+        #expect { try reader.write(plan.chunks[0], as: .gzip, to: &sink) } throws: {
+            ($0 as? LogStoreError)?.code == .notFound
+        }
         _ = try reader.write(plan.chunks[1], as: .gzip, to: &sink)
     }
 
@@ -71,7 +75,9 @@ import WireModel
         try store.write(stored, sealed.file(.sealed))
         let reader = try ChunkReader(plan, in: store.directory)
         var sink = MemoryChunkSink()
-        #expect { try reader.write(plan.chunks[0], as: .plain, to: &sink) } throws: { ($0 as? LogStoreError)?.code == .damaged }
+        #expect { try reader.write(plan.chunks[0], as: .plain, to: &sink) } throws: {
+            ($0 as? LogStoreError)?.code == .damaged
+        }
     }
 
     /// A lost index costs nothing: the lines tell.
@@ -91,12 +97,14 @@ import WireModel
         try store.seal(SegmentName(ordinal: 4, kind: .ring), log.segment(4, bytes: 1_000))
         var problems: [ChunkPlan.Problem] = []
         let snapshot = try StoreSnapshot(store.directory, kinds: Set(SegmentName.Kind.allCases))
-        #expect(try ChunkPlan(snapshot, problems: &problems).chunks.map(\.type) == [.application, .crash, .application])
+        #expect(
+            try ChunkPlan(snapshot, problems: &problems).chunks.map(\.type) == [.application, .crash, .application])
     }
 
     @Test func chunksAreReadInOrderAndNamed() async throws {
         let chunks = LogChunks(
-            try plan(maximumBytes: 220_000), in: store.directory, name: ChunkName(application: "Kiosk App", device: "../dev/7"), form: .gzip
+            try plan(maximumBytes: 220_000), in: store.directory,
+            name: ChunkName(application: "Kiosk App", device: "../dev/7"), form: .gzip
         )
         var names: [String] = []
         var data = Data()
@@ -128,12 +136,16 @@ import WireModel
     ])
     func numbersArePaddedSoThatNamesSort(_ number: Int, _ count: Int, _ name: String) {
         #expect(
-            ChunkName(application: "a", device: "b").file(number, of: count, type: .crash, earliest: 0, isCompressed: false) == name)
+            ChunkName(application: "a", device: "b").file(
+                number, of: count, type: .crash, earliest: 0, isCompressed: false) == name)
     }
 
-    @Test(arguments: ["", ".hidden", "-rf", "a/b", "a\u{0}b", "Gerät", String(repeating: "x", count: 300), "con:", "a b"])
+    @Test(arguments: [
+        "", ".hidden", "-rf", "a/b", "a\u{0}b", "Gerät", String(repeating: "x", count: 300), "con:", "a b",
+    ])
     func namesAreSafe(_ given: String) {
-        let name = ChunkName(application: given, device: given).file(1, of: 1, type: .crash, earliest: 0, isCompressed: true)
+        let name = ChunkName(application: given, device: given).file(
+            1, of: 1, type: .crash, earliest: 0, isCompressed: true)
         #expect(name.utf8.count <= 255)
         #expect(!name.hasPrefix(".") && !name.hasPrefix("-"))
         #expect(name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) })

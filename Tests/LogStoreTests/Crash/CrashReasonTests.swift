@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct CrashReasonTests {
     private static func session(boot: String? = "a", exit: SessionRecord.Exit? = nil) -> SessionRecord {
-        var session = SessionRecord(application: "kiosk", version: "1", process: 42, bootID: boot, started: 1, backtraces: nil)
+        var session = SessionRecord(
+            application: "kiosk", version: "1", process: 42, bootID: boot, started: 1, backtraces: nil)
         session.exit = exit
         return session
     }
@@ -31,15 +32,17 @@ import Testing
             (session(), nil, [], "a", .unknown),
             (session(), "no headline", [], "a", .unknown),
         ] as [(SessionRecord, String?, [String], String, CrashReason)])
-    func theBestWitnessIsTaken(_ session: SessionRecord, _ backtrace: String?, _ kernel: [String], _ boot: String, _ expected: CrashReason)
-    {
+    func theBestWitnessIsTaken(
+        _ session: SessionRecord, _ backtrace: String?, _ kernel: [String], _ boot: String, _ expected: CrashReason
+    ) {
         #expect(CrashReason(session, backtrace: backtrace, kernelLines: kernel, bootID: boot) == expected)
         #expect(!expected.text.isEmpty)
     }
 
     @Test(arguments: [
         (oom, true), (fault, true), ("traps: kiosk[42] trap invalid opcode ip:1 sp:2 error:0 in kiosk", true),
-        ("Memory cgroup out of memory: Killed process 42 (kiosk)", true), ("Out of memory: Killed process 421 (kiosk)", false),
+        ("Memory cgroup out of memory: Killed process 42 (kiosk)", true),
+        ("Out of memory: Killed process 421 (kiosk)", false),
         ("kiosk[421]: segfault at 0", false), ("usb 1-1: new device 42", false),
     ])
     func theKernelTellsOfOneProcess(_ message: String, _ expected: Bool) {
@@ -63,9 +66,11 @@ import Testing
 
     @Test func aSessionIsReadBack() {
         var session = SessionRecord(
-            application: "kiosk\nevil", version: "1.2 beta", process: 42, bootID: "b", started: 7, backtraces: "/var/b t")
+            application: "kiosk\nevil", version: "1.2 beta", process: 42, bootID: "b", started: 7,
+            backtraces: "/var/b t")
         let exit = SessionRecord.Exit(code: "killed", status: "", result: "core dump")
-        let text = session.text + SessionRecord.segmentLine(3) + SessionRecord.segmentLine(9) + SessionRecord.exitLine(exit)
+        let text =
+            session.text + SessionRecord.segmentLine(3) + SessionRecord.segmentLine(9) + SessionRecord.exitLine(exit)
         session.application = "kiosk evil"
         session.segments = [3, 9]
         session.exit = .init(code: "killed", status: "", result: "core_dump")
@@ -73,7 +78,8 @@ import Testing
     }
 
     @Test func aSessionThatIsCutAnywhereIsReadAsFarAsItGoesOrNotAtAll() {
-        let session = SessionRecord(application: "kiosk", version: "1", process: 42, bootID: "b", started: 7, backtraces: "/b")
+        let session = SessionRecord(
+            application: "kiosk", version: "1", process: 42, bootID: "b", started: 7, backtraces: "/b")
         let text = session.text + SessionRecord.segmentLine(3) + SessionRecord.segmentLine(12)
         for count in 0..<text.utf8.count {
             guard let read = SessionRecord(reading: String(text.prefix(count))) else { continue }

@@ -15,17 +15,21 @@ import WireModel
     deinit { try? FileManager.default.removeItem(at: directory) }
 
     private func record(process: Int32 = 42, boot: String? = "b", backtraces: String? = nil) -> SessionRecord {
-        SessionRecord(application: "kiosk", version: "1.2", process: process, bootID: boot, started: 5, backtraces: backtraces)
+        SessionRecord(
+            application: "kiosk", version: "1.2", process: process, bootID: boot, started: 5, backtraces: backtraces)
     }
 
-    private func reporter(boot: String = "b") -> CrashReporter { CrashReporter(directory: store, bootID: boot, scrubber: nil) }
+    private func reporter(boot: String = "b") -> CrashReporter {
+        CrashReporter(directory: store, bootID: boot, scrubber: nil)
+    }
 
     private func segment(_ ordinal: UInt64, lines: Int, torn: String = "") throws {
         var text = LineText()
         for position in 1...UInt64(lines) {
             Array("app line \(position) of \(ordinal)\tkey=value".utf8).withUnsafeBytes { body in
                 text.append(
-                    time: Int64(position), level: .information, number: LogNumber(segment: ordinal, position: position), body: body)
+                    time: Int64(position), level: .information, number: LogNumber(segment: ordinal, position: position),
+                    body: body)
             }
         }
         let name = SegmentName(ordinal: ordinal, kind: .application)
@@ -33,7 +37,8 @@ import WireModel
     }
 
     private func crashLines(_ ordinal: UInt64) throws -> [String] {
-        let text = try String(contentsOfFile: store.path(SegmentName(ordinal: ordinal, kind: .crash), .text), encoding: .utf8)
+        let text = try String(
+            contentsOfFile: store.path(SegmentName(ordinal: ordinal, kind: .crash), .text), encoding: .utf8)
         return text.split(separator: "\n").map(String.init)
     }
 
@@ -63,7 +68,9 @@ import WireModel
         #expect(try reporter().reportAll() == 1)
         let lines = try crashLines(ordinal)
         #expect(
-            lines.first?.contains(" E \(LogNumber(segment: ordinal, position: 1).value) crash kiosk Program crashed: Bad pointer") == true)
+            lines.first?.contains(
+                " E \(LogNumber(segment: ordinal, position: 1).value) crash kiosk Program crashed: Bad pointer") == true
+        )
         #expect(lines.filter { $0.contains(" crash.backtrace ") }.count == 2)
         let tail = lines.suffix(5)
         #expect(

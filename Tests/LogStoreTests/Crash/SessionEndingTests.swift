@@ -11,13 +11,15 @@ import Testing
 
     private func marker(_ application: String = "kiosk", boot: String? = "b") throws -> SessionMarker {
         try SessionMarker(
-            SessionRecord(application: application, version: "1", process: 42, bootID: boot, started: 5, backtraces: nil),
+            SessionRecord(
+                application: application, version: "1", process: 42, bootID: boot, started: 5, backtraces: nil),
             in: temporary.directory)
     }
 
     private func note(_ code: String, _ status: String, _ result: String = "signal") throws -> Bool {
         try SessionEnding.note(
-            SessionRecord.Exit(code: code, status: status, result: result), of: "kiosk", bootID: "b", in: temporary.directory)
+            SessionRecord.Exit(code: code, status: status, result: result), of: "kiosk", bootID: "b",
+            in: temporary.directory)
     }
 
     private func reasons() throws -> [String] {
@@ -26,7 +28,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("killed", "KILL", "signal", "kiosk ended by signal KILL"), ("dumped", "SEGV", "core-dump", "kiosk ended by signal SEGV"),
+        ("killed", "KILL", "signal", "kiosk ended by signal KILL"),
+        ("dumped", "SEGV", "core-dump", "kiosk ended by signal SEGV"),
         ("exited", "70", "exit-code", "kiosk exited with status 70 without closing its log"),
         ("killed", "KILL", "oom-kill", "kiosk killed by the kernel for want of memory"),
     ])

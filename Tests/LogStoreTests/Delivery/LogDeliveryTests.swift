@@ -22,7 +22,9 @@ import WireModel
     @Test func everyLevelIsInTheFileWhenTheCallReturnsBehindWhatWasLoggedBefore() async throws {
         let store = try LogStore(configuration { $0.level = .verbose })
         store.information("before")
-        let delivery = store.deliver([LogEntry(.verbose, "first", category: "c", metadata: ["k": "v"]), LogEntry(.error, "second")])
+        let delivery = store.deliver([
+            LogEntry(.verbose, "first", category: "c", metadata: ["k": "v"]), LogEntry(.error, "second"),
+        ])
         #expect(delivery.written == 2 && delivery.lost == 0 && delivery.level == "verbose")
         let lines = try written().lines
         #expect(lines.map(\.message) == ["before", "first", "second"])
@@ -93,7 +95,9 @@ import WireModel
 
     @Test func visitorsGoOnInOneSegment() async throws {
         for number in 1...20 {
-            let delivery = try LogVisitor(configuration()).deliver([LogEntry(.information, "\(number)"), LogEntry(.verbose, "r\(number)")])
+            let delivery = try LogVisitor(configuration()).deliver([
+                LogEntry(.information, "\(number)"), LogEntry(.verbose, "r\(number)"),
+            ])
             #expect(delivery.written == 1 && delivery.ring == 1)
         }
         #expect(try temporary.directory.segments().count == 2)
@@ -110,7 +114,9 @@ import WireModel
     @Test func visitorsAtTheSameTimeHaveSegmentsOfTheirOwn() throws {
         let visitors = try (0..<3).map { _ in try LogVisitor(configuration()) }
         for round in 0..<5 {
-            for (number, visitor) in visitors.enumerated() { _ = visitor.deliver([LogEntry(.error, "\(number) \(round)")]) }
+            for (number, visitor) in visitors.enumerated() {
+                _ = visitor.deliver([LogEntry(.error, "\(number) \(round)")])
+            }
         }
         let log = try written()
         #expect(log.faults.isEmpty && log.segments.count == 3 && log.lines.count == 15)
@@ -122,12 +128,14 @@ import WireModel
         let time = LogTime.text(1_700_000_000_000_000)
         func line(_ number: Int, _ message: String = "m") -> String { "\(time) I \(number) c \(message)\n" }
         let texts: [UInt64: String] = [
-            1: line(1_000_001) + "\(time) I 1000002 c torn", 2: line(7_000_001), 3: line(3_000_002), 4: "no line of ours\n",
+            1: line(1_000_001) + "\(time) I 1000002 c torn", 2: line(7_000_001), 3: line(3_000_002),
+            4: "no line of ours\n",
             5: line(5_000_001),
         ]
         for (ordinal, text) in texts { try temporary.write(Array(text.utf8), name(ordinal).file(.text)) }
         var marker: SessionMarker? = try SessionMarker(
-            SessionRecord(application: "a", version: "", process: 1, bootID: nil, started: 0, backtraces: nil), in: temporary.directory)
+            SessionRecord(application: "a", version: "", process: 1, bootID: nil, started: 0, backtraces: nil),
+            in: temporary.directory)
         marker?.began(segment: 5)
         marker = nil
         let delivery = try LogVisitor(configuration()).deliver([LogEntry(.error, "mine")])
@@ -141,7 +149,9 @@ import WireModel
 
     @Test func aVisitorWithoutADirectoryMakesItAndWhereItCannotSaysSo() throws {
         let nested = temporary.directory.path("a/b/logs")
-        #expect(try LogVisitor(.init(directory: nested, applicationName: "t")).deliver([LogEntry(.error, "x")]).written == 1)
+        #expect(
+            try LogVisitor(.init(directory: nested, applicationName: "t")).deliver([LogEntry(.error, "x")]).written == 1
+        )
         try temporary.write([], "file")
         let path = temporary.directory.path("file/logs")
         let delivery = try LogVisitor(.init(directory: path, applicationName: "t")).deliver([LogEntry(.error, "x")])

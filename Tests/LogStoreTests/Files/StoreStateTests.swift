@@ -7,7 +7,8 @@ import WireModel
     private static let state = StoreState(
         epoch: LogEpochID(high: 1, low: 2), next: 18,
         dropped: [
-            .sizeCap: LogLevelCounts(error: 1, warning: 2, information: 3, verbose: 4), .torn: LogLevelCounts(verbose: 1),
+            .sizeCap: LogLevelCounts(error: 1, warning: 2, information: 3, verbose: 4),
+            .torn: LogLevelCounts(verbose: 1),
             .diskFull: LogLevelCounts(error: .max / 8),
         ],
         removing: [SegmentName(ordinal: 3, kind: .application), SegmentName(ordinal: 4, kind: .ring)])
@@ -29,7 +30,9 @@ import WireModel
         for place in bytes.indices {
             var changed = bytes
             changed[place] ^= 1
-            #expect(throws: LogStoreError.self) { _ = try StoreState(text: String(decoding: changed, as: UTF8.self), path: "state") }
+            #expect(throws: LogStoreError.self) {
+                _ = try StoreState(text: String(decoding: changed, as: UTF8.self), path: "state")
+            }
         }
     }
 

@@ -13,7 +13,8 @@ import WireModel
         (configuration.level, configuration.ringBytes) = (.verbose, 0)
         let store = try LogStore(configuration)
         let provider = Logger.MetadataProvider { ["trace": "7", "own": "provider"] }
-        var logger = Logger(label: "app.network", factory: { LogStoreHandler(store: store, label: $0, metadataProvider: provider) })
+        var logger = Logger(
+            label: "app.network", factory: { LogStoreHandler(store: store, label: $0, metadataProvider: provider) })
         logger[metadataKey: "own"] = "logger"
         logger[metadataKey: "call"] = "logger"
         logger.info("answered", metadata: ["call": "call", "http": ["method": "GET", "codes": ["200", "304"]]])
@@ -21,10 +22,12 @@ import WireModel
         await store.close()
         let lines = try WrittenLog(temporary.directory).lines
         #expect(lines.first?.category == "app.network")
-        #expect(lines.first?.metadata == "call=call http.codes.0=200 http.codes.1=304 http.method=GET own=provider trace=7")
+        #expect(
+            lines.first?.metadata == "call=call http.codes.0=200 http.codes.1=304 http.method=GET own=provider trace=7")
         #expect(
             lines.dropFirst().map { "\($0.level) \($0.message)" } == [
-                "verbose trace", "verbose debug", "information info", "information notice", "warning warning", "error error",
+                "verbose trace", "verbose debug", "information info", "information notice", "warning warning",
+                "error error",
                 "error critical",
             ])
     }

@@ -4,14 +4,21 @@ import WireModel
 @testable import LogStore
 
 @Suite struct RetentionPlanTests {
-    private func segment(_ ordinal: UInt64, _ bytes: Int, ring: Bool = false, closed: Bool = true) -> RetentionPlan.Segment {
-        RetentionPlan.Segment(name: SegmentName(ordinal: ordinal, kind: ring ? .ring : .application), bytes: bytes, isClosed: closed)
+    private func segment(_ ordinal: UInt64, _ bytes: Int, ring: Bool = false, closed: Bool = true)
+        -> RetentionPlan.Segment
+    {
+        RetentionPlan.Segment(
+            name: SegmentName(ordinal: ordinal, kind: ring ? .ring : .application), bytes: bytes, isClosed: closed)
     }
 
     /// Segment n's last line is of time n × 10; times below `oldest` are too old.
-    private func victims(_ segments: [RetentionPlan.Segment], bytes: Int = 100, ring: Int = 50, oldest: Int64 = 0) -> [String] {
+    private func victims(_ segments: [RetentionPlan.Segment], bytes: Int = 100, ring: Int = 50, oldest: Int64 = 0)
+        -> [String]
+    {
         let limits = RetentionPlan.Limits(bytes: bytes, ringBytes: ring, oldest: oldest)
-        return RetentionPlan(segments, limits: limits) { Int64($0.ordinal) * 10 }.victims.map { "\($0.name.ordinal) \($0.reason.rawValue)" }
+        return RetentionPlan(segments, limits: limits) { Int64($0.ordinal) * 10 }.victims.map {
+            "\($0.name.ordinal) \($0.reason.rawValue)"
+        }
     }
 
     @Test func withinTheLimitsNothingGoes() {
@@ -21,7 +28,8 @@ import WireModel
 
     @Test func theOldestGoUntilTheRestFits() {
         #expect(victims([segment(3, 40), segment(1, 40), segment(2, 40)]) == ["1 size-cap"])
-        #expect(victims([segment(1, 40), segment(2, 40), segment(3, 101)]) == ["1 size-cap", "2 size-cap", "3 size-cap"])
+        #expect(
+            victims([segment(1, 40), segment(2, 40), segment(3, 101)]) == ["1 size-cap", "2 size-cap", "3 size-cap"])
     }
 
     @Test func theRingHasALimitOfItsOwn() {
@@ -29,7 +37,8 @@ import WireModel
     }
 
     @Test func whatIsWrittenStaysAndCounts() {
-        #expect(victims([segment(1, 90, closed: false), segment(2, 20), segment(3, 20)]) == ["2 size-cap", "3 size-cap"])
+        #expect(
+            victims([segment(1, 90, closed: false), segment(2, 20), segment(3, 20)]) == ["2 size-cap", "3 size-cap"])
     }
 
     @Test func theOldGoByAge() {

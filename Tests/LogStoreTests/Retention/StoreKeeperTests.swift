@@ -108,7 +108,8 @@ import WireModel
         let third = try store()
         third.information("three")
         await third.close()
-        let segments = try WrittenLog(temporary.directory).lines.filter { $0.kind == .application }.map(\.number.segment)
+        let segments = try WrittenLog(temporary.directory).lines.filter { $0.kind == .application }.map(
+            \.number.segment)
         #expect(segments.count == 3 && Set(segments).count == 3 && segments == segments.sorted())
     }
 

@@ -17,7 +17,8 @@ import WireModel
         ("nothing here", ["secret"], "nothing here"), ("secret", ["secret"], "#"), ("a secret.", ["secret"], "a #."),
         ("secretsecret", ["secret"], "#"), ("secret secret", ["secret"], "# #"), ("Secret", ["secret"], "Secret"),
         // Of values within each other, and of some that overlap, nothing is left.
-        ("password123", ["pass", "password123", "word"], "#"), ("xabcdefx", ["abcd", "cdef"], "x#x"), ("aaaaa", ["aa"], "#"),
+        ("password123", ["pass", "password123", "word"], "#"), ("xabcdefx", ["abcd", "cdef"], "x#x"),
+        ("aaaaa", ["aa"], "#"),
         ("abcabd", ["abcabc", "abd", "bc"], "a#"), ("über-Größe", ["Größe"], "über-#"), ("a\nb\t=c", ["\nb\t="], "a#c"),
         ("x", ["x", "x"], "#"),
     ])
@@ -30,9 +31,11 @@ import WireModel
         ("token=abc; x; token=d;", "token=.*?;", "# x; #"), ("token=abc; x", "token=[^;]*", "#; x"),
         ("mail to a.b@c.de now", #"[\w.]+@[\w.]+"#, "mail to # now"), ("aaa", "a*?", "#"), ("aaa", "a+?", "#"),
         ("foobar", "foo|foobar", "#bar"), ("foobar", "(?:foobar|foo)", "#"), ("abc", "^b|c$", "ab#"),
-        ("cat concat", #"\bcat\b"#, "# concat"), ("cat concat", #"\Bcat"#, "cat con#"), ("a\nb", "a.b", "a\nb"), ("a\nb", #"a\sb"#, "#"),
+        ("cat concat", #"\bcat\b"#, "# concat"), ("cat concat", #"\Bcat"#, "cat con#"), ("a\nb", "a.b", "a\nb"),
+        ("a\nb", #"a\sb"#, "#"),
         ("üöä", "[ö-ü]+", "#ä"), ("x😀y", "[^a-z]", "x#y"), ("ab", "(a|b)*", "#"), ("aab", "(a*)*b", "#"), ("", "a", ""),
-        ("a]b", "[]a]+", "#b"), ("aXbX", "a.*X|b", "#"), ("ac abc abbc abbbc", "ab{1,2}c", "ac # # abbbc"), ("abbbb", "ab{2,}", "#"),
+        ("a]b", "[]a]+", "#b"), ("aXbX", "a.*X|b", "#"), ("ac abc abbc abbbc", "ab{1,2}c", "ac # # abbbc"),
+        ("abbbb", "ab{2,}", "#"),
         ("a{", #"a\{"#, "#"), ("12:34", #"\d+?:\d+?"#, "#4"), ("key", "()key", "#"), ("kkk", "(k|){3}", "#"),
     ])
     func patternsAreReplaced(_ text: String, _ pattern: String, _ expected: String) throws {
@@ -73,18 +76,26 @@ import WireModel
     }
 
     @Test func fieldsAreScrubbedByKeyByValueAndAsAPair() throws {
-        let scrubber = try #require(try LineScrubber(LogScrubbing(values: ["tok"], patterns: [#"password=\S+"#, #"^\d{6}$"#])))
+        let scrubber = try #require(
+            try LineScrubber(LogScrubbing(values: ["tok"], patterns: [#"password=\S+"#, #"^\d{6}$"#])))
         var line = LineFields(
             category: "tok.net", message: "m",
-            fields: [.init(key: "password", value: "hunter2"), .init(key: "code", value: "123456"), .init(key: "tok", value: "atokb")])
+            fields: [
+                .init(key: "password", value: "hunter2"), .init(key: "code", value: "123456"),
+                .init(key: "tok", value: "atokb"),
+            ])
         scrubber.scrub(&line)
         let mark = LineScrubber.replacement
         #expect(line.category == "\(mark).net")
         #expect(
-            line.fields == [.init(key: mark, value: mark), .init(key: "code", value: mark), .init(key: mark, value: "a\(mark)b")])
+            line.fields == [
+                .init(key: mark, value: mark), .init(key: "code", value: mark), .init(key: mark, value: "a\(mark)b"),
+            ])
     }
 
-    @Test(arguments: ["(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*)(.*)(.*)(.*)x", "(a{0,40}){40}b", "a.*b|a", "((a?){30}){30}b"])
+    @Test(arguments: [
+        "(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*)(.*)(.*)(.*)x", "(a{0,40}){40}b", "a.*b|a", "((a?){30}){30}b",
+    ])
     func hostilePatternsTakeABoundedEffortAndLetNothingPass(_ pattern: String) throws {
         let program = ScrubProgram(try ScrubPatternSyntax.parse(pattern))
         var text = String(repeating: "a", count: 8192)
@@ -115,7 +126,8 @@ import WireModel
         let values = (0..<256).map { String(repeating: "a", count: 500) + "\($0)" }
         #expect(try scrubbed(String(repeating: "a", count: 600), values: values) == String(repeating: "a", count: 600))
         #expect(
-            try scrubbed(String(repeating: "a", count: 600) + "77x", values: values) == String(repeating: "a", count: 100) + "#x")
+            try scrubbed(String(repeating: "a", count: 600) + "77x", values: values) == String(
+                repeating: "a", count: 100) + "#x")
     }
 
     @Test(arguments: [

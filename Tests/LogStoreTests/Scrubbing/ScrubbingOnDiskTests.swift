@@ -11,7 +11,8 @@ import WireModel
     private func ways(_ secret: String) -> [(message: String, category: String, metadata: [String: String])] {
         let long = String(repeating: "0123456789", count: 6545)
         return [
-            (secret, "c", [:]), ("before \(secret) after", "c", [:]), ("\n\(secret)\t\(secret)\u{1B}", "c", [:]), ("m", secret, [:]),
+            (secret, "c", [:]), ("before \(secret) after", "c", [:]), ("\n\(secret)\t\(secret)\u{1B}", "c", [:]),
+            ("m", secret, [:]),
             ("m", "c.\(secret)", ["a": "b"]), ("m", "c", ["k": secret]), ("m", "c", [secret: "v"]),
             ("m", "c", ["k": "x\(secret)y", "l": "1"]),
             (String(repeating: secret, count: 5000), "c", [:]),
@@ -20,7 +21,8 @@ import WireModel
 
     @Test(arguments: [
         LogScrubbing(values: [secret]), LogScrubbing(values: [secret, "tōken", "9f86d081", "y\\z", "=x\ty"]),
-        LogScrubbing(patterns: [#"tōken-[0-9a-f]{8}=x\sy\\z"#]), LogScrubbing(values: [secret], patterns: [#"tōken\S*"#]),
+        LogScrubbing(patterns: [#"tōken-[0-9a-f]{8}=x\sy\\z"#]),
+        LogScrubbing(values: [secret], patterns: [#"tōken\S*"#]),
     ])
     func noByteOfASecretIsOnDisk(_ scrubbing: LogScrubbing) async throws {
         let temporary = try TemporaryStore()

@@ -33,7 +33,8 @@ import Testing
         #expect(first.blocks == [index.blocks[0]])
     }
 
-    /// The head of a member holds bits that nothing depends on (time, system): flipped there, the lines are still the same.
+    /// The head of a member holds bits that nothing depends on (time, system): flipped there, the lines are still the
+    /// same.
     @Test func flippedBitsAreDamagedOrChangeNoLine() throws {
         let stored = try store.read(name.file(.sealed))
         var wrong = 0

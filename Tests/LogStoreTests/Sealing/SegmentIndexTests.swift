@@ -62,13 +62,16 @@ import WireModel
     }
 
     @Test func aGreaterVersionIsRefusedByName() throws {
-        let text = resummed(String(decoding: try sample().text, as: UTF8.self).replacing("index 1\n", with: "index 2\n"))
+        let text = resummed(
+            String(decoding: try sample().text, as: UTF8.self).replacing("index 1\n", with: "index 2\n"))
         #expect { try SegmentIndex(text: text, path: "x") } throws: { ($0 as? LogStoreError)?.code == .newer }
     }
 
     @Test(arguments: [
-        ("lines ", "lines 0"), ("raw ", "raw 1"), ("block 0 ", "block 1 "), ("levels ", "levels 1"), ("last ", "last 1"),
-        ("key -", "key 7"), ("block", "BLOCK"), ("times ", "times 9"), ("stored ", "stored +"), ("raw ", "raw 99999999999999999999"),
+        ("lines ", "lines 0"), ("raw ", "raw 1"), ("block 0 ", "block 1 "), ("levels ", "levels 1"),
+        ("last ", "last 1"),
+        ("key -", "key 7"), ("block", "BLOCK"), ("times ", "times 9"), ("stored ", "stored +"),
+        ("raw ", "raw 99999999999999999999"),
     ])
     func whatDoesNotAddUpIsDamaged(_ change: (from: String, to: String)) throws {
         let text = String(decoding: try sample().text, as: UTF8.self)

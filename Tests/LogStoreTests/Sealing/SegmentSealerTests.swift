@@ -101,7 +101,8 @@ import WireModel
     }
 
     enum CrashPoint: CaseIterable {
-        case insideLines, beforeIndex, insideIndex, beforeRenaming, betweenRenames, beforeTextIsRemoved, afterTextIsRemoved
+        case insideLines, beforeIndex, insideIndex, beforeRenaming, betweenRenames, beforeTextIsRemoved,
+            afterTextIsRemoved
     }
 
     @Test func textBesideADamagedIndexIsSealedAgain() throws {
@@ -109,7 +110,8 @@ import WireModel
         let index = try store.read(name.file(.index))
         try store.write(Array(index.dropLast()), name.file(.index))
         try store.write(text, name.file(.text))
-        #expect(try SegmentSealer().seal(name, in: store.directory, epoch: store.epoch).index?.whole.rawBytes == text.count)
+        #expect(
+            try SegmentSealer().seal(name, in: store.directory, epoch: store.epoch).index?.whole.rawBytes == text.count)
         #expect(try store.read(name.file(.index)) == index)
     }
 
@@ -126,7 +128,8 @@ import WireModel
         while full.count < LogLimits.chunkBytes {
             let number = LogNumber(segment: 5, position: position)
             let size = min(LogLimits.lineBytes, LogLimits.chunkBytes - full.count)
-            full += SampleLog.Line.filling(size, time: SampleLog.start, level: .information, number: number).text(number)
+            full += SampleLog.Line.filling(size, time: SampleLog.start, level: .information, number: number).text(
+                number)
             position += 1
         }
         #expect(full.count == LogLimits.chunkBytes)

@@ -5,9 +5,12 @@ import WireModel
 
 /// The oracle: what somebody with `zcat` and a line filter would get.
 enum NaiveLog {
-    static func lines(_ store: TemporaryStore, kinds: Set<SegmentName.Kind>, filter: LogFilter = LogFilter()) throws -> [[UInt8]] {
+    static func lines(_ store: TemporaryStore, kinds: Set<SegmentName.Kind>, filter: LogFilter = LogFilter()) throws
+        -> [[UInt8]]
+    {
         var lines: [[UInt8]] = []
-        for (name, parts) in try store.directory.segments().sorted(by: { $0.key < $1.key }) where kinds.contains(name.kind) {
+        for (name, parts) in try store.directory.segments().sorted(by: { $0.key < $1.key })
+        where kinds.contains(name.kind) {
             let text =
                 parts.contains(.index)
                 ? try GzipCodec.decompress(
@@ -35,7 +38,8 @@ enum NaiveLog {
         let time = String(fields[0])
         return rank <= filter.level.rawValue
             // Times of one length compare as text.
-            && (filter.since.map { time >= LogTime.text($0) } ?? true) && (filter.until.map { time < LogTime.text($0) } ?? true)
+            && (filter.since.map { time >= LogTime.text($0) } ?? true)
+            && (filter.until.map { time < LogTime.text($0) } ?? true)
             && (filter.categories.isEmpty
                 || filter.categories.contains {
                     $0.hasSuffix("*") ? fields[3].hasPrefix($0.dropLast()) : fields[3] == $0

@@ -9,7 +9,8 @@ final class TemporaryStore: Sendable {
     let epoch = LogEpochID(high: 0x6F0C_0000_0000_4000, low: 0x8000_0000_0000_0001)
 
     init() throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("log-store-tests-\(UUID().uuidString)").path
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("log-store-tests-\(UUID().uuidString)")
+            .path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         directory = StoreDirectory(path: path)
     }

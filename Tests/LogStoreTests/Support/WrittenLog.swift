@@ -32,7 +32,9 @@ struct WrittenLog {
             sealed += isSealed ? 1 : 0
             let stored = try Data(contentsOf: URL(fileURLWithPath: directory.path(name, isSealed ? .sealed : .text)))
             let text =
-                isSealed ? try GzipCodec.decompress(stored, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000)) : stored
+                isSealed
+                ? try GzipCodec.decompress(stored, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000))
+                : stored
             if text.count > LogLimits.chunkBytes { faults.append("\(name): \(text.count) bytes") }
             var last: LogNumber?
             text.withUnsafeBytes { text in
@@ -41,8 +43,11 @@ struct WrittenLog {
                         faults.append("\(name): \(String(decoding: slice.prefix(200), as: UTF8.self))")
                         continue
                     }
-                    let expected = last.map { LogNumber(value: $0.value + 1) } ?? LogNumber(segment: name.ordinal, position: 1)
-                    if line.number != expected { faults.append("\(name): number \(line.number.value), not \(expected.value)") }
+                    let expected =
+                        last.map { LogNumber(value: $0.value + 1) } ?? LogNumber(segment: name.ordinal, position: 1)
+                    if line.number != expected {
+                        faults.append("\(name): number \(line.number.value), not \(expected.value)")
+                    }
                     if slice.count > LogLimits.lineBytes { faults.append("\(name): a line of \(slice.count) bytes") }
                     last = line.number
                     lines.append(line)
@@ -64,7 +69,8 @@ struct WrittenLog {
             let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path(file)))
             all += bytes
             if file.hasSuffix(".gz") {
-                all += try GzipCodec.decompress(bytes, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000))
+                all += try GzipCodec.decompress(
+                    bytes, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000))
             }
         }
         return all
@@ -72,9 +78,12 @@ struct WrittenLog {
 
     private static func line(_ bytes: UnsafeRawBufferPointer, _ kind: SegmentName.Kind) -> Line? {
         guard let line = LogLine(bytes) else { return nil }
-        func text(_ range: Range<Int>) -> String { String(decoding: UnsafeRawBufferPointer(rebasing: bytes[range]), as: UTF8.self) }
+        func text(_ range: Range<Int>) -> String {
+            String(decoding: UnsafeRawBufferPointer(rebasing: bytes[range]), as: UTF8.self)
+        }
         return Line(
-            time: line.time, level: line.level, number: line.number, category: text(line.category), message: text(line.message),
+            time: line.time, level: line.level, number: line.number, category: text(line.category),
+            message: text(line.message),
             metadata: text(line.metadata), kind: kind)
     }
 }

@@ -15,18 +15,21 @@ import WireModel
         var settings = configuration.writerSettings
         (settings.segmentAgeMilliseconds, settings.flushMilliseconds) = (20, 5)
         let writer = LogWriter(
-            settings, keeper: configuration.keeper, session: SessionKeeper(configuration.session, in: temporary.directory))
+            settings, keeper: configuration.keeper,
+            session: SessionKeeper(configuration.session, in: temporary.directory))
         try writer.start()
         return writer
     }
 
     private func log(_ message: String, _ writer: LogWriter, isRing: Bool = false) {
         Array("c \(message)".utf8).withUnsafeBufferPointer { body in
-            writer.append(time: SystemClock.wallMicroseconds(), level: .information, isRing: isRing, category: body, message: nil)
+            writer.append(
+                time: SystemClock.wallMicroseconds(), level: .information, isRing: isRing, category: body, message: nil)
         }
     }
 
-    /// Returns when so many segments are sealed and nothing else is there. Read while they are being sealed, so a look may fail.
+    /// Returns when so many segments are sealed and nothing else is there. Read while they are being sealed, so a look
+    /// may fail.
     private func untilSealed(_ count: Int) async throws {
         while true {
             if let parts = try? temporary.directory.segments(), parts.count == count,
@@ -58,7 +61,8 @@ import WireModel
         let writer = try writer()
         let buffer = LineBuffer()
         Array("c handed over".utf8).withUnsafeBufferPointer {
-            buffer.append(time: SystemClock.wallMicroseconds(), level: .information, isRing: false, category: $0, message: nil)
+            buffer.append(
+                time: SystemClock.wallMicroseconds(), level: .information, isRing: false, category: $0, message: nil)
         }
         #expect(writer.deliver(buffer).application == 1)
         try await untilSealed(1)

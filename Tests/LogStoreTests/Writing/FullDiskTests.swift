@@ -11,7 +11,9 @@ import WireModel
         let path: String
 
         init() throws {
-            path = FileManager.default.temporaryDirectory.appendingPathComponent("log-store-disk-\(UUID().uuidString)").path
+            path =
+                FileManager.default.temporaryDirectory.appendingPathComponent("log-store-disk-\(UUID().uuidString)")
+                .path
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
             try #require(mount("tmpfs", path, "tmpfs", 0, "size=4m") == 0)
         }
@@ -68,7 +70,10 @@ import WireModel
         let notes = log.lines.filter { $0.category == "log.store" }
         let dropped = try #require(store.status.dropped[.diskFull])
         #expect(
-            notes.count == 1 && notes[0].metadata == "disk-full=\(dropped.total) error=\(dropped.error) information=\(dropped.information)")
+            notes.count == 1
+                && notes[0].metadata
+                    == "disk-full=\(dropped.total) error=\(dropped.error) information=\(dropped.information)"
+        )
         var accounted = dropped
         for line in log.lines where line.category != "log.store" { accounted[line.level] += 1 }
         #expect(accounted == logged)

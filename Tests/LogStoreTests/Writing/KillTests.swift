@@ -6,7 +6,8 @@ import WireModel
 
 @testable import LogStore
 
-/// Real processes write into one directory and are killed: the test binary starts itself, and what is then `KillVictim` writes.
+/// Real processes write into one directory and are killed: the test binary starts itself, and what is then `KillVictim`
+/// writes.
 @Suite struct KillTests {
     static let directoryVariable = "LOG_STORE_KILL_DIRECTORY"
     static let reportVariable = "LOG_STORE_KILL_REPORT"
@@ -22,11 +23,14 @@ import WireModel
         private var text: [UInt8] = []
 
         init(_ directory: StoreDirectory) throws {
-            let fifo = FileManager.default.temporaryDirectory.appendingPathComponent("log-store-\(UUID().uuidString).report").path
+            let fifo = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "log-store-\(UUID().uuidString).report"
+            ).path
             try #require(mkfifo(fifo, 0o600) == 0)
             defer { unlink(fifo) }
             let arguments = [
-                try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"), "--testing-library", "swift-testing",
+                try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"), "--testing-library",
+                "swift-testing",
                 "--filter",
                 "KillVictim",
             ]
@@ -36,7 +40,9 @@ import WireModel
             var actions = posix_spawn_file_actions_t()
             posix_spawn_file_actions_init(&actions)
             defer { posix_spawn_file_actions_destroy(&actions) }
-            for descriptor in 0...2 { posix_spawn_file_actions_addopen(&actions, Int32(descriptor), "/dev/null", O_RDWR, 0) }
+            for descriptor in 0...2 {
+                posix_spawn_file_actions_addopen(&actions, Int32(descriptor), "/dev/null", O_RDWR, 0)
+            }
             var argv = arguments.map { strdup($0) } + [nil]
             var envp = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
             defer { (argv + envp).forEach { free($0) } }

@@ -11,7 +11,10 @@ import WireModel
         let path: String
 
         init() throws {
-            path = FileManager.default.temporaryDirectory.appendingPathComponent("log-store-read-only-\(UUID().uuidString)").path
+            path =
+                FileManager.default.temporaryDirectory.appendingPathComponent(
+                    "log-store-read-only-\(UUID().uuidString)"
+                ).path
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
             try #require(mount("tmpfs", path, "tmpfs", 0, "size=4m") == 0)
         }
@@ -48,6 +51,9 @@ import WireModel
         let log = try WrittenLog(store.directory)
         #expect(log.faults.isEmpty && log.lines.map(\.message) == ["lines lost", "kept"])
         #expect(log.lines.first?.metadata == "error=1 information=1 unwritable=3 warning=1")
-        #expect(try store.directory.readState()?.dropped == [.unwritable: LogLevelCounts(error: 1, warning: 1, information: 1)])
+        #expect(
+            try store.directory.readState()?.dropped == [
+                .unwritable: LogLevelCounts(error: 1, warning: 1, information: 1)
+            ])
     }
 }

@@ -22,8 +22,11 @@ struct ApartTests {
         _ = try await queue.enqueueDurably(fixture.record(.event, byte: 99))
         await queue.close()
         queue = try fixture.open()
-        let part = try #require(try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
-        #expect(part.records.count == 1 && part.totals.apart == 20 && part.totals.waiting == 21 && part.totals.produced == 21)
+        let part = try #require(
+            try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        #expect(
+            part.records.count == 1 && part.totals.apart == 20 && part.totals.waiting == 21
+                && part.totals.produced == 21)
         #expect(try await queue.status().streams[.event]?.consentPending == 20)
         var balance = try #require(try await queue.balance()[.event])
         #expect(balance.closes && balance.waiting == 21 && balance.produced == 21)
@@ -32,7 +35,9 @@ struct ApartTests {
         #expect(try await queue.releaseApart(.consent) == 0)
         var collector = ModelCollector()
         _ = try await collector.drain(queue)
-        let bodies = (collector.stored[.event] ?? []).map { record in RecordHeader(scanning: record)?.body(of: record).first }
+        let bodies = (collector.stored[.event] ?? []).map { record in
+            RecordHeader(scanning: record)?.body(of: record).first
+        }
         #expect(bodies == [99] + (1...20).map { UInt8($0) })
         balance = try #require(try await queue.balance()[.event])
         #expect(balance.closes && balance.stored == 21 && balance.waiting == 0)
@@ -48,7 +53,8 @@ struct ApartTests {
         let balance = try #require(try await queue.balance()[.sample])
         #expect(balance.closes && balance.dropped == ["consent": 20] && balance.waiting == 0)
         _ = try await queue.enqueueDurably(fixture.record(.sample))
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 100, hold: .zero))
         #expect(part.totals.droppedUnnumbered == [.consent: 20] && part.totals.apart == 0)
         await queue.close()
     }
@@ -57,8 +63,10 @@ struct ApartTests {
     func killedWhileReleasing() async throws {
         let fixture = try QueueFixture()
         let store = try QueueStore(
-            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock, logger: fixture.logger)
-        _ = try store.append((0..<100).map { fixture.record(.event, bytes: 9000, byte: UInt8($0)) }, apart: Set(0..<100))
+            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock,
+            logger: fixture.logger)
+        _ = try store.append(
+            (0..<100).map { fixture.record(.event, bytes: 9000, byte: UInt8($0)) }, apart: Set(0..<100))
         var image = 0
         repeat {
             image += 1
@@ -71,7 +79,9 @@ struct ApartTests {
             _ = try await queue.releaseApart(.consent)
             var collector = ModelCollector()
             _ = try await collector.drain(queue)
-            let bodies = (collector.stored[.event] ?? []).map { record in RecordHeader(scanning: record)?.body(of: record).first }
+            let bodies = (collector.stored[.event] ?? []).map { record in
+                RecordHeader(scanning: record)?.body(of: record).first
+            }
             #expect(bodies == (0..<100).map { UInt8($0) })
             #expect(try await queue.balance()[.event]?.closes == true)
             await queue.close()

@@ -21,26 +21,37 @@ struct QueueClockTests {
 
     /// The anchor: wall 100 h, 10 h since boot, queue time 50 h.
     static let cases = [
-        Case(testDescription: "an hour passes", wall: 101 * hour, boot: boot, sinceBoot: UInt64(11 * hour), advanced: hour, resumed: hour),
         Case(
-            testDescription: "the wall clock jumps a year ahead", wall: 9000 * hour, boot: boot, sinceBoot: UInt64(11 * hour),
+            testDescription: "an hour passes", wall: 101 * hour, boot: boot, sinceBoot: UInt64(11 * hour),
             advanced: hour, resumed: hour),
         Case(
-            testDescription: "the wall clock is set back", wall: 0, boot: boot, sinceBoot: UInt64(11 * hour), advanced: hour, resumed: hour),
+            testDescription: "the wall clock jumps a year ahead", wall: 9000 * hour, boot: boot,
+            sinceBoot: UInt64(11 * hour),
+            advanced: hour, resumed: hour),
         Case(
-            testDescription: "a reboot within two hours", wall: 102 * hour, boot: other, sinceBoot: 5, advanced: 2 * hour, resumed: 2 * hour
+            testDescription: "the wall clock is set back", wall: 0, boot: boot, sinceBoot: UInt64(11 * hour),
+            advanced: hour, resumed: hour),
+        Case(
+            testDescription: "a reboot within two hours", wall: 102 * hour, boot: other, sinceBoot: 5,
+            advanced: 2 * hour, resumed: 2 * hour
         ),
         Case(
-            testDescription: "a reboot after a week", wall: 268 * hour, boot: other, sinceBoot: 5, advanced: 24 * hour, resumed: 24 * hour),
-        Case(testDescription: "a reboot with the clock set back", wall: 1 * hour, boot: other, sinceBoot: 5, advanced: 0, resumed: 0),
+            testDescription: "a reboot after a week", wall: 268 * hour, boot: other, sinceBoot: 5, advanced: 24 * hour,
+            resumed: 24 * hour),
         Case(
-            testDescription: "no boot id: a running process is in one boot, a new one need not be", wall: 103 * hour, boot: nil,
+            testDescription: "a reboot with the clock set back", wall: 1 * hour, boot: other, sinceBoot: 5, advanced: 0,
+            resumed: 0),
+        Case(
+            testDescription: "no boot id: a running process is in one boot, a new one need not be", wall: 103 * hour,
+            boot: nil,
             sinceBoot: UInt64(11 * hour), advanced: hour, resumed: 3 * hour, anchorBoot: nil),
         Case(
-            testDescription: "the boot id is gone", wall: 103 * hour, boot: nil, sinceBoot: UInt64(11 * hour), advanced: 3 * hour,
+            testDescription: "the boot id is gone", wall: 103 * hour, boot: nil, sinceBoot: UInt64(11 * hour),
+            advanced: 3 * hour,
             resumed: 3 * hour),
         Case(
-            testDescription: "the same boot with less time: a snapshot was restored", wall: 100 * hour, boot: boot, sinceBoot: 5,
+            testDescription: "the same boot with less time: a snapshot was restored", wall: 100 * hour, boot: boot,
+            sinceBoot: 5,
             advanced: 0, resumed: 0),
         Case(
             testDescription: "absurd clocks", wall: .min, boot: other, sinceBoot: .max, advanced: 0, resumed: 0),
@@ -53,17 +64,20 @@ struct QueueClockTests {
     func step(_ row: Case) {
         let anchor = QueueClock(
             time: 50 * Self.hour,
-            stamp: RecordStamp(wallTime: 100 * Self.hour, bootID: row.anchorBoot, timeSinceBoot: UInt64(10 * Self.hour)))
+            stamp: RecordStamp(wallTime: 100 * Self.hour, bootID: row.anchorBoot, timeSinceBoot: UInt64(10 * Self.hour))
+        )
         let now = RecordStamp(wallTime: row.wall, bootID: row.boot, timeSinceBoot: row.sinceBoot)
         #expect(anchor.advanced(to: now).time - anchor.time == row.advanced)
         #expect(anchor.resumed(at: now).time - anchor.time == row.resumed)
-        #expect(anchor.advanced(to: now).advanced(to: now).time == anchor.advanced(to: now).time, "no time passes twice")
+        #expect(
+            anchor.advanced(to: now).advanced(to: now).time == anchor.advanced(to: now).time, "no time passes twice")
     }
 
     @Test("A record is as old as the time since boot says, and one of another boot is new")
     func madeTime() {
         let clock = QueueClock(
-            time: 50 * Self.hour, stamp: RecordStamp(wallTime: 0, bootID: Self.boot, timeSinceBoot: UInt64(10 * Self.hour)))
+            time: 50 * Self.hour,
+            stamp: RecordStamp(wallTime: 0, bootID: Self.boot, timeSinceBoot: UInt64(10 * Self.hour)))
         func made(_ boot: BootID?, _ hours: UInt64) -> Int64 {
             clock.time(of: RecordStamp(wallTime: 77, bootID: boot, timeSinceBoot: hours * UInt64(Self.hour)))
         }

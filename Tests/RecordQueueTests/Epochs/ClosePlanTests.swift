@@ -28,11 +28,13 @@ struct ClosePlanTests {
                 let open = ClosePlan.open(ledger)
                 let offered = ClosePlan.targets(max(1, open.lowerBound)..<open.upperBound, points: 999)
                 let answer = ClosePlan.Answer(
-                    mark: StreamMark(number: mark, stored: mark), matched: offered.last { $0 <= common }, isUnknown: false)
+                    mark: StreamMark(number: mark, stored: mark), matched: offered.last { $0 <= common },
+                    isUnknown: false)
                 ledger.closing = ClosePlan.next(ledger.closing, offered: offered, answer: answer)
                 rounds += 1
             }
-            #expect(rounds <= 3 && ledger.closing.matched == common, "mark \(mark): \(rounds) rounds, \(ledger.closing)")
+            #expect(
+                rounds <= 3 && ledger.closing.matched == common, "mark \(mark): \(rounds) rounds, \(ledger.closing)")
         }
     }
 }

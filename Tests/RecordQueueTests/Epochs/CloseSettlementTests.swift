@@ -21,12 +21,14 @@ struct CloseSettlementTests {
     }
 
     private static func settle(
-        _ ledger: StreamLedger, mark: UInt64, matched: UInt64?, _ end: EpochEnd, bound: UInt64? = nil, isUnknown: Bool = false
+        _ ledger: StreamLedger, mark: UInt64, matched: UInt64?, _ end: EpochEnd, bound: UInt64? = nil,
+        isUnknown: Bool = false
     ) throws -> CloseSettlement {
         var ledger = ledger
         ledger.closing = CloseSearch(matched: matched, bound: bound, isUnknown: isUnknown)
         let comparison = try CloseComparison(ledger, mark: StreamMark(number: mark, stored: mark), rowsAbove: rows)
-        return try CloseSettlement(comparison, end: end, hasDiverged: CloseComparison.haveDiverged([comparison], end: end))
+        return try CloseSettlement(
+            comparison, end: end, hasDiverged: CloseComparison.haveDiverged([comparison], end: end))
     }
 
     @Test("Kept: every number above the common one is carried over once")
@@ -35,7 +37,9 @@ struct CloseSettlementTests {
             try Self.settle(Self.ledger(), mark: mark, matched: matched, end)
         }
         var result = try settle(20, 20, .salvaged)
-        #expect(result.keptAbove == 20 && result.carried == [.byteCap: 20, .salvage: 10] && result.final.dropped == [.moved: 80])
+        #expect(
+            result.keptAbove == 20 && result.carried == [.byteCap: 20, .salvage: 10]
+                && result.final.dropped == [.moved: 80])
         result = try settle(30, 20, .salvaged)
         #expect(result.carried == [.byteCap: 10, .salvage: 10], "what arrived before it was dropped is stored")
         result = try settle(30, 20, .restored)
@@ -44,7 +48,8 @@ struct CloseSettlementTests {
         #expect(result.keptAbove == 50 && result.carried == [.unreadable: 10] && result.final.dropped == [.moved: 50])
         result = try settle(10, nil, .restored)
         #expect(
-            result.carried == [.byteCap: 20, .unreadable: 10, .unverifiable: 10], "an older collector has lost what it had acknowledged")
+            result.carried == [.byteCap: 20, .unreadable: 10, .unverifiable: 10],
+            "an older collector has lost what it had acknowledged")
         result = try settle(500, 20, .restored)
         #expect(result.final.number == 500 && result.final.dropped.isEmpty)
     }
@@ -58,7 +63,8 @@ struct CloseSettlementTests {
             (100, 100, [:], 0),
             // The collector's mark is inside what was dropped before: it had arrived.
             (30, 20, [:], 70),
-            // Another branch had sent up to 55: of ours 41...55 are dropped, and the gap was before the branches diverged.
+            // Another branch had sent up to 55: of ours 41...55 are dropped, and the gap was before the branches
+            // diverged.
             (55, 40, [.wiped: 15], 45),
             // ... or before that: the gap is ours alone.
             (55, 20, [.byteCap: 20, .wiped: 15], 45),
@@ -75,7 +81,9 @@ struct CloseSettlementTests {
         }
     }
 
-    @Test("Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once")
+    @Test(
+        "Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once"
+    )
     func givenUpAfterMoved() throws {
         func settle(_ mark: UInt64, _ matched: UInt64?) throws -> CloseSettlement {
             try Self.settle(Self.ledger { $0.abandon(.wiped) }, mark: mark, matched: matched, .restored)
@@ -85,7 +93,8 @@ struct CloseSettlementTests {
         result = try settle(55, 20)
         #expect(result.final.dropped == [.moved: 45] && result.carried == [.byteCap: 20, .wiped: 60])
         result = try settle(10, nil)
-        #expect(result.final.dropped == [.moved: 90] && result.carried == [.byteCap: 20, .wiped: 60, .unverifiable: 10])
+        #expect(
+            result.final.dropped == [.moved: 90] && result.carried == [.byteCap: 20, .wiped: 60, .unverifiable: 10])
     }
 
     @Test("Where retention removed what could tell, what the collector may have is unverifiable, and no more than that")
@@ -94,7 +103,8 @@ struct CloseSettlementTests {
         var result = try Self.settle(wiped, mark: 55, matched: nil, .wiped, bound: 56, isUnknown: true)
         #expect(result.carried == [.byteCap: 20, .unverifiable: 15] && result.final.dropped == [.wiped: 45])
         result = try Self.settle(wiped, mark: 55, matched: nil, .restored, bound: 56, isUnknown: true)
-        #expect(result.carried == [.byteCap: 20, .unverifiable: 15, .wiped: 45] && result.final.dropped == [.moved: 45])
+        #expect(
+            result.carried == [.byteCap: 20, .unverifiable: 15, .wiped: 45] && result.final.dropped == [.moved: 45])
         result = try Self.settle(Self.ledger(), mark: 55, matched: nil, .restored, bound: 56, isUnknown: true)
         #expect(result.keptAbove == 55 && result.carried == [.byteCap: 20, .unverifiable: 15, .unreadable: 10])
     }

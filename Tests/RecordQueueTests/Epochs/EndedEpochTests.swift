@@ -29,7 +29,9 @@ struct EndedEpochTests {
         var queue = try fixture.open("/a")
         for number in 1...produced / 2 { try queue.enqueue(record(fixture, number)) }
         try await queue.flush()
-        if let part = try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 20, hold: .zero), arrived > 20 {
+        if let part = try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 20, hold: .zero),
+            arrived > 20
+        {
             #expect(try await queue.apply(collector.post(part)) == .remove)
         }
         // The image has all that was produced so far; the original goes on.
@@ -83,10 +85,12 @@ struct EndedEpochTests {
         var collector = ModelCollector()
         let queue = try fixture.open()
         for number in 1...3000 { try queue.enqueue(record(fixture, number)) }
-        let part = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 20, hold: .zero))
+        let part = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 20, hold: .zero))
         #expect(try await queue.apply(collector.post(part)) == .remove)
         // This one arrives, its answer does not.
-        let lost = try #require(try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 30, hold: .zero))
+        let lost = try #require(
+            try await queue.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 30, hold: .zero))
         #expect(collector.post(lost).outcome == .stored)
         try await queue.endEpoch(end)
         var balance = try #require(try await queue.balance()[.sample])
@@ -158,7 +162,9 @@ struct EndedEpochTests {
         try await queue.endEpoch(.restored)
         #expect(try await collector.closeAll(queue) == 2, "the newest numbers are asked once more")
         let balance = try #require(try await queue.balance()[.sample])
-        #expect(balance.closes && balance.dropped["unverifiable"] == 50 && balance.dropped["moved"] == 20 && balance.waiting == 20)
+        #expect(
+            balance.closes && balance.dropped["unverifiable"] == 50 && balance.dropped["moved"] == 20
+                && balance.waiting == 20)
         _ = try await collector.drain(queue)
         let stored = bodies(collector)
         #expect(Set(stored).count == stored.count && stored.contains(body(130)) && !stored.contains(body(105)))
@@ -170,14 +176,16 @@ struct EndedEpochTests {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let store = try QueueStore(
-            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock, logger: fixture.logger)
+            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock,
+            logger: fixture.logger)
         var image = 0
         func snapshot() throws {
             image += 1
             try fixture.copyAsKilled(from: "", to: "/\(image)")
         }
         _ = try store.append((1...4000).map { record(fixture, $0) })
-        let part = try #require(try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 700, hold: .zero))
+        let part = try #require(
+            try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 700, hold: .zero))
         #expect(collector.post(part).outcome == .stored)
         _ = try store.drop(oldest: 100, bytes: .max, of: .sample, reason: .byteCap, keepAside: false)
         try snapshot()
@@ -255,7 +263,9 @@ struct EndedEpochTests {
             try await queue.endEpoch(.restored)
         }
         let balance = try #require(try await queue.balance()[.sample])
-        #expect(balance.closes && balance.dropped == ["unverifiable": 5] && balance.waiting == UInt64(QueueFile.closingEpochs))
+        #expect(
+            balance.closes && balance.dropped == ["unverifiable": 5]
+                && balance.waiting == UInt64(QueueFile.closingEpochs))
         #expect(try await queue.status().ended.filter { !$0.isClosed }.count == QueueFile.closingEpochs)
         await queue.close()
     }

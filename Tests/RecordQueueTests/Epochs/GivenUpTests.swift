@@ -26,7 +26,8 @@ struct GivenUpTests {
         try await queue.run { store in
             try store.state.tables.filter { $0 != .current($0.stream) }.reduce(into: (0, 0)) { sum, table in
                 let rows = try store.connection.prepare(
-                    "SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) FROM \(table.name)")
+                    "SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) FROM \(table.name)"
+                )
                 guard try rows.step() else { return }
                 sum = (sum.0 + rows.int(0), sum.1 + rows.int(1))
             }
@@ -34,7 +35,8 @@ struct GivenUpTests {
     }
 
     @Test(
-        "Wiped content is not on the disk any more, also while only number and link wait for the close, nor after it", arguments: [0, 6000])
+        "Wiped content is not on the disk any more, also while only number and link wait for the close, nor after it",
+        arguments: [0, 6000])
     func erased(_ bytes: Int) async throws {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
@@ -138,7 +140,8 @@ struct GivenUpTests {
         try fixture.copyAsKilled(from: "/a", to: "/b")
         for _ in 1...25 { try queue.enqueue(fixture.record(.event, byte: 2)) }
         try await queue.flush()
-        let part = try await queue.nextPart(of: .event, maximumBytes: 1 << 20, maximumRecords: Int(arrived), hold: .zero)
+        let part = try await queue.nextPart(
+            of: .event, maximumBytes: 1 << 20, maximumRecords: Int(arrived), hold: .zero)
         #expect(collector.post(try #require(part)).outcome == .stored)
         await queue.close()
         queue = try fixture.open("/b")
@@ -152,7 +155,9 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test("Given up after its close was sent and the answer lost: both sides say moved, and what was not stored is counted beside it")
+    @Test(
+        "Given up after its close was sent and the answer lost: both sides say moved, and what was not stored is counted beside it"
+    )
     func afterTheCloseWasSent() async throws {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
@@ -174,7 +179,9 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test("A close tells what was dropped without a number after the last part, the same until it is settled", arguments: EpochEnd.allCases)
+    @Test(
+        "A close tells what was dropped without a number after the last part, the same until it is settled",
+        arguments: EpochEnd.allCases)
     func lastTotals(_ end: EpochEnd) async throws {
         guard end != .salvaged, end != .reboundSend else { return }
         let fixture = try QueueFixture()

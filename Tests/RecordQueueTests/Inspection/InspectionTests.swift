@@ -36,7 +36,8 @@ struct InspectionTests {
         var event = WireEvent()
         event.name = "opened"
         for _ in 1...25 {
-            try queue.enqueue(NewRecord(stream: .event, kind: .event, stamp: fixture.clock.now(), body: try event.serializedBytes()))
+            try queue.enqueue(
+                NewRecord(stream: .event, kind: .event, stamp: fixture.clock.now(), body: try event.serializedBytes()))
         }
         for _ in 1...25 { try queue.enqueue(fixture.record(.sample)) }
         try await queue.enqueueApart(fixture.record(.status), account: .consent)
@@ -52,9 +53,12 @@ struct InspectionTests {
             pages += 1
         } while cursor != nil
         #expect(lines.count == 52 && Set(lines).count == 52 && pages == 8)
-        let objects = try lines.map { try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+        let objects = try lines.map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
         let events = objects.filter { $0["kind"] as? String == "event" }
-        #expect(events.count == 25 && events.allSatisfy { ($0["body"] as? [String: Any])?["name"] as? String == "opened" })
+        #expect(
+            events.count == 25 && events.allSatisfy { ($0["body"] as? [String: Any])?["name"] as? String == "opened" })
         #expect(objects.filter { $0["body"] is String }.count == 27, "what cannot be decoded is base64")
         await #expect(throws: QueueError.self) { try await queue.export(after: "nowhere:1", limit: 1) }
         await queue.close()
@@ -74,7 +78,8 @@ struct InspectionTests {
         #expect(try await queue.verify() == QueueVerification(findings: [], rows: 50))
         await queue.close()
         let whole = try RecordQueue.repair(
-            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock, logger: fixture.logger)
+            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock,
+            logger: fixture.logger)
         #expect(whole.findings.isEmpty && whole.file == nil)
         let connection = try Connection(path: fixture.database)
         try connection.execute(damage)
@@ -86,9 +91,11 @@ struct InspectionTests {
         }
         await queue.close()
         let repair = try RecordQueue.repair(
-            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock, logger: fixture.logger)
+            directory: fixture.directory, configuration: QueueFixture.configuration(), clock: fixture.clock,
+            logger: fixture.logger)
         let isLedger = damage.contains("ledger")
-        #expect(!repair.findings.isEmpty && repair.salvaged == (isLedger ? 50 : 49) && repair.lost == (isLedger ? 0 : 1))
+        #expect(
+            !repair.findings.isEmpty && repair.salvaged == (isLedger ? 50 : 49) && repair.lost == (isLedger ? 0 : 1))
         queue = try fixture.open()
         #expect(try await queue.verify().isWhole)
         var collector = ModelCollector()

@@ -10,41 +10,50 @@ import WireModel
 struct SalvageTests {
     private static let pageBytes = 4096
 
-    /// A queue in use: three streams, rows over several pages among them, some acknowledged, some dropped, part of it in the WAL.
-    private func build(_ fixture: QueueFixture, _ collector: inout ModelCollector, rows: Int, random: inout SplitMix) throws -> EpochID {
+    /// A queue in use: three streams, rows over several pages among them, some acknowledged, some dropped, part of it
+    /// in the WAL.
+    private func build(_ fixture: QueueFixture, _ collector: inout ModelCollector, rows: Int, random: inout SplitMix)
+        throws -> EpochID
+    {
         let store = try fixture.store()
         for start in stride(from: 0, to: rows, by: 1000) {
             let records = (start..<min(rows, start + 1000)).map { number -> NewRecord in
                 var body = withUnsafeBytes(of: UInt64(number).bigEndian) { Data($0) }
                 body.append(
                     Data(
-                        repeating: UInt8(number & 0xFF), count: number.isMultiple(of: 50) ? 9000 : Int.random(in: 20...400, using: &random))
+                        repeating: UInt8(number & 0xFF),
+                        count: number.isMultiple(of: 50) ? 9000 : Int.random(in: 20...400, using: &random))
                 )
                 return NewRecord(
-                    stream: number.isMultiple(of: 3) ? .event : .sample, kind: number.isMultiple(of: 3) ? .event : .sampleSystem,
+                    stream: number.isMultiple(of: 3) ? .event : .sample,
+                    kind: number.isMultiple(of: 3) ? .event : .sampleSystem,
                     stamp: fixture.clock.now(), body: body)
             }
             _ = try store.append(records)
         }
-        let part = try #require(try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 500, hold: .zero))
+        let part = try #require(
+            try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 500, hold: .zero))
         #expect(try store.apply(collector.post(part)) == .remove)
         // Arrived, but its answer did not.
-        _ = collector.post(try #require(try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 300, hold: .zero)))
+        _ = collector.post(
+            try #require(try store.nextPart(of: .sample, maximumBytes: 1 << 20, maximumRecords: 300, hold: .zero)))
         _ = try store.drop(oldest: 200, bytes: .max, of: .event, reason: .byteCap, keepAside: false)
         let epoch = store.state.epoch
         try fixture.copyAsKilled(from: "", to: "/image")
-        try? FileManager.default.copyItem(atPath: "\(fixture.directory)/queue.epoch", toPath: "\(fixture.directory)/image/queue.epoch")
+        try? FileManager.default.copyItem(
+            atPath: "\(fixture.directory)/queue.epoch", toPath: "\(fixture.directory)/image/queue.epoch")
         try store.close()
         return epoch
     }
 
-    /// Identities of the records whose pages are untouched: those that SQLite would read from the undamaged image, without those a damaged page
-    /// holds any of.
+    /// Identities of the records whose pages are untouched: those that SQLite would read from the undamaged image,
+    /// without those a damaged page holds any of.
     private func damage(_ path: String, pages: Set<Int>, random: inout SplitMix) throws {
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         for page in pages {
             try file.seek(toOffset: UInt64(page * Self.pageBytes))
-            try file.write(contentsOf: Data((0..<Self.pageBytes).map { _ in UInt8.random(in: 0...255, using: &random) }))
+            try file.write(
+                contentsOf: Data((0..<Self.pageBytes).map { _ in UInt8.random(in: 0...255, using: &random) }))
         }
         try file.close()
     }
@@ -64,7 +73,8 @@ struct SalvageTests {
         _ = try connection.checkpoint(.truncate)
         try connection.close()
         let pageCount =
-            Int(try FileManager.default.attributesOfItem(atPath: image + "/queue.sqlite")[.size] as? UInt64 ?? 0) / Self.pageBytes
+            Int(try FileManager.default.attributesOfItem(atPath: image + "/queue.sqlite")[.size] as? UInt64 ?? 0)
+            / Self.pageBytes
         let holders = try pagesOfRows(image)
         var pages = Set((0..<pageCount / 100).map { _ in Int.random(in: 1..<pageCount, using: &random) })
         switch seed {
@@ -83,7 +93,9 @@ struct SalvageTests {
             _ = try await collector.drain(queue)
         }
         let before = try await queue.status()
-        #expect(before.ended.first?.epoch == epoch && before.ended.first?.salvage?.file.hasPrefix("queue.corrupt-1-") == true)
+        #expect(
+            before.ended.first?.epoch == epoch
+                && before.ended.first?.salvage?.file.hasPrefix("queue.corrupt-1-") == true)
         for (stream, balance) in try await queue.balance() { #expect(balance.closes, "\(stream) \(balance)") }
         _ = try await collector.closeAll(queue)
         _ = try await collector.drain(queue)
@@ -102,7 +114,9 @@ struct SalvageTests {
 
     private func identities(_ collector: ModelCollector) -> [UInt64] {
         collector.stored.values.joined().compactMap { record in
-            RecordHeader(scanning: record).map { $0.body(of: record).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+            RecordHeader(scanning: record).map {
+                $0.body(of: record).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            }
         }
     }
 
@@ -161,7 +175,9 @@ struct SalvageTests {
         (1..<bytes.count / Self.pageBytes).filter { bytes[$0 * Self.pageBytes] == 5 }
     }
 
-    @Test("Without its epoch's id nobody can be asked: the records are counted as unverifiable, and stay in the file kept aside")
+    @Test(
+        "Without its epoch's id nobody can be asked: the records are counted as unverifiable, and stay in the file kept aside"
+    )
     func unknownEpoch() async throws {
         let fixture = try QueueFixture()
         var random = SplitMix(state: 5)
@@ -214,7 +230,8 @@ struct SalvageTests {
             case 1: mkdir(files.salvaging, 0o700)
             case 2:
                 _ = try files.moveAside(at: 0)
-                #expect(FileManager.default.createFile(atPath: files.salvaging + "/new.sqlite", contents: Data([1, 2, 3])))
+                #expect(
+                    FileManager.default.createFile(atPath: files.salvaging + "/new.sqlite", contents: Data([1, 2, 3])))
             default: break
             }
             queue = try fixture.open()
@@ -248,7 +265,8 @@ struct SalvageTests {
 
         func bytes(_ page: UInt32, _ random: inout SplitMix) -> [UInt8] {
             func words(_ next: UInt32, _ count: UInt32) -> [UInt8] {
-                [next, count].flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } } + [UInt8](repeating: 0, count: 4088)
+                [next, count].flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
+                    + [UInt8](repeating: 0, count: 4088)
             }
             return switch self {
             case .noise: (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -260,7 +278,8 @@ struct SalvageTests {
     }
 
     @Test(
-        "A damaged page of the free list costs no record that waits, and is met when a page is wanted", arguments: FreeListDamage.allCases)
+        "A damaged page of the free list costs no record that waits, and is met when a page is wanted",
+        arguments: FreeListDamage.allCases)
     func freeList(_ damage: FreeListDamage) async throws {
         var random = SplitMix(state: 11)
         let fixture = try QueueFixture()
@@ -300,8 +319,11 @@ struct SalvageTests {
         let stored = identities(collector)
         #expect(Set(stored).count == stored.count, "nothing twice")
         #expect(
-            Set(stored).isSuperset(of: waiting.union((rows..<rows + made).map(UInt64.init))), "all that waited, all that was taken since")
-        for (stream, balance) in try await queue.balance() { #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)") }
+            Set(stored).isSuperset(of: waiting.union((rows..<rows + made).map(UInt64.init))),
+            "all that waited, all that was taken since")
+        for (stream, balance) in try await queue.balance() {
+            #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)")
+        }
         await queue.close()
     }
 
@@ -344,7 +366,8 @@ struct SalvageTests {
 
     @Test(
         "With little room a salvage saves what fits, and counts the rest",
-        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is nearly full"), arguments: [10, 13])
+        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is nearly full"),
+        arguments: [10, 13])
     func littleRoom(megabytes: Int) async throws {
         let disk = try SmallDisk(megabytes: 48)
         let fixture = try QueueFixture(in: disk.path)
@@ -353,12 +376,16 @@ struct SalvageTests {
         try disk.fill(leaving: megabytes << 20)
         let queue = try fixture.open("", configuration)
         let note = try #require(try await queue.status().ended.first?.salvage)
-        #expect(note.salvaged > (megabytes - 10) * 300 + 100 && note.salvaged < 4000 && note.salvaged + note.lost == 4000, "\(note)")
+        #expect(
+            note.salvaged > (megabytes - 10) * 300 + 100 && note.salvaged < 4000 && note.salvaged + note.lost == 4000,
+            "\(note)")
         var collector = ModelCollector()
         _ = try await collector.closeAll(queue)
         _ = try await collector.drain(queue)
         #expect(UInt64(collector.stored[.event]?.count ?? 0) == note.salvaged)
-        for (stream, balance) in try await queue.balance() { #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)") }
+        for (stream, balance) in try await queue.balance() {
+            #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)")
+        }
         await queue.close()
     }
 }

@@ -13,7 +13,9 @@ struct DeferredCommitTests {
         #expect(try store.apply(collector.post(try #require(next))) == .remove)
     }
 
-    @Test("It shares the next commit, and until then a kill brings back what it acknowledged, which the collector has already")
+    @Test(
+        "It shares the next commit, and until then a kill brings back what it acknowledged, which the collector has already"
+    )
     func shared() async throws {
         let fixture = try QueueFixture()
         try FileManager.default.createDirectory(atPath: "\(fixture.directory)/live", withIntermediateDirectories: true)
@@ -42,7 +44,9 @@ struct DeferredCommitTests {
             var same = collector
             _ = try await same.drain(copy)
             #expect(same.stored[.event]?.count == (image == "/killed" ? 10 : 11))
-            for (stream, balance) in try await copy.balance() { #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)") }
+            for (stream, balance) in try await copy.balance() {
+                #expect(balance.closes && balance.waiting == 0, "\(stream) \(balance)")
+            }
             await copy.close()
         }
     }

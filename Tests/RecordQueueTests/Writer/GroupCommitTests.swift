@@ -55,7 +55,9 @@ struct GroupCommitTests {
         try queue.enqueue(fixture.record())
         // Each look is a turn of the writer; the timer needs no help.
         let deadline = ContinuousClock.now + .seconds(30)
-        while try await queue.status().streams[.sample]?.waiting == 0, ContinuousClock.now < deadline { await Task.yield() }
+        while try await queue.status().streams[.sample]?.waiting == 0, ContinuousClock.now < deadline {
+            await Task.yield()
+        }
         #expect(try await queue.status().streams[.sample]?.waiting == 1)
         await queue.close()
     }
@@ -79,12 +81,16 @@ struct GroupCommitTests {
         let fixture = try QueueFixture()
         var buffer = WriteBuffer(capacity: 300_000)
         #expect(try buffer.add(.init(record: fixture.record(bytes: 250_000), waiter: nil)) == .now)
-        #expect(throws: QueueError.self) { _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil)) }
+        #expect(throws: QueueError.self) {
+            _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil))
+        }
         #expect(buffer.unnumbered == [.sample: [.bufferFull: 1]])
 
         var queue = try fixture.open()
         #expect(throws: QueueError.self) { try queue.enqueue(fixture.record(.event, bytes: 300_000)) }
-        let refused = await #expect(throws: QueueError.self) { try await queue.enqueueDurably(fixture.record(.event, bytes: 300_000)) }
+        let refused = await #expect(throws: QueueError.self) {
+            try await queue.enqueueDurably(fixture.record(.event, bytes: 300_000))
+        }
         #expect(refused?.code == .tooLarge)
         await queue.close()
         queue = try fixture.open()
@@ -103,7 +109,9 @@ struct GroupCommitTests {
             _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil))
         }
         buffer.putBack(taken.entries, unnumbered: taken.unnumbered, after: QueueError(.diskFull, "full"))
-        let error = #expect(throws: QueueError.self) { _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil)) }
+        let error = #expect(throws: QueueError.self) {
+            _ = try buffer.add(.init(record: fixture.record(bytes: 60_000), waiter: nil))
+        }
         #expect(error?.code == .diskFull)
         #expect(buffer.unnumbered == [.sample: [.bufferFull: 1, .diskFull: 1]])
         buffer.settle(buffer.take().entries)

@@ -3,12 +3,16 @@ import Testing
 @testable import SampleModules
 
 @Suite struct DBusMessageTests {
-    /// A method call as `dbus-send --system --dest=org.freedesktop.DBus / org.freedesktop.DBus.Properties.Get string:a string:b` marshals it.
+    /// A method call as `dbus-send --system --dest=org.freedesktop.DBus / org.freedesktop.DBus.Properties.Get string:a
+    /// string:b` marshals it.
     private static let call = DBusMessage.Call(
-        destination: "org.freedesktop.DBus", path: "/", interface: "org.freedesktop.DBus.Properties", member: "Get", arguments: ["a", "b"])
+        destination: "org.freedesktop.DBus", path: "/", interface: "org.freedesktop.DBus.Properties", member: "Get",
+        arguments: ["a", "b"])
 
     /// A method return with the signature and body given, as a service of either byte order writes it.
-    static func reply(_ signature: String, body: [UInt8], serial: UInt32 = 7, bigEndian: Bool = false, type: UInt8 = 2) -> [UInt8] {
+    static func reply(_ signature: String, body: [UInt8], serial: UInt32 = 7, bigEndian: Bool = false, type: UInt8 = 2)
+        -> [UInt8]
+    {
         func number(_ value: UInt32) -> [UInt8] {
             let bytes = withUnsafeBytes(of: value.littleEndian) { Array($0) }
             return bigEndian ? bytes.reversed() : bytes
@@ -30,8 +34,8 @@ import Testing
         #expect(Array(bytes.suffix(14)) == [1, 0, 0, 0, 0x61, 0, 0, 0, 1, 0, 0, 0, 0x62, 0])
         #expect((bytes.count - 14) % 8 == 0)
         var reader = DBusReader(bytes[12...], isLittleEndian: true)
-        // Each at a multiple of eight, 4 bytes of code and signature before its value: path 0..<10, interface 16..<56, member 56..<68,
-        // destination 72..<101, signature 104..<112.
+        // Each at a multiple of eight, 4 bytes of code and signature before its value: path 0..<10, interface 16..<56,
+        // member 56..<68, destination 72..<101, signature 104..<112.
         #expect(reader.uint32() == 112, "the fields' bytes without the padding behind them")
     }
 
@@ -80,7 +84,8 @@ import Testing
         #expect(reader.values(String(repeating: "a", count: 64) + "y") == nil)
         // Variants in variants, without end.
         var variants = DBusReader(
-            [UInt8](repeating: 0, count: 0)[...] + Array(repeating: [1, UInt8(ascii: "v"), 0], count: 99).joined(), isLittleEndian: true)
+            [UInt8](repeating: 0, count: 0)[...] + Array(repeating: [1, UInt8(ascii: "v"), 0], count: 99).joined(),
+            isLittleEndian: true)
         #expect(variants.values("v") == nil)
         var empty = DBusReader([0, 0, 0, 0, 0, 0, 0, 0][...], isLittleEndian: true)
         #expect(empty.values("()") == nil)

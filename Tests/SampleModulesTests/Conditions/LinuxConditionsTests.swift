@@ -27,14 +27,16 @@ import WireModel
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     private func conditions(
-        _ host: CapturedHostSource, _ bus: ScriptedBusFacts = ScriptedBusFacts(BusFacts()), network: WireNetworkClass = .ethernet
+        _ host: CapturedHostSource, _ bus: ScriptedBusFacts = ScriptedBusFacts(BusFacts()),
+        network: WireNetworkClass = .ethernet
     ) -> LinuxConditions {
         LinuxConditions(host: host, bus: bus, logger: quiet) { _ in network }
     }
 
     private static func advance(_ host: CapturedHostSource, seconds: UInt64) {
         host.change {
-            $0.time = SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: $0.time.sinceBootMicroseconds + seconds * 1_000_000)
+            $0.time = SampleTime(
+                wallMicroseconds: 0, sinceBootMicroseconds: $0.time.sinceBootMicroseconds + seconds * 1_000_000)
         }
     }
 
@@ -56,7 +58,9 @@ import WireModel
     }
 
     @Test(
-        arguments: [("Discharging", false), ("Charging", true), ("Full", true), ("Not charging", true), ("Unknown", nil)]
+        arguments: [
+            ("Discharging", false), ("Charging", true), ("Full", true), ("Not charging", true), ("Unknown", nil),
+        ]
             as [(String, Bool?)])
     func aBatteryWithoutALineSupplyBesideItTellsByWhatHappensToIt(status: String, power: Bool?) {
         let host = CapturedHostSource()

@@ -14,7 +14,8 @@ final class PrivateBus {
 
     init() throws {
         try #require(
-            FileManager.default.isExecutableFile(atPath: Self.daemon), "Debian's package dbus is missing; Tools/test installs it")
+            FileManager.default.isExecutableFile(atPath: Self.daemon),
+            "Debian's package dbus is missing; Tools/test installs it")
         directory = FileManager.default.temporaryDirectory.appending(path: "ws1-bus-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let socket = directory.appending(path: "bus").path
@@ -56,8 +57,8 @@ final class PrivateBus {
     }
 }
 
-/// A service on a bus that answers every call of a method with the same values; written apart from the client it is to test but for reading
-/// and writing single values.
+/// A service on a bus that answers every call of a method with the same values; written apart from the client it is to
+/// test but for reading and writing single values.
 final class ScriptedBusService: Sendable {
     struct Answer: Sendable {
         var signature: String
@@ -74,7 +75,9 @@ final class ScriptedBusService: Sendable {
         storage.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &storage.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
         let connected = withUnsafePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
         }
         try #require(connected == 0)
         let user = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()
@@ -88,7 +91,10 @@ final class ScriptedBusService: Sendable {
         write(DBusMessage.encode(.init(destination: bus, path: path2, interface: bus, member: "Hello"), serial: 1))
         // RequestName(su): a call of text and a number, which the client's encoder does not write.
         write(
-            Self.message(1, serial: 2, fields: [(1, "o", path2), (2, "s", bus), (3, "s", "RequestName"), (6, "s", bus)], reply: nil, "su") {
+            Self.message(
+                1, serial: 2, fields: [(1, "o", path2), (2, "s", bus), (3, "s", "RequestName"), (6, "s", bus)],
+                reply: nil, "su"
+            ) {
                 $0.text(name)
                 $0.uint32(0)
             })
@@ -110,7 +116,9 @@ final class ScriptedBusService: Sendable {
             guard prefix.count == 16, let length = DBusMessage.length(prefix) else { return }
             let message = prefix + read(length - 16)
             var reader = DBusReader(message[...], isLittleEndian: true)
-            guard let fixed = reader.values("yyyyuu"), let fields = reader.values("a(yv)"), case .array(let list)? = fields.first else {
+            guard let fixed = reader.values("yyyyuu"), let fields = reader.values("a(yv)"),
+                case .array(let list)? = fields.first
+            else {
                 return
             }
             var texts: [UInt64: String] = [:]
@@ -125,12 +133,17 @@ final class ScriptedBusService: Sendable {
             serial += 1
             guard let answer = answers[texts[3] ?? ""] else {
                 let error = "org.freedesktop.DBus.Error.UnknownMethod"
-                write(Self.message(3, serial: serial, fields: [(4, "s", error), (6, "s", sender)], reply: UInt32(call), "") { _ in })
+                write(
+                    Self.message(
+                        3, serial: serial, fields: [(4, "s", error), (6, "s", sender)], reply: UInt32(call), ""
+                    ) { _ in })
                 continue
             }
             guard let answer else { continue }
             write(
-                Self.message(2, serial: serial, fields: [(6, "s", sender)], reply: UInt32(call), answer.signature) { $0.raw(answer.body) })
+                Self.message(2, serial: serial, fields: [(6, "s", sender)], reply: UInt32(call), answer.signature) {
+                    $0.raw(answer.body)
+                })
         }
     }
 
@@ -161,7 +174,9 @@ final class ScriptedBusService: Sendable {
     private func write(_ bytes: [UInt8]) {
         var sent = 0
         while sent < bytes.count {
-            let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress! + sent, $0.count - sent, CInt(MSG_NOSIGNAL)) }
+            let count = bytes.withUnsafeBytes {
+                send(descriptor, $0.baseAddress! + sent, $0.count - sent, CInt(MSG_NOSIGNAL))
+            }
             guard count > 0 else { return }
             sent += count
         }

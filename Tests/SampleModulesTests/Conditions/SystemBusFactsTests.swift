@@ -6,7 +6,8 @@ import WireModel
 
 @testable import SampleModules
 
-/// Against a real message bus; the services on it are the test's own and answer as NetworkManager 1.42 and ModemManager 1.20 do.
+/// Against a real message bus; the services on it are the test's own and answer as NetworkManager 1.42 and ModemManager
+/// 1.20 do.
 @Suite struct SystemBusFactsTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
@@ -45,7 +46,9 @@ import WireModel
         }
         var bytes = body.bytes
         func patch(_ position: Int, _ from: Int) {
-            withUnsafeBytes(of: UInt32(bytes.count - from).littleEndian) { bytes.replaceSubrange(position..<(position + 4), with: $0) }
+            withUnsafeBytes(of: UInt32(bytes.count - from).littleEndian) {
+                bytes.replaceSubrange(position..<(position + 4), with: $0)
+            }
         }
         func lengthPosition(_ text: String, from: Int) -> Int { (from + 4 + text.utf8.count + 1 + 3) / 4 * 4 }
         patch(0, start)
@@ -72,12 +75,15 @@ import WireModel
     @Test(arguments: [(0, nil), (1, true), (2, false), (3, true), (4, false), (99, nil)] as [(UInt32, Bool?)])
     func meteredIsWhatNetworkManagerSaysOrGuesses(value: UInt32, metered: Bool?) throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService("org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(value)])
+        let service = try ScriptedBusService(
+            "org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(value)])
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: false) == BusFacts(metered: metered, roaming: nil))
     }
 
-    @Test(arguments: [(0, nil), (1, false), (2, nil), (5, true), (6, false), (7, true), (9, false), (10, true)] as [(UInt32, Bool?)])
+    @Test(
+        arguments: [(0, nil), (1, false), (2, nil), (5, true), (6, false), (7, true), (9, false), (10, true)]
+            as [(UInt32, Bool?)])
     func roamingIsWhatTheModemIsRegisteredAs(state: UInt32, roaming: Bool?) throws {
         let bus = try PrivateBus()
         let service = try ScriptedBusService(
@@ -121,7 +127,8 @@ import WireModel
 
     @Test func theConditionsOfAMachineWithAMeteredNetworkSayThatItIs() throws {
         let bus = try PrivateBus()
-        let service = try ScriptedBusService("org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(1)])
+        let service = try ScriptedBusService(
+            "org.freedesktop.NetworkManager", on: bus, answers: ["Get": Self.number(1)])
         defer { service.stop() }
         let conditions = LinuxConditions(host: CapturedMachine.laptop.host(), bus: facts(bus.address), logger: quiet)
         #expect(conditions.current().metered == true)

@@ -3,7 +3,8 @@ import FoundationEssentials
 import Synchronization
 import WireModel
 
-/// A record store in memory: the small reference the real engines are compared with, and, with a broken rule, what the tests must catch.
+/// A record store in memory: the small reference the real engines are compared with, and, with a broken rule, what the
+/// tests must catch.
 ///
 /// It forgets nothing at a `crash()`, as a store that syncs before it answers must.
 package final class InMemoryRecordStore: RecordStore {
@@ -72,7 +73,9 @@ package final class InMemoryRecordStore: RecordStore {
         }
     }
 
-    private func append(_ part: BatchPart, from device: DeviceID, to entry: inout Entry, receivedAt: Int64) -> PartAnswer {
+    private func append(_ part: BatchPart, from device: DeviceID, to entry: inout Entry, receivedAt: Int64)
+        -> PartAnswer
+    {
         func answer(_ outcome: PartOutcome, _ detail: String = "") -> PartAnswer {
             var mark = entry.mark
             if brokenRule == .acknowledgesUnseen, part.last > mark.number {
@@ -87,7 +90,8 @@ package final class InMemoryRecordStore: RecordStore {
         let decision = PartDecision.decide(part: part, mark: against)
         switch decision {
         case .damaged(let why):
-            if brokenRule == .acceptsDamagedParts, part.last > entry.mark.number, part.last <= BatchPart.greatestNumber {
+            if brokenRule == .acceptsDamagedParts, part.last > entry.mark.number, part.last <= BatchPart.greatestNumber
+            {
                 entry.mark.stored += part.last - entry.mark.number
                 entry.mark.number = part.last
                 entry.mark.link = part.lastLink
@@ -157,10 +161,12 @@ package final class InMemoryRecordStore: RecordStore {
                     produced = accounted
                 }
                 let balance = StreamBalance(
-                    produced: max(produced, accounted), stored: UInt64(entry.rows.count), rejected: entry.mark.rejected, dropped: dropped,
+                    produced: max(produced, accounted), stored: UInt64(entry.rows.count), rejected: entry.mark.rejected,
+                    dropped: dropped,
                     lostAtCollector: entry.mark.lostAtCollector, waiting: max(produced, accounted) - accounted)
                 return EpochBalance(
-                    epoch: key.epoch, stream: key.stream, mark: entry.mark, storedRows: UInt64(entry.rows.count), totals: entry.totals,
+                    epoch: key.epoch, stream: key.stream, mark: entry.mark, storedRows: UInt64(entry.rows.count),
+                    totals: entry.totals,
                     closed: entry.closed != nil, balance: balance)
             }
         }
@@ -173,7 +179,9 @@ package final class InMemoryRecordStore: RecordStore {
         return RecordPage(records: page, next: start + page.count < newestFirst.count ? "\(start + page.count)" : nil)
     }
 
-    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID: StoredRecord] {
+    package func newestRecords(of devices: [DeviceID], _ query: RecordQuery) async throws(StoreError) -> [DeviceID:
+        StoredRecord]
+    {
         var query = query
         query.devices = .among(Set(devices))
         return Dictionary(rows(query).map { ($0.device, $0) }) { first, _ in first }

@@ -5,7 +5,8 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// A collector without a network: a transport that decodes what a device sends, lets a record store decide, and answers as a collector does.
+/// A collector without a network: a transport that decodes what a device sends, lets a record store decide, and answers
+/// as a collector does.
 package final class LoopbackCollector: Transport {
     /// What goes wrong with one request.
     package enum Fault: Sendable {
@@ -47,7 +48,9 @@ package final class LoopbackCollector: Transport {
     private let news = Mutex((revision: UInt64(0), commands: [WireCommand](), serverTime: Int64(0)))
 
     /// - Parameter profile: what devices are told to run; `nil`: there is none.
-    package init(store: any RecordStore, profile: WireProfile? = .analyticsOn, faults: @escaping Faults = { _, _ in nil }) {
+    package init(
+        store: any RecordStore, profile: WireProfile? = .analyticsOn, faults: @escaping Faults = { _, _ in nil }
+    ) {
         self.store = store
         self.profile = Mutex(profile)
         self.faults = Mutex(faults)
@@ -98,7 +101,8 @@ package final class LoopbackCollector: Transport {
     }
 
     private func answer(_ request: TransportRequest, body: Data, batch: WireBatchRequest?) async -> TransportResponse {
-        let bearer = request.headers.first { $0.name == "Authorization" }?.value.dropFirst("Bearer ".count).description ?? ""
+        let bearer =
+            request.headers.first { $0.name == "Authorization" }?.value.dropFirst("Bearer ".count).description ?? ""
         if request.path == WireNames.enrollPath { return enroll(body, token: bearer) }
         guard let sender = devices.withLock({ $0.byCredential[bearer] }) else { return response(401) }
         guard !devices.withLock({ $0.left.contains(sender.device) }) else { return response(403) }
@@ -135,7 +139,9 @@ package final class LoopbackCollector: Transport {
             return response(200, answer.encoded)
         case WireNames.closePath:
             counts.withLock { $0.closes += 1 }
-            guard let wire = try? WireCloseRequest.decode(body), EpochID(wire.epoch) != nil else { return response(400) }
+            guard let wire = try? WireCloseRequest.decode(body), EpochID(wire.epoch) != nil else {
+                return response(400)
+            }
             guard let answer = try? await store.answer(wire, from: sender.device) else { return response(503) }
             return response(200, answer.encoded)
         default: return response(404)
@@ -143,7 +149,8 @@ package final class LoopbackCollector: Transport {
     }
 
     private func response(_ status: Int, _ body: Data = Data()) -> TransportResponse {
-        TransportResponse(status: status, headers: TransportResponse.collectorHeaders(collectorID, incarnationID), body: body)
+        TransportResponse(
+            status: status, headers: TransportResponse.collectorHeaders(collectorID, incarnationID), body: body)
     }
 
     private func enroll(_ body: Data, token: String) -> TransportResponse {

@@ -33,13 +33,19 @@ package final class LoopbackUploads: Sendable {
         guard let id = parts.first.flatMap({ Identifier<Upload>(String($0)) })?.data else { return (404, Data()) }
         return uploads.withLock { uploads in
             if parts.count == 1 {
-                guard let manifest = try? WireUploadManifest.decode(body), manifest.uploadID == id else { return (400, Data()) }
+                guard let manifest = try? WireUploadManifest.decode(body), manifest.uploadID == id else {
+                    return (400, Data())
+                }
                 if let known = uploads[id], known.manifest != manifest { return (409, Data()) }
                 uploads[id] = uploads[id] ?? Upload(manifest: manifest)
             } else if uploads[id] == nil {
                 return (404, Data())
             } else if parts.count == 3, let number = UInt32(parts[2]) {
-                guard uploads[id]?.manifest.chunks.contains(where: { $0.number == number && Int($0.rawBytes) == body.count }) == true else {
+                guard
+                    uploads[id]?.manifest.chunks.contains(where: {
+                        $0.number == number && Int($0.rawBytes) == body.count
+                    }) == true
+                else {
                     return (400, Data())
                 }
                 uploads[id]?.chunks[number] = body

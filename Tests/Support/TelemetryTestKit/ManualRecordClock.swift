@@ -10,7 +10,8 @@ package final class ManualRecordClock: RecordClock {
     ///   - wallTime: microseconds since 1970; the default lies in November 2023.
     ///   - timeSinceBoot: microseconds.
     package init(
-        wallTime: Int64 = 1_700_000_000_000_000, bootID: BootID? = BootID(high: 1, low: 1), timeSinceBoot: UInt64 = 60_000_000
+        wallTime: Int64 = 1_700_000_000_000_000, bootID: BootID? = BootID(high: 1, low: 1),
+        timeSinceBoot: UInt64 = 60_000_000
     ) {
         stamp = Mutex(RecordStamp(wallTime: wallTime, bootID: bootID, timeSinceBoot: timeSinceBoot))
     }

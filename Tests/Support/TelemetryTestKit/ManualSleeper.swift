@@ -45,7 +45,8 @@ package final class ManualSleeper: Clock {
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let (result, watchers): (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) = state.withLock { state in
+                let (result, watchers): (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) = state.withLock
+                { state in
                     if Task.isCancelled { return (.failure(CancellationError()), []) }
                     if deadline <= state.now { return (.success(()), []) }
                     state.sleeping[number] = (deadline, continuation)
@@ -55,12 +56,13 @@ package final class ManualSleeper: Clock {
                 for watcher in watchers { watcher.resume() }
             }
         } onCancel: {
-            state.withLock { $0.sleeping.removeValue(forKey: number) }?.continuation.resume(throwing: CancellationError())
+            state.withLock { $0.sleeping.removeValue(forKey: number) }?.continuation.resume(
+                throwing: CancellationError())
         }
     }
 
-    /// Returns once somebody sleeps whose sleep began after the first `former` ones, or when the task is cancelled, so that a test whose
-    /// sleeper never comes ends at its time limit.
+    /// Returns once somebody sleeps whose sleep began after the first `former` ones, or when the task is cancelled, so
+    /// that a test whose sleeper never comes ends at its time limit.
     package func waitForSleeper(after former: Int = 0) async {
         let number = state.withLock { state in
             state.lastWatcher += 1

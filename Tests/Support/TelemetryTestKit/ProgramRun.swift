@@ -17,7 +17,8 @@ package struct ProgramRun: Sendable {
     package static let ws1collectorPath = path("ws1collector")
 
     private static func path(_ program: String) -> String {
-        URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent(program)
+        URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent(program)
             .path
     }
 

@@ -27,7 +27,8 @@ extension EpochClose {
             }
             streams.append(
                 Stream(
-                    stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue), points: points,
+                    stream: stream, last: close.last, reason: DropReason(rawValue: close.reason.rawValue),
+                    points: points,
                     totals: close.hasTotals ? StreamTotals(close.totals) : nil))
         }
         self.init(epoch: epoch, streams: streams)

@@ -1,4 +1,5 @@
-/// Certificates made for these tests alone, good for a hundred years; nothing else trusts them, so their keys are no secrets.
+/// Certificates made for these tests alone, good for a hundred years; nothing else trusts them, so their keys are no
+/// secrets.
 package enum ServerCertificates {
     package struct Server: Sendable {
         package let certificate: String

@@ -54,13 +54,17 @@ struct MetricCatalogTests {
         try Self.check(WireGPSSample.self, atLeast: 10)
     }
 
-    private static func metrics<Sample: CatalogedSample>(_: Sample.Type) -> [MetricDefinition] { Sample.metricCatalog.map(\.metric) }
+    private static func metrics<Sample: CatalogedSample>(_: Sample.Type) -> [MetricDefinition] {
+        Sample.metricCatalog.map(\.metric)
+    }
 
     @Test("metrics of one name agree on unit, kind and description, and names are well formed")
     func consistent() {
         let all =
-            Self.metrics(WireSystemSample.self) + Self.metrics(WireAnalyticsSample.self) + Self.metrics(WireNetworkDataSample.self)
-            + Self.metrics(WireNetworkAdapterSample.self) + Self.metrics(WireWLANSample.self) + Self.metrics(WireGPSSample.self)
+            Self.metrics(WireSystemSample.self) + Self.metrics(WireAnalyticsSample.self)
+            + Self.metrics(WireNetworkDataSample.self)
+            + Self.metrics(WireNetworkAdapterSample.self) + Self.metrics(WireWLANSample.self)
+            + Self.metrics(WireGPSSample.self)
         for (name, metrics) in Dictionary(grouping: all, by: \.name) {
             #expect(Set(metrics).count == 1, "\(name)")
             #expect(name.wholeMatch(of: /[a-z][a-z0-9_]*(\.[a-z0-9_]+)+/) != nil, "\(name)")
@@ -159,11 +163,15 @@ struct MetricCatalogTests {
                 "pressure.cpu.some.average_10_seconds", 0.1234,
                 ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "some", "ws1.pressure.window": "10s"]
             ),
-            ("pressure.cpu.full.total_microseconds", 1.5, ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "full"]),
+            (
+                "pressure.cpu.full.total_microseconds", 1.5,
+                ["ws1.pressure.resource": "cpu", "ws1.pressure.scope": "full"]
+            ),
             (
                 "file_systems.used", 7,
                 [
-                    "system.device": "/dev/sda1", "system.filesystem.mountpoint": "/data", "system.filesystem.type": "ext4",
+                    "system.device": "/dev/sda1", "system.filesystem.mountpoint": "/data",
+                    "system.filesystem.type": "ext4",
                     "system.filesystem.mode": "ro", "system.filesystem.state": "used",
                 ]
             ),
@@ -190,7 +198,8 @@ struct MetricCatalogTests {
 
     private static func values(_ points: [MetricPoint], _ name: String) -> [String] {
         points.filter { $0.definition.name == name }.map { point in
-            "\(point.value) " + point.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+            "\(point.value) "
+                + point.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
         }
     }
 
@@ -217,7 +226,8 @@ struct MetricCatalogTests {
         #expect(Self.values(points, "ws1.network.io.total").first?.hasPrefix("700.0 ") == true)
         #expect(Self.values(points, "ws1.network.class.io").isEmpty, "nothing to compare with")
         #expect(
-            Self.values(points, "ws1.network.class.packet.count.total").last == "9.0 network.io.direction=transmit ws1.network.class=wifi")
+            Self.values(points, "ws1.network.class.packet.count.total").last
+                == "9.0 network.io.direction=transmit ws1.network.class=wifi")
         #expect(
             Self.values(points, "system.network.connection.count")
                 == ["3.0 network.connection.state=established network.transport=tcp"])
@@ -249,7 +259,10 @@ struct MetricCatalogTests {
         radios.interfaces = [radio]
         let points = MetricCatalog.points(of: radios)
         #expect(points.map(\.value) == [5_180_000_000, 866_700_000])
-        #expect(points.allSatisfy { $0.attributes["ws1.wlan.channel"] == "36" && $0.attributes["network.interface.name"] == "wlan0" })
+        #expect(
+            points.allSatisfy {
+                $0.attributes["ws1.wlan.channel"] == "36" && $0.attributes["network.interface.name"] == "wlan0"
+            })
         var use = WireAnalyticsSample()
         use.useMicroseconds = 1_500_000
         use.eventsHeld = 4
@@ -273,7 +286,9 @@ struct MetricCatalogTests {
         #expect(points.map(\.value) == [3, 0.5, 1] && points.allSatisfy { $0.attributes == ["queue": "mail"] })
         #expect(points.first?.definition.name == "queue.length" && points.first?.definition.unit == "{item}")
         #expect(try MetricCatalog.points(ofKind: .sampleCustom, body: custom.encoded, metric: "other").isEmpty)
-        #expect(try MetricCatalog.points(ofKind: .sampleSystem, body: Self.full().encoded).count == MetricCatalog.system.count)
+        #expect(
+            try MetricCatalog.points(ofKind: .sampleSystem, body: Self.full().encoded).count
+                == MetricCatalog.system.count)
         #expect(try MetricCatalog.points(ofKind: .sampleWlan, body: WireWLANSample().encoded).isEmpty)
         #expect(try MetricCatalog.points(ofKind: .event, body: custom.encoded).isEmpty)
         #expect(throws: WireError.self) { try MetricCatalog.points(ofKind: .sampleSystem, body: Data([0xff])) }

@@ -5,9 +5,11 @@ import WireModel
     private static let time: Int64 = 1_795_305_088_123_456
 
     private func matches(
-        _ filter: LogFilter, level: LogLevel = .warning, category: String = "app.network", message: String = "Connection opened"
+        _ filter: LogFilter, level: LogLevel = .warning, category: String = "app.network",
+        message: String = "Connection opened"
     ) -> Bool {
-        var text = "\(LogTime.text(Self.time)) \(Character(Unicode.Scalar(level.letter))) 5 \(category) \(message)\tpeer=Alpha\n"
+        var text =
+            "\(LogTime.text(Self.time)) \(Character(Unicode.Scalar(level.letter))) 5 \(category) \(message)\tpeer=Alpha\n"
         return text.withUTF8 { bytes in
             let bytes = UnsafeRawBufferPointer(bytes)
             return LogLine(bytes).map { LogLineMatcher(filter).matches($0, in: bytes) } ?? false
@@ -25,8 +27,10 @@ import WireModel
         (LogFilter(since: time + 5, until: time - 5), false),
         (LogFilter(categories: ["app.network"]), true), (LogFilter(categories: ["app"]), false),
         (LogFilter(categories: ["x", "app.*"]), true),
-        (LogFilter(categories: ["*"]), true), (LogFilter(text: "connection OPENED"), true), (LogFilter(text: "closed"), false),
-        (LogFilter(text: "peer=alpha"), true), (LogFilter(text: "app.network conn"), true), (LogFilter(text: "2026"), false),
+        (LogFilter(categories: ["*"]), true), (LogFilter(text: "connection OPENED"), true),
+        (LogFilter(text: "closed"), false),
+        (LogFilter(text: "peer=alpha"), true), (LogFilter(text: "app.network conn"), true),
+        (LogFilter(text: "2026"), false),
         (LogFilter(categories: ["app.*"], text: "closed"), false),
     ])
     func allThatIsGivenHasToAgree(_ filter: LogFilter, _ expected: Bool) {
@@ -35,13 +39,17 @@ import WireModel
 
     @Test(
         arguments: [
-            (LogFilter(level: .error), [0, 3, 9, 9], false, false), (LogFilter(level: .error), [1, 3, 9, 9], true, false),
+            (LogFilter(level: .error), [0, 3, 9, 9], false, false),
+            (LogFilter(level: .error), [1, 3, 9, 9], true, false),
             (LogFilter(level: .warning), [1, 3, 0, 0], true, true), (LogFilter(), [0, 0, 0, 1], true, true),
             (LogFilter(since: 21), [1, 0, 0, 0], false, false), (LogFilter(since: 20), [1, 0, 0, 0], true, false),
-            (LogFilter(since: 10, until: 21), [1, 0, 0, 0], true, true), (LogFilter(until: 10), [1, 0, 0, 0], false, false),
+            (LogFilter(since: 10, until: 21), [1, 0, 0, 0], true, true),
+            (LogFilter(until: 10), [1, 0, 0, 0], false, false),
             (LogFilter(until: 20), [1, 0, 0, 0], true, false), (LogFilter(text: "x"), [1, 0, 0, 0], true, false),
         ] as [(LogFilter, [UInt64], Bool, Bool)])
-    func aStretchIsSkippedOrTakenWholeOnlyWhereThatIsCertain(_ filter: LogFilter, _ counts: [UInt64], _ may: Bool, _ all: Bool) {
+    func aStretchIsSkippedOrTakenWholeOnlyWhereThatIsCertain(
+        _ filter: LogFilter, _ counts: [UInt64], _ may: Bool, _ all: Bool
+    ) {
         #expect(filter.mayMatch(times: 10...20, levelCounts: counts) == may)
         #expect(filter.matchesAll(times: 10...20, levelCounts: counts) == all)
     }

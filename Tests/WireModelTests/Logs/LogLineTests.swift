@@ -2,7 +2,8 @@ import Testing
 import WireModel
 
 @Suite struct LogLineTests {
-    private static let text = "2026-11-21T23:51:28.123456Z I 5000042 app.network connection opened\thost=collector.example attempt=2\n"
+    private static let text =
+        "2026-11-21T23:51:28.123456Z I 5000042 app.network connection opened\thost=collector.example attempt=2\n"
 
     private func read(_ text: String) -> LogLine? {
         var text = text
@@ -38,8 +39,10 @@ import WireModel
     @Test(arguments: [
         "2026-11-21T23:51:28.123456Z X 5000042 app m", "2026-11-21T23:51:28.123456Z I 50000a2 app m",
         "2026-11-21 23:51:28.123456Z I 5 app m",
-        "2026-02-30T23:51:28.123456Z I 5 app m", "2026-13-01T23:51:28.123456Z I 5 app m", "2026-11-21T24:51:28.123456Z I 5 app m",
-        "2026-11-21T23:51:60.123456Z I 5 app m", "2026-11-21T23:51:28.123456Z I  app m", "2026-11-21T23:51:28.123456Z I 5  m",
+        "2026-02-30T23:51:28.123456Z I 5 app m", "2026-13-01T23:51:28.123456Z I 5 app m",
+        "2026-11-21T24:51:28.123456Z I 5 app m",
+        "2026-11-21T23:51:60.123456Z I 5 app m", "2026-11-21T23:51:28.123456Z I  app m",
+        "2026-11-21T23:51:28.123456Z I 5  m",
         "2026-11-21T23:51:28.123456Z I 12345678901234567890 app m",
     ])
     func whatIsNotOfTheFormIsNone(_ text: String) {
@@ -49,7 +52,8 @@ import WireModel
     @Test(
         arguments: [
             (0, "1970-01-01T00:00:00.000000Z"), (951_782_400_000_001, "2000-02-29T00:00:00.000001Z"),
-            (4_107_542_399_999_999, "2100-02-28T23:59:59.999999Z"), (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
+            (4_107_542_399_999_999, "2100-02-28T23:59:59.999999Z"),
+            (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
         ] as [(Int64, String)])
     func timesAreWrittenAndReadBack(_ microseconds: Int64, _ text: String) {
         #expect(LogTime.text(microseconds) == text)

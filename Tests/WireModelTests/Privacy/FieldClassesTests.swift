@@ -4,11 +4,16 @@ import WireModel
 @Suite struct FieldClassesTests {
     /// What a device is sent or says to itself only. A new message is to be put here, or reached from what is sent.
     static let notSent: Set<String> = [
-        "Mark", "RejectCount", "PartAnswer", "BatchAnswer", "ClosedStream", "CloseAnswer", "EnrollAnswer", "RotateAnswer",
-        "Command", "RequestLogs", "CancelCommand", "SendBeacon", "QueryDeviceInformation", "ReloadProfile", "ChangeLogLevel", "Wipe",
-        "CommandsAnswer", "Profile", "BudgetProfile", "ModuleIntervals", "SamplingProfile", "AnalyticsProfile", "LoggingProfile",
-        "TransmissionRule", "ComplianceRule", "Geofence", "UploadStatus", "ControlRequest", "ControlEvent", "ControlBeacon",
-        "ControlStatus", "ControlBalance", "ControlQueue", "ControlUnenroll", "ControlWipe", "ControlReload", "ControlConsent",
+        "Mark", "RejectCount", "PartAnswer", "BatchAnswer", "ClosedStream", "CloseAnswer", "EnrollAnswer",
+        "RotateAnswer",
+        "Command", "RequestLogs", "CancelCommand", "SendBeacon", "QueryDeviceInformation", "ReloadProfile",
+        "ChangeLogLevel", "Wipe",
+        "CommandsAnswer", "Profile", "BudgetProfile", "ModuleIntervals", "SamplingProfile", "AnalyticsProfile",
+        "LoggingProfile",
+        "TransmissionRule", "ComplianceRule", "Geofence", "UploadStatus", "ControlRequest", "ControlEvent",
+        "ControlBeacon",
+        "ControlStatus", "ControlBalance", "ControlQueue", "ControlUnenroll", "ControlWipe", "ControlReload",
+        "ControlConsent",
         "ControlPushToken", "ControlDoNotDisturb", "ControlUnlock", "ControlProfile", "ControlLog", "ControlLogLine",
         "ControlSendLogs", "ControlLogUploads", "ControlAnswer",
     ]
@@ -34,7 +39,8 @@ import WireModel
             let fields = try #require(schema.messages[name], "\(name) is not in telemetry.proto")
             for table in tables {
                 #expect(
-                    Set(table.fields.map { "\($0.number) \($0.name)" }) == Set(fields.map { "\($0.number) \($0.name)" }),
+                    Set(table.fields.map { "\($0.number) \($0.name)" })
+                        == Set(fields.map { "\($0.number) \($0.name)" }),
                     "the table of \(name) does not name the fields that telemetry.proto has")
             }
         }
@@ -57,8 +63,12 @@ import WireModel
                     let rule = try #require(table.fields.first { $0.number == field.number })
                     switch rule.content {
                     case .technical:
-                        #expect(schema.messages[field.type] == nil, "\(name).\(field.name) is a message whose fields must have classes")
-                        #expect(!field.type.hasPrefix("map<"), "\(name).\(field.name) is a map whose values must have a class")
+                        #expect(
+                            schema.messages[field.type] == nil,
+                            "\(name).\(field.name) is a message whose fields must have classes")
+                        #expect(
+                            !field.type.hasPrefix("map<"),
+                            "\(name).\(field.name) is a map whose values must have a class")
                         #expect(field.personal == nil, "\(name).\(field.name) is marked \(field.personal ?? "")")
                     case .personal(let fieldClass, _):
                         #expect(field.personal == nil || field.personal == fieldClass.rawValue, "\(name).\(field.name)")
@@ -67,7 +77,9 @@ import WireModel
                         #expect(field.personal == nil, "\(name).\(field.name) has the class of the field it lies in")
                     case .message(let inner, let fieldClass):
                         #expect(inner.name == (field.type.hasPrefix("map<") ? "" : field.type), "\(name).\(field.name)")
-                        #expect(field.personal == fieldClass.map(\.rawValue) || field.personal == nil, "\(name).\(field.name)")
+                        #expect(
+                            field.personal == fieldClass.map(\.rawValue) || field.personal == nil,
+                            "\(name).\(field.name)")
                         marked += field.personal == nil ? 0 : 1
                     }
                 }
@@ -79,7 +91,8 @@ import WireModel
     @Test func everyRecordKindHasTheTableOfTheMessageItsCommentNames() throws {
         let bodies = try WireSchema().bodies
         let kinds: [(WireRecordKind, String)] = [
-            (.beacon, "BEACON"), (.commandResult, "COMMAND_RESULT"), (.event, "EVENT"), (.sampleSystem, "SAMPLE_SYSTEM"),
+            (.beacon, "BEACON"), (.commandResult, "COMMAND_RESULT"), (.event, "EVENT"),
+            (.sampleSystem, "SAMPLE_SYSTEM"),
             (.sampleAnalytics, "SAMPLE_ANALYTICS"), (.sampleNetworkData, "SAMPLE_NETWORK_DATA"),
             (.sampleNetworkAdapter, "SAMPLE_NETWORK_ADAPTER"), (.sampleWlan, "SAMPLE_WLAN"), (.sampleGps, "SAMPLE_GPS"),
             (.sampleCustom, "SAMPLE_CUSTOM"),

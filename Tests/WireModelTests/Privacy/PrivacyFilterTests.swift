@@ -15,7 +15,8 @@ import WireModel
         filter(Dictionary(uniqueKeysWithValues: FieldClass.decidable.map { ($0, action) }), key: key)
     }
 
-    private static func filtered<M: Message>(_ message: M, _ kind: WireRecordKind, _ filter: PrivacyFilter) throws -> M {
+    private static func filtered<M: Message>(_ message: M, _ kind: WireRecordKind, _ filter: PrivacyFilter) throws -> M
+    {
         try M.decode(filter.filtered(message.encoded, kind: kind))
     }
 
@@ -73,7 +74,8 @@ import WireModel
     @Test func bodiesAboutWhichNothingIsToBeDoneComeBackByteForByte() {
         let filter = Self.all(.send)
         for (kind, body) in [
-            (.beacon, Self.beacon().encoded), (.sampleWlan, Self.wlan().encoded), (.sampleNetworkAdapter, Self.adapters().encoded),
+            (.beacon, Self.beacon().encoded), (.sampleWlan, Self.wlan().encoded),
+            (.sampleNetworkAdapter, Self.adapters().encoded),
             (.sampleAnalytics, WireAnalyticsSample.with { $0.launches = 3 }.encoded), (.event, Data()),
         ] as [(WireRecordKind, Data)] {
             #expect(filter.filtered(body, kind: kind) == body)
@@ -116,7 +118,9 @@ import WireModel
     }
 
     @Test func noPersonalTextIsLeftInAnyBodyWhateverTheActionButSend() throws {
-        let secrets = ["anna", "Muster", "00:1b:21:aa:bb:cc", "001b21aabbcc", "21b:21ff:feaa", "192.0.2.77", "stick", "48.13"]
+        let secrets = [
+            "anna", "Muster", "00:1b:21:aa:bb:cc", "001b21aabbcc", "21b:21ff:feaa", "192.0.2.77", "stick", "48.13",
+        ]
         let information = WireCommandResult.with {
             $0.detail = "sent to anna"
             $0.deviceInformation.identity.hostName = "annas-laptop"
@@ -137,9 +141,12 @@ import WireModel
                 }
             ]
         }
-        let network = WireNetworkDataSample.with { $0.interfaces = [WireInterfaceData.with { $0.name = "wlx001b21aabbcc" }] }
+        let network = WireNetworkDataSample.with {
+            $0.interfaces = [WireInterfaceData.with { $0.name = "wlx001b21aabbcc" }]
+        }
         let bodies: [(WireRecordKind, Data)] = [
-            (.beacon, Self.beacon().encoded), (.sampleNetworkAdapter, Self.adapters().encoded), (.event, Self.event().encoded),
+            (.beacon, Self.beacon().encoded), (.sampleNetworkAdapter, Self.adapters().encoded),
+            (.event, Self.event().encoded),
             (.commandResult, information.encoded), (.sampleSystem, system.encoded), (.sampleCustom, custom.encoded),
             (.sampleNetworkData, network.encoded),
         ]
@@ -160,7 +167,8 @@ import WireModel
     @Test func equalValuesOfAClassHashAlikeUnderOneKeyAndUnderNoOther() throws {
         let one = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash)).interfaces[0]
         let again = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash)).interfaces[0]
-        let other = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash, key: Data(repeating: 8, count: 32))).interfaces[0]
+        let other = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash, key: Data(repeating: 8, count: 32)))
+            .interfaces[0]
         #expect(one == again)
         #expect(one.ssid != other.ssid && one.bssid != other.bssid)
         #expect(String(decoding: one.ssid, as: UTF8.self).wholeMatch(of: /hash:[0-9a-f]{24}/) != nil)
@@ -169,7 +177,8 @@ import WireModel
     }
 
     @Test func theHashIsHMACSHA256OfDomainClassAndValue() throws {
-        // printf 'ws1-privacy-1\0user\0anna.muster@example.org' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707...07
+        // printf 'ws1-privacy-1\0user\0anna.muster@example.org' | openssl dgst -sha256 -mac HMAC -macopt
+        // hexkey:0707...07
         let beacon = try Self.filtered(Self.beacon(), .beacon, Self.all(.hash))
         #expect(beacon.userEmail == "hash:79fb8c001f13761b70a07d44")
         // ... 'device-name\0annas-laptop.example.org'
@@ -186,7 +195,8 @@ import WireModel
         let adapters = try Self.filtered(Self.adapters(), .sampleNetworkAdapter, Self.all(.hash))
         #expect(try bssid("00:1B:21:AA:BB:CC") == bssid("00-1b-21-aa-bb-cc"))
         #expect(try bssid("00:1b:21:aa:bb:cc") != adapters.adapters[0].mac)
-        #expect(adapters.adapters[0].name == "enx" + adapters.adapters[0].mac, "name and address stay the same adapter's")
+        #expect(
+            adapters.adapters[0].name == "enx" + adapters.adapters[0].mac, "name and address stay the same adapter's")
     }
 
     @Test func withoutAKeyAHashIsADrop() throws {
@@ -219,7 +229,10 @@ import WireModel
 
         let adapters = try Self.filtered(Self.adapters(), .sampleNetworkAdapter, Self.all(.coarsen))
         #expect(adapters.adapters[0].name == "enx001b21" && adapters.adapters[0].mac == "00:1b:21")
-        #expect(adapters.adapters[0].addresses.map(\.address) == ["192.0.2.0", "2001:db8:1::", "fe80::", "::ffff:192.0.2.0"])
+        #expect(
+            adapters.adapters[0].addresses.map(\.address) == [
+                "192.0.2.0", "2001:db8:1::", "fe80::", "::ffff:192.0.2.0",
+            ])
         #expect(adapters.defaultGateways == ["192.0.2.0"] && adapters.dnsServers == ["2001:db8:1::"])
     }
 
@@ -249,7 +262,10 @@ import WireModel
 
     @Test func aHardwareAddressDoesNotLeaveInsideAnInternetAddress() throws {
         let adapters = try Self.filtered(Self.adapters(), .sampleNetworkAdapter, Self.filter([.mac: .drop]))
-        #expect(adapters.adapters[0].addresses.map(\.address) == ["192.0.2.77", "2001:db8:1:2::", "fe80::%enx", "::ffff:192.0.2.77"])
+        #expect(
+            adapters.adapters[0].addresses.map(\.address) == [
+                "192.0.2.77", "2001:db8:1:2::", "fe80::%enx", "::ffff:192.0.2.77",
+            ])
     }
 
     @Test func ordinaryInterfaceNamesAreTechnical() throws {
@@ -278,7 +294,8 @@ import WireModel
     // MARK: Unknown
 
     @Test func unknownFieldsAndKindsDoNotLeak() throws {
-        // Field 99 of a Beacon, and field 77 inside its operating system: a later version's, of which nobody knows what they tell.
+        // Field 99 of a Beacon, and field 77 inside its operating system: a later version's, of which nobody knows what
+        // they tell.
         var body = Self.beacon().encoded
         body.append(contentsOf: [0x9A, 0x06, 0x03] + Array("xyz".utf8))
         body.append(contentsOf: [0x3A, 0x06, 0xEA, 0x04, 0x03] + Array("xyz".utf8))
@@ -295,7 +312,9 @@ import WireModel
         // ssid (field 2 of the interface) as a varint, and latitude as text.
         let interface: [UInt8] = [0x10, 0x2A, 0x0A, 0x01, 0x77]
         let sample = Data([0x0A, UInt8(interface.count)] + interface)
-        #expect(try WireWLANSample.decode(Self.all(.send).filtered(sample, kind: .sampleWlan)).interfaces[0].unknownFields.data.isEmpty)
+        #expect(
+            try WireWLANSample.decode(Self.all(.send).filtered(sample, kind: .sampleWlan)).interfaces[0].unknownFields
+                .data.isEmpty)
         let location: [UInt8] = [0x0A, 0x02, 0x34, 0x38]
         let gps = Data([0x0A, UInt8(location.count)] + location)
         #expect(Self.all(.coarsen).filtered(gps, kind: .sampleGps).range(of: Data("48".utf8)) == nil)

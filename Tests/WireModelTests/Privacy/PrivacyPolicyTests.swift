@@ -31,7 +31,8 @@ import WireModel
     }
 
     @Test func theTechnicalClassIsSentWhateverAnybodySays() {
-        let policy = PrivacyPolicy.resolve(local: [.technical: .drop], profile: ["technical": .drop, "horoscope": .drop])
+        let policy = PrivacyPolicy.resolve(
+            local: [.technical: .drop], profile: ["technical": .drop, "horoscope": .drop])
         #expect(policy == PrivacyPolicy())
     }
 

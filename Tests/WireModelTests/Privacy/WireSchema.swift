@@ -32,7 +32,9 @@ struct WireSchema {
                 message = String(match.1)
                 messages[String(match.1)] = []
             }
-            if let match = code.firstMatch(of: /RECORD_KIND_(\w+) = [0-9]+;/), let body = comment.firstMatch(of: /^ *([A-Z]\w+)/) {
+            if let match = code.firstMatch(of: /RECORD_KIND_(\w+) = [0-9]+;/),
+                let body = comment.firstMatch(of: /^ *([A-Z]\w+)/)
+            {
                 bodies[String(match.1)] = String(body.1)
             }
             if code.contains("{") { open.append(!code.contains("enum ")) }
@@ -41,7 +43,8 @@ struct WireSchema {
                 for match in code.matches(of: pattern) {
                     messages[message]?.append(
                         Field(
-                            number: Int(match.3)!, name: String(match.2), type: String(match.1).replacingOccurrences(of: " ", with: ""),
+                            number: Int(match.3)!, name: String(match.2),
+                            type: String(match.1).replacingOccurrences(of: " ", with: ""),
                             personal: comment.firstMatch(of: /\[personal: ([a-z-]+)\]/).map { String($0.1) }))
                 }
             }

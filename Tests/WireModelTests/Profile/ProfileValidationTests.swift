@@ -78,7 +78,8 @@ import WireModel
                 $0.modulesGiven = true
             }
         }
-        #expect(named(["system", "sytem"])?.hasPrefix("sampling.modules[1] is \"sytem\"; expected one of system") == true)
+        #expect(
+            named(["system", "sytem"])?.hasPrefix("sampling.modules[1] is \"sytem\"; expected one of system") == true)
         #expect(named(["callLog"])?.contains("reserved") == true)
         #expect(named(["1"]) != nil)
         #expect(named(["system", "system"]) != nil)
@@ -107,7 +108,8 @@ import WireModel
     }
 
     @Test func privacyNamesKnownClassesAndActions() {
-        #expect(message { $0.privacy = ["shoe-size": .drop] }?.hasPrefix("privacy names the class \"shoe-size\"") == true)
+        #expect(
+            message { $0.privacy = ["shoe-size": .drop] }?.hasPrefix("privacy names the class \"shoe-size\"") == true)
         #expect(message { $0.privacy = ["ssid": .unspecified] } != nil)
         #expect(message { $0.privacy = ["ssid": .UNRECOGNIZED(9)] } != nil)
     }
@@ -122,9 +124,11 @@ import WireModel
             }
         }
         #expect(transmission { $0.minimumBattery = 10_000 } == nil)
-        #expect(transmission { $0.minimumBattery = 10_001 }?.hasPrefix("transmission[0].minimumBattery is 10001") == true)
+        #expect(
+            transmission { $0.minimumBattery = 10_001 }?.hasPrefix("transmission[0].minimumBattery is 10001") == true)
         #expect(transmission { $0.data = "samples" } != nil)
-        #expect(transmission { $0.networks = [.wifi, .UNRECOGNIZED(40)] }?.hasPrefix("transmission[0].networks[1]") == true)
+        #expect(
+            transmission { $0.networks = [.wifi, .UNRECOGNIZED(40)] }?.hasPrefix("transmission[0].networks[1]") == true)
     }
 
     @Test(arguments: ["", "v12", "12 ", ">=12", String(repeating: "1", count: 65), "1\u{0}"])
@@ -150,7 +154,8 @@ import WireModel
 
     @Test(
         arguments: [
-            (90.1, 0, 5), (-91, 0, 5), (0, 180.5, 5), (0, -181, 5), (0, 0, 0), (0, 0, 3e7), (.nan, 0, 5), (0, .infinity, 5), (0, 0, .nan),
+            (90.1, 0, 5), (-91, 0, 5), (0, 180.5, 5), (0, -181, 5), (0, 0, 0), (0, 0, 3e7), (.nan, 0, 5),
+            (0, .infinity, 5), (0, 0, .nan),
         ] as [(Double, Double, Double)])
     func coordinatesAndRadiiHaveRanges(latitude: Double, longitude: Double, radius: Double) {
         #expect(fence(latitude, longitude, radius)?.hasPrefix("geofences[0].") == true)

@@ -4,12 +4,15 @@ import WireModel
 
 @Suite struct ScrubPatternSyntaxTests {
     private static let good = [
-        "a", "a|b", "|", "a*", "a+?", "a??", "a{2}", "a{2,}", "a{2,5}?", "(a(?:b)c)*", "[a-z]", "[^\\]]", "[]a]", "[-a]", "[a-]", "[\\d.]",
+        "a", "a|b", "|", "a*", "a+?", "a??", "a{2}", "a{2,}", "a{2,5}?", "(a(?:b)c)*", "[a-z]", "[^\\]]", "[]a]",
+        "[-a]", "[a-]", "[\\d.]",
         "^\\s*$", "\\bpassword\\b", "\\.", "\\(", "ü+", "[\\w-]", "a{1000}",
     ]
     private static let bad: [(String, Int)] = [
-        ("*a", 0), ("a**", 2), ("a|+", 2), ("(a", 0), ("a)", 1), ("[a", 0), ("[]", 0), ("[z-a]", 2), ("a\\", 1), ("\\1", 0), ("(?=a)", 0),
-        ("(?<n>a)", 0), ("\\p{L}", 0), ("a{", 1), ("a{,3}", 1), ("a{5,2}", 1), ("a{1001}", 1), ("a{2", 1), ("a{2}{3}", 4), ("[\\b]", 1),
+        ("*a", 0), ("a**", 2), ("a|+", 2), ("(a", 0), ("a)", 1), ("[a", 0), ("[]", 0), ("[z-a]", 2), ("a\\", 1),
+        ("\\1", 0), ("(?=a)", 0),
+        ("(?<n>a)", 0), ("\\p{L}", 0), ("a{", 1), ("a{,3}", 1), ("a{5,2}", 1), ("a{1001}", 1), ("a{2", 1),
+        ("a{2}{3}", 4), ("[\\b]", 1),
         ("^*", 1),
     ]
 
@@ -30,7 +33,9 @@ import WireModel
 
     @Test func everyPrefixIsAnsweredWithoutATrap() {
         for pattern in Self.good {
-            for end in pattern.unicodeScalars.indices { _ = ScrubPatternSyntax.fault(in: String(pattern.unicodeScalars[..<end])) }
+            for end in pattern.unicodeScalars.indices {
+                _ = ScrubPatternSyntax.fault(in: String(pattern.unicodeScalars[..<end]))
+            }
         }
     }
 }

@@ -16,11 +16,19 @@ import WireModel
         #expect(try ScrubPatternSyntax.parse("a{2,5}?") == .sequence([.repeated(a, least: 2, most: 5, isLazy: true)]))
         #expect(
             try ScrubPatternSyntax.parse("a{2,}b?")
-                == .sequence([.repeated(a, least: 2, most: nil, isLazy: false), .repeated(b, least: 0, most: 1, isLazy: false)]))
-        #expect(try ScrubPatternSyntax.parse(#"^\b(?:a)$"#) == .sequence([.border(.start), .border(.word), .sequence([a]), .border(.end)]))
-        #expect(try ScrubPatternSyntax.parse(#"[a-c\d_-]"#) == .sequence([.character(set("a"..."c", "0"..."9", "_"..."_", "-"..."-"))]))
+                == .sequence([
+                    .repeated(a, least: 2, most: nil, isLazy: false), .repeated(b, least: 0, most: 1, isLazy: false),
+                ]))
+        #expect(
+            try ScrubPatternSyntax.parse(#"^\b(?:a)$"#)
+                == .sequence([.border(.start), .border(.word), .sequence([a]), .border(.end)]))
+        #expect(
+            try ScrubPatternSyntax.parse(#"[a-c\d_-]"#)
+                == .sequence([.character(set("a"..."c", "0"..."9", "_"..."_", "-"..."-"))]))
         #expect(try ScrubPatternSyntax.parse(#"[^\S]"#) == .sequence([.character(.spaces)]))
-        #expect(try ScrubPatternSyntax.parse(#"\.\n"#) == .sequence([.character(ScrubCharacters(".")), .character(ScrubCharacters("\n"))]))
+        #expect(
+            try ScrubPatternSyntax.parse(#"\.\n"#)
+                == .sequence([.character(ScrubCharacters(".")), .character(ScrubCharacters("\n"))]))
     }
 
     @Test func rangesMergeAndInvert() {
@@ -35,7 +43,8 @@ import WireModel
     }
 
     @Test(arguments: [
-        ("a{1000}", true), ("(a{1000}){2}", true), ("(a{1000}){3}", false), ("((((a{100}){100}){100}){100}){100}", false),
+        ("a{1000}", true), ("(a{1000}){2}", true), ("(a{1000}){3}", false),
+        ("((((a{100}){100}){100}){100}){100}", false),
         ("(){1000}", true), ("((){1000}){1000}", false), ("a{0,1000}", true), ("(a*){1000}", true),
     ])
     func whatGrowsTooLargeIsRefused(_ pattern: String, _ isGood: Bool) {

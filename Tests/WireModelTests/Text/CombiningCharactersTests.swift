@@ -34,7 +34,8 @@ import WireModel
         let stamp = RecordStamp(wallTime: 0, bootID: GoldenMessages.boot, timeSinceBoot: 1)
         func record(_ application: String) -> Data {
             NewRecord(
-                stream: .sample, kind: .sampleCustom, module: "fan", stamp: stamp, application: application, test: false, body: Data([1])
+                stream: .sample, kind: .sampleCustom, module: "fan", stamp: stamp, application: application,
+                test: false, body: Data([1])
             ).serialized(number: 1)
         }
         #expect(RecordHeader(scanning: record("a" + Self.marks(CombiningCharacters.limit))) != nil)

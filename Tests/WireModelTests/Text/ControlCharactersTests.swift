@@ -10,7 +10,8 @@ import WireModel
         // C1: one character of some terminals is what two are elsewhere.
         ("\u{9B}2J\u{85}", #"\u{9B}2J\u{85}"#),
         // What is shown would be another order than what is there.
-        ("invoice\u{202E}gpj.exe", #"invoice\u{202E}gpj.exe"#), ("\u{2066}x\u{2069}\u{200F}\u{61C}", #"\u{2066}x\u{2069}\u{200F}\u{61C}"#),
+        ("invoice\u{202E}gpj.exe", #"invoice\u{202E}gpj.exe"#),
+        ("\u{2066}x\u{2069}\u{200F}\u{61C}", #"\u{2066}x\u{2069}\u{200F}\u{61C}"#),
         ("one\u{2028}two", #"one\u{2028}two"#),
     ])
     func nothingOfATextSteersATerminal(_ text: String, _ shown: String) {

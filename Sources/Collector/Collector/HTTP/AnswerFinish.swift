@@ -20,7 +20,8 @@ struct AnswerFinish: Sendable {
     func finish(_ response: Response, to request: Request) async throws -> Response {
         guard Self.isJSON(response.headers[.contentType]) else { return response }
         var response = response
-        if request.method == .get || request.method == .head, response.status == .ok, response.body.contentLength != nil {
+        if request.method == .get || request.method == .head, response.status == .ok, response.body.contentLength != nil
+        {
             let bytes = try await Self.bytes(of: response.body)
             // A revision is its own tag.
             let tag = response.headers[.eTag] ?? Self.tag(of: bytes)

@@ -103,7 +103,8 @@ struct IngestRoutes: Sendable {
         let device = try exchange.device
         return try await reader.read(exchange, limit: .small(Self.closeBytes)) { body in
             let request = try EpochClose(try decode(WireCloseRequest.self, body), maximumPoints: Self.maximumPoints)
-            do throws(Problem) { try ProductionBound(created: device.created, now: exchange.now).check(request) } catch {
+            do throws(Problem) { try ProductionBound(created: device.created, now: exchange.now).check(request) } catch
+            {
                 throw refusing(error, of: device)
             }
             var answer = WireCloseAnswer()

@@ -19,7 +19,8 @@ struct ProfileRevisionRoutes: Sendable {
             Route(.get, "/api/v1/profile-revisions/{organization}/diff", .person(.viewer), handle: diff),
             Route(.get, "/api/v1/profile-revisions/{organization}/adoption", .person(.viewer), handle: adoption),
             Route(.post, "/api/v1/profile-revisions/{organization}/validate", .person(.viewer), handle: validate),
-            Route(.post, "/api/v1/profile-revisions/{organization}/rollback", .person(.administrator), handle: rollback),
+            Route(
+                .post, "/api/v1/profile-revisions/{organization}/rollback", .person(.administrator), handle: rollback),
         ]
     }
 

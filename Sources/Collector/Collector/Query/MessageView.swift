@@ -3,8 +3,8 @@ import Foundation
 import SwiftProtobuf
 import WireModel
 
-/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum values
-/// in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
+/// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum
+/// values in kebab-case without their prefix, times as RFC 3339 and identifiers as UUIDs.
 ///
 /// Each message lists the fields that differ. Everything else is data and stays as it came: texts, and the keys and
 /// values of maps.

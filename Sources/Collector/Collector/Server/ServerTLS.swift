@@ -156,7 +156,8 @@ package struct TLSFiles: Equatable, Sendable {
 
     private static let content = "it holds no PEM of what it should be"
 
-    private func load<Value>(_ flag: String, _ path: String, _ body: () throws -> Value) throws(CollectorError) -> Value {
+    private func load<Value>(_ flag: String, _ path: String, _ body: () throws -> Value) throws(CollectorError) -> Value
+    {
         do { return try body() } catch {
             throw CollectorError(
                 .invalidConfiguration,

@@ -26,7 +26,9 @@ struct FileDigest: Equatable, Sendable {
         return digest
     }
 
-    private static func read(_ path: String, to target: (descriptor: Int32, path: String)?) throws(StoreError) -> FileDigest? {
+    private static func read(_ path: String, to target: (descriptor: Int32, path: String)?) throws(StoreError)
+        -> FileDigest?
+    {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }

@@ -13,7 +13,8 @@ package actor RecordFileWatch {
 
     /// - Parameter note: told of each file that is there and cannot be read.
     package init(
-        directory: String, notices: NoticeService, logger: Logger, note: @escaping @Sendable (Partition, String) -> Void = { _, _ in }
+        directory: String, notices: NoticeService, logger: Logger,
+        note: @escaping @Sendable (Partition, String) -> Void = { _, _ in }
     ) {
         self.note = note
         verifier = StoreVerifier(directory: directory)
@@ -42,7 +43,9 @@ package actor RecordFileWatch {
         guard present != told else { return }
         let former = told
         told = present
-        for detail in present.values.sorted() { logger.error("a record file is harmed", metadata: ["store.error": "\(detail)"]) }
+        for detail in present.values.sorted() {
+            logger.error("a record file is harmed", metadata: ["store.error": "\(detail)"])
+        }
         await notices.follow(.recordFile, present, told: former)
     }
 }

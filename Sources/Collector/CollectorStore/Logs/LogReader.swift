@@ -4,8 +4,9 @@ import WireModel
 
 /// Tells the lines a query matches, each once, in the order asked for, piece by piece.
 ///
-/// By time the segments are merged: a segment is opened when the merge has come to its first line, so that only those are open that overlap in
-/// time. What they hold together is bounded: beyond that, those whose next line is furthest away give their text back.
+/// By time the segments are merged: a segment is opened when the merge has come to its first line, so that only those
+/// are open that overlap in time. What they hold together is bounded: beyond that, those whose next line is furthest
+/// away give their text back.
 package actor LogReader: LogContent {
     private let catalog: UploadCatalog
     private let filter: LogFilter
@@ -130,7 +131,9 @@ package actor LogReader: LogContent {
         var place = start
         while true {
             let children = [2 * place + 1, 2 * place + 2].filter { $0 < open.count }
-            guard let least = children.min(by: { Self.isBefore(open[$0], open[$1]) }), Self.isBefore(open[least], open[place]) else {
+            guard let least = children.min(by: { Self.isBefore(open[$0], open[$1]) }),
+                Self.isBefore(open[least], open[place])
+            else {
                 return
             }
             open.swapAt(place, least)

@@ -2,7 +2,8 @@ import Logging
 import SQLite
 import WireModel
 
-/// One stream's files as its writer sees them: the one it writes, the older ones for chains it has not heard of lately, the baseline.
+/// One stream's files as its writer sees them: the one it writes, the older ones for chains it has not heard of lately,
+/// the baseline.
 ///
 /// Not `Sendable`: it belongs to its writer.
 final class StreamFiles {
@@ -37,7 +38,8 @@ final class StreamFiles {
         newestRemoved = try baseline.removedPartitions().filter { $0.stream == stream }.map(\.day).max()
     }
 
-    /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a removed name.
+    /// The file for a transaction that begins now: the clock's day, but never before the newest file's and never a
+    /// removed name.
     /// - Returns: with the file, whether files have gone that marks in memory may be of.
     /// - Throws: `.io` where `collector.sqlite` is gone from under this process, and what opening says.
     func fileForWriting(at time: Int64) throws(StoreError) -> (file: RecordFile, hasLostFiles: Bool) {
@@ -48,7 +50,8 @@ final class StreamFiles {
             logger.error("record file was removed while it was open", metadata: ["store.file": "\(open.path)"])
             close()
             let removed = newestRemoved
-            days = try directory.partitions().filter { $0.stream == stream && $0.day.number > removed?.number ?? -1 }.map(\.day)
+            days = try directory.partitions().filter { $0.stream == stream && $0.day.number > removed?.number ?? -1 }
+                .map(\.day)
             hasLostFiles = true
         }
         var day = UTCDay(microseconds: time)
@@ -67,7 +70,9 @@ final class StreamFiles {
     private func openForWriting(_ day: UTCDay) throws(StoreError) -> RecordFile {
         let partition = Partition(day: day, stream: stream)
         do throws(StoreError) {
-            if let fault = try damageCheck.quickFault(of: partition) { throw StoreError(.corrupt, "\(partition.name): \(fault)") }
+            if let fault = try damageCheck.quickFault(of: partition) {
+                throw StoreError(.corrupt, "\(partition.name): \(fault)")
+            }
             let file = try RecordFile(writing: partition, in: directory)
             unreadable[day] = nil
             return file
@@ -95,7 +100,8 @@ final class StreamFiles {
         var found = MarkCache.Entry(state: ChainState(), place: nil)
         for day in days.reversed() {
             guard let row = try chain(key, on: day)?.row else { continue }
-            found = MarkCache.Entry(state: row.state, place: (Partition(day: day, stream: stream), row.id), bounds: row.bounds)
+            found = MarkCache.Entry(
+                state: row.state, place: (Partition(day: day, stream: stream), row.id), bounds: row.bounds)
             break
         }
         if let entry = try baseline.entry(key, stream: stream) { found.state = found.state.merged(with: entry.state) }
@@ -104,9 +110,10 @@ final class StreamFiles {
 
     /// The greatest of the points that is in the chain's history, up to its mark.
     ///
-    /// A point in a removed file ends the search with `unknown`: every lower one is in the history or not whatever that one is (number 0
-    /// always is), and taking it for the greatest would make the device send again what may be stored.
-    func match(_ points: [EpochClose.Point], key: ChainKey, state: ChainState) throws(StoreError) -> ClosedStream.Match {
+    /// A point in a removed file ends the search with `unknown`: every lower one is in the history or not whatever that
+    /// one is (number 0 always is), and taking it for the greatest would make the device send again what may be stored.
+    func match(_ points: [EpochClose.Point], key: ChainKey, state: ChainState) throws(StoreError) -> ClosedStream.Match
+    {
         let removedUpTo = try baseline.entry(key, stream: stream)?.state.mark
         for point in points.sorted(by: { $0.number > $1.number }) where point.number <= state.mark.number {
             switch try link(at: point.number, key: key, state: state, removedUpTo: removedUpTo) {
@@ -118,8 +125,8 @@ final class StreamFiles {
         return .none
     }
 
-    /// The link of the chain at a number; an inner `nil` where none is there (inside a gap or a lost range), an outer one where
-    /// what could tell was removed.
+    /// The link of the chain at a number; an inner `nil` where none is there (inside a gap or a lost range), an outer
+    /// one where what could tell was removed.
     private func link(
         at number: UInt64, key: ChainKey, state: ChainState, removedUpTo: StreamMark?
     ) throws(StoreError) -> ChainLink?? {
@@ -131,12 +138,15 @@ final class StreamFiles {
         }
         for day in days.reversed() {
             guard let (file, row) = try chain(key, on: day), row.entryNumber < number else { continue }
-            guard let slice = try file.slice(chain: row.id, holding: number), number <= slice.last else { return .some(.none) }
+            guard let slice = try file.slice(chain: row.id, holding: number), number <= slice.last else {
+                return .some(.none)
+            }
             var found: ChainLink?
             do {
                 try slice.walk { last, link, _ in if last == number { found = link } }
             } catch {
-                throw file.corrupt("slice \(slice.first)...\(slice.last) of chain \(row.id), at \(error.number): \(error.message)")
+                throw file.corrupt(
+                    "slice \(slice.first)...\(slice.last) of chain \(row.id), at \(error.number): \(error.message)")
             }
             return .some(found)
         }
@@ -146,15 +156,19 @@ final class StreamFiles {
     /// Whether a day's file is on its way out.
     func isRetiring(_ day: UTCDay) -> Bool { newestRemoved.map { day <= $0 } ?? false }
 
-    /// A day's file is on its way out: from now on nothing is written to it and its name is not used again; it is still read.
-    /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the baseline's.
+    /// A day's file is on its way out: from now on nothing is written to it and its name is not used again; it is still
+    /// read.
+    /// - Throws: `.conflict` unless it is the oldest there is: marks of older files would then be newer than the
+    ///   baseline's.
     func beginRetiring(_ day: UTCDay) throws(StoreError) {
         let partition = Partition(day: day, stream: stream)
         guard let oldest = days.first, days.contains(day) else {
             throw StoreError(.notFound, "there is no \(partition.name).")
         }
         guard day == oldest else {
-            throw StoreError(.conflict, "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
+            throw StoreError(
+                .conflict,
+                "\(partition.name) is not the oldest of its stream, \(oldest) is. Remove the older ones first.")
         }
         newestRemoved = max(newestRemoved ?? day, day)
         if active?.partition.day == day { try sealActive() }
@@ -194,7 +208,9 @@ final class StreamFiles {
         try baseline.note(open.partition, slices: slices)
     }
 
-    private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (file: RecordFile, row: RecordFile.ChainRow)? {
+    private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (
+        file: RecordFile, row: RecordFile.ChainRow
+    )? {
         do throws(StoreError) {
             let file = try file(of: day)
             let row = try file?.chain(key)
@@ -203,7 +219,8 @@ final class StreamFiles {
             return (file, row)
         } catch {
             if unreadable[day] == nil {
-                logger.error("a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
+                logger.error(
+                    "a record file cannot be read", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
             }
             unreadable[day] = error
             if error.code == .corrupt { damaged.note(Partition(day: day, stream: stream), error.message) }

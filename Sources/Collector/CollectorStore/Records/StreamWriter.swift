@@ -4,9 +4,9 @@ import WireModel
 
 /// The one writer of a stream: decides parts against marks and stores them, group-committed.
 ///
-/// Requests put a job into the bounded pipeline and then come to the actor; the first to get there commits what has gathered in one
-/// transaction with one fsync, those behind it find their jobs settled. The actor runs on a queue of its own and never suspends, so one
-/// transaction is never seen half done by another caller.
+/// Requests put a job into the bounded pipeline and then come to the actor; the first to get there commits what has
+/// gathered in one transaction with one fsync, those behind it find their jobs settled. The actor runs on a queue of
+/// its own and never suspends, so one transaction is never seen half done by another caller.
 actor StreamWriter {
     nonisolated let stream: StreamName
     nonisolated let cache: MarkCache
@@ -21,7 +21,8 @@ actor StreamWriter {
     private var trouble: StoreError?
     private var isShutDown = false
     private let damaged: DamagedFiles
-    /// When a file was last looked at for damage and could not be mended: reading all of it for every transaction would hold everybody up.
+    /// When a file was last looked at for damage and could not be mended: reading all of it for every transaction would
+    /// hold everybody up.
     private var lookedAt: [UTCDay: ContinuousClock.Instant] = [:]
     /// Whether a transaction that meets a damaged file may wait for its salvage.
     private var maySalvage = true
@@ -31,12 +32,14 @@ actor StreamWriter {
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int, clock: any StoreClock,
+        stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int,
+        clock: any StoreClock,
         damaged: DamagedFiles, incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger,
         observer: (any StoreObserver)?
     ) throws(StoreError) {
         let baseline = Baseline(try CollectorDatabase.open(directory))
-        files = try StreamFiles(stream: stream, directory: directory, baseline: baseline, damaged: damaged, logger: logger)
+        files = try StreamFiles(
+            stream: stream, directory: directory, baseline: baseline, damaged: damaged, logger: logger)
         self.damaged = damaged
         self.stream = stream
         self.clock = clock
@@ -54,7 +57,10 @@ actor StreamWriter {
         case .admitted: return await settle(job)
         case .full(let bytes, let parts):
             return refusal(
-                of: job, StoreError(.overloaded, "\(parts) parts, \(bytes) bytes wait for the \(stream) stream's disk. Try again later."))
+                of: job,
+                StoreError(
+                    .overloaded, "\(parts) parts, \(bytes) bytes wait for the \(stream) stream's disk. Try again later."
+                ))
         case .shutDown: return refusal(of: job, StoreError(.shuttingDown, "the store is closed. Try again later."))
         }
     }
@@ -64,7 +70,9 @@ actor StreamWriter {
             if let outcome = job.outcome { return outcome }
             let batch = pipeline.take()
             guard !batch.isEmpty else {
-                return refusal(of: job, StoreError(.internalFault, "a job of the \(stream) stream was neither settled nor waiting."))
+                return refusal(
+                    of: job,
+                    StoreError(.internalFault, "a job of the \(stream) stream was neither settled nor waiting."))
             }
             commit(batch)
             pipeline.release(batch)
@@ -98,16 +106,20 @@ actor StreamWriter {
     }
 
     private func observe(
-        _ batch: [WriterJob], since start: ContinuousClock.Instant, failure: StoreError.Code? = nil, counts: StoreCounts = StoreCounts()
+        _ batch: [WriterJob], since start: ContinuousClock.Instant, failure: StoreError.Code? = nil,
+        counts: StoreCounts = StoreCounts()
     ) {
         observer?.committed(
-            StoreCommit(stream: stream, requests: batch.count, duration: ContinuousClock.now - start, failure: failure, counts: counts))
+            StoreCommit(
+                stream: stream, requests: batch.count, duration: ContinuousClock.now - start, failure: failure,
+                counts: counts))
     }
 
     private func note(_ error: StoreError) {
         if error.code == .shuttingDown { return }
         if trouble?.code != error.code {
-            logger.error("records cannot be stored", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
+            logger.error(
+                "records cannot be stored", metadata: ["store.stream": "\(stream)", "store.error": "\(error)"])
         }
         trouble = error
     }
@@ -142,7 +154,8 @@ actor StreamWriter {
         }
     }
 
-    /// After a failed commit the marks are read from disk again; where not only space was missing, over a new connection.
+    /// After a failed commit the marks are read from disk again; where not only space was missing, over a new
+    /// connection.
     private func forget(_ changes: WriterChanges, after error: StoreError) {
         // A salvage goes by the marks in memory, which were committed.
         if error.code == .corrupt, maySalvage { return }
@@ -157,7 +170,9 @@ actor StreamWriter {
         }
     }
 
-    private func perform(_ job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges) throws(StoreError) -> WriterJob.Outcome {
+    private func perform(_ job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges) throws(StoreError)
+        -> WriterJob.Outcome
+    {
         switch job.work {
         case .append(let parts):
             var answers: [PartAnswer] = []
@@ -180,13 +195,16 @@ actor StreamWriter {
         }
         if let closed = entry.state.closed {
             changes.entries[key] = entry
-            return answer(part, .closed, entry.state.mark, "the epoch was closed at number \(closed.last) (\(closed.reason))")
+            return answer(
+                part, .closed, entry.state.mark, "the epoch was closed at number \(closed.last) (\(closed.reason))")
         }
         switch PartDecision.decide(part: part, mark: entry.state.mark) {
         case .damaged(let fault): return answer(part, .damaged, entry.state.mark, fault)
         case .identityConflict:
             changes.incidents.append((DeviceIncident(.identityConflict, device: job.device, stream: stream), 1))
-            return answer(part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another")
+            return answer(
+                part, .identityConflict, entry.state.mark, "the history at number \(entry.state.mark.number) is another"
+            )
         case .already:
             // An answer was lost; totals newer than those kept are worth a row's update, others are a late ghost's.
             if part.totals.produced > entry.state.totals.sent.produced {
@@ -202,12 +220,15 @@ actor StreamWriter {
             try enter(key, &entry, on: file)
             if let place = entry.place {
                 let bounds = try StoreError.mapping { () throws(SQLiteError) in
-                    try file.insert(slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt)
+                    try file.insert(
+                        slice, chain: place.row, formerMark: entry.state.mark.number, receivedAt: job.receivedAt)
                 }
                 entry.bounds?.include(bounds)
             }
             let lost = slice.mark.lostAtCollector.subtractingSaturating(entry.state.mark.lostAtCollector)
-            if lost > 0 { changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost)) }
+            if lost > 0 {
+                changes.incidents.append((DeviceIncident(.recordsLost, device: job.device, stream: stream), lost))
+            }
             noteDamage(part, slice.mark, since: entry.state, of: job, &changes)
             changes.counts.add(slice.mark, since: entry.state.mark)
             entry.state.mark = slice.mark
@@ -233,7 +254,8 @@ actor StreamWriter {
     }
 
     private func close(
-        _ epoch: EpochID, _ request: EpochClose.Stream, of job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges
+        _ epoch: EpochID, _ request: EpochClose.Stream, of job: WriterJob, on file: RecordFile,
+        _ changes: inout WriterChanges
     ) throws(StoreError) -> Result<ClosedStream, StoreError> {
         let key = ChainKey(device: job.device, epoch: epoch)
         var entry: MarkCache.Entry
@@ -275,7 +297,9 @@ actor StreamWriter {
         entry.bounds = RecordBounds.none
     }
 
-    private func answer(_ part: BatchPart, _ outcome: PartOutcome, _ mark: StreamMark, _ detail: String = "") -> PartAnswer {
+    private func answer(_ part: BatchPart, _ outcome: PartOutcome, _ mark: StreamMark, _ detail: String = "")
+        -> PartAnswer
+    {
         PartAnswer(epoch: part.epoch, stream: part.stream, outcome: outcome, mark: mark, detail: detail)
     }
 
@@ -343,7 +367,8 @@ actor StreamWriter {
                 return false
             }
             let cache = cache
-            try RecordSalvage(files.directory, clock: clock, logger: logger) { cache.states(in: $0) }.run(partition, cause: fault)
+            try RecordSalvage(files.directory, clock: clock, logger: logger) { cache.states(in: $0) }.run(
+                partition, cause: fault)
         } catch {
             lookedAt[day] = .now
             damaged.settle(partition, error.message)

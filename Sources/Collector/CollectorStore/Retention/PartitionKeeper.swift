@@ -17,14 +17,17 @@ actor PartitionKeeper {
         baseline = Baseline(try CollectorDatabase.open(directory))
     }
 
-    /// Which of a stream's files are over their limits. When a file's newest record came is looked at only where that could make it go: were
-    /// it from the very beginning of its day.
-    func removals(of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream) throws(StoreError) -> [RetentionPlan.Removal] {
+    /// Which of a stream's files are over their limits. When a file's newest record came is looked at only where that
+    /// could make it go: were it from the very beginning of its day.
+    func removals(of stream: StreamName, at now: Int64, limits: RetentionLimits.Stream) throws(StoreError)
+        -> [RetentionPlan.Removal]
+    {
         let removed = Set(try baseline.removedPartitions())
         var files: [RetentionPlan.File] = []
         for partition in try directory.partitions() where partition.stream == stream && !removed.contains(partition) {
             files.append(
-                RetentionPlan.File(day: partition.day, bytes: directory.bytes(of: partition), newestReceipt: partition.day.start))
+                RetentionPlan.File(
+                    day: partition.day, bytes: directory.bytes(of: partition), newestReceipt: partition.day.start))
         }
         for removal in RetentionPlan.removals(of: files, at: now, limits: limits) {
             guard let place = files.firstIndex(where: { $0.day == removal.file.day }) else { continue }
@@ -38,7 +41,9 @@ actor PartitionKeeper {
         let partitions = try directory.partitions()
         var newest: Int64?
         for stream in StreamName.allCases {
-            guard let partition = partitions.last(where: { $0.stream == stream }), let time = try newestReceipt(partition) else { continue }
+            guard let partition = partitions.last(where: { $0.stream == stream }),
+                let time = try newestReceipt(partition)
+            else { continue }
             newest = max(newest ?? time, time)
         }
         return newest
@@ -74,6 +79,8 @@ actor PartitionKeeper {
     /// Removes what is in the baseline and is there all the same: its removal failed, or was cut short.
     func removeLeftovers() throws(StoreError) {
         let removed = Set(try baseline.removedPartitions())
-        for partition in try directory.partitions() where removed.contains(partition) { try directory.remove(partition) }
+        for partition in try directory.partitions() where removed.contains(partition) {
+            try directory.remove(partition)
+        }
     }
 }

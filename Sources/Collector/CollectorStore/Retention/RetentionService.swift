@@ -2,7 +2,8 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-/// Retention as an administrator sees it, with or without a collector that runs: what is kept, whether it waits, and the word that ends that.
+/// Retention as an administrator sees it, with or without a collector that runs: what is kept, whether it waits, and
+/// the word that ends that.
 package struct RetentionService {
     package struct Status: Equatable, Sendable {
         package struct Stream: Equatable, Sendable {
@@ -48,22 +49,28 @@ package struct RetentionService {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
         let removed = try Baseline(connection).removedPartitions()
         let state = RetentionState(connection: connection)
-        let (waiting, purge) = try StoreError.mapping { () throws(SQLiteError) in (try state.waiting(), try state.purge()) }
+        let (waiting, purge) = try StoreError.mapping { () throws(SQLiteError) in
+            (try state.waiting(), try state.purge())
+        }
         let partitions = try directory.partitions().filter { !removed.contains($0) }
         let streams = StreamName.allCases.map { stream in
             let files = partitions.filter { $0.stream == stream }
             return Status.Stream(
-                stream: stream, files: files.count, bytes: files.reduce(0) { $0 + directory.bytes(of: $1) }, oldest: files.first?.day,
+                stream: stream, files: files.count, bytes: files.reduce(0) { $0 + directory.bytes(of: $1) },
+                oldest: files.first?.day,
                 newest: files.last?.day, removedFiles: removed.count { $0.stream == stream })
         }
         return Status(streams: streams, waiting: waiting?.message, waitingSince: waiting?.since, purge: purge)
     }
 
-    /// What is so old that it may go is said by the clock: while that is in doubt nobody's word is enough but the one that ends the doubt.
+    /// What is so old that it may go is said by the clock: while that is in doubt nobody's word is enough but the one
+    /// that ends the doubt.
     /// - Throws: `.conflict` while retention waits.
     func requireTrustedClock() throws(StoreError) {
         guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        let waiting = try StoreError.mapping { () throws(SQLiteError) in try RetentionState(connection: connection).waiting() }
+        let waiting = try StoreError.mapping { () throws(SQLiteError) in
+            try RetentionState(connection: connection).waiting()
+        }
         guard let waiting else { return }
         throw StoreError(.conflict, "what is old cannot be told. \(waiting.message)")
     }
@@ -92,7 +99,8 @@ extension RetentionState {
         }
         return try answer().map { answer in
             RetentionService.Status.Purge(
-                id: answer.id.uuidString.lowercased(), state: answer.failure == nil ? .done : .failed, removedFiles: answer.removedFiles,
+                id: answer.id.uuidString.lowercased(), state: answer.failure == nil ? .done : .failed,
+                removedFiles: answer.removedFiles,
                 failure: answer.failure)
         }
     }

@@ -24,12 +24,13 @@ struct ChunkScan: Sendable {
     /// More than that is no log but an attack on the index: 5 MB of lines of a segment each.
     static let maximumPieces = 32_768
 
-    /// Bytes that `text` bytes of log may have as gzip, at most; a quota counts text, and must not be gone round with bytes that inflate to
-    /// nothing (empty members and blocks, names in their heads).
+    /// Bytes that `text` bytes of log may have as gzip, at most; a quota counts text, and must not be gone round with
+    /// bytes that inflate to nothing (empty members and blocks, names in their heads).
     ///
-    /// A member has 18 bytes of its own, and deflate never makes more of what it cannot compress than 5 bytes for each 16 KiB and a few. Our
-    /// devices end a member only after whole lines, of which the shortest has 33 bytes: less than twice the text, were there a member for each
-    /// line. The rest is what the smallest file takes of a disk anyway, and leaves room for one member's head of another sender.
+    /// A member has 18 bytes of its own, and deflate never makes more of what it cannot compress than 5 bytes for each
+    /// 16 KiB and a few. Our devices end a member only after whole lines, of which the shortest has 33 bytes: less than
+    /// twice the text, were there a member for each line. The rest is what the smallest file takes of a disk anyway,
+    /// and leaves room for one member's head of another sender.
     static func maximumStoredBytes(ofText bytes: Int) -> Int { 2 * bytes + 4096 }
 
     /// - Parameters:
@@ -39,15 +40,17 @@ struct ChunkScan: Sendable {
     init(_ stored: Data, rawBytes expected: Int, rawDigest: Data) throws(UploadError) {
         let maximum = Self.maximumStoredBytes(ofText: expected)
         guard stored.count <= maximum else {
-            throw .damaged("The chunk has \(stored.count) bytes for \(expected) of text; at most \(maximum) can be gzip of that.")
+            throw .damaged(
+                "The chunk has \(stored.count) bytes for \(expected) of text; at most \(maximum) can be gzip of that.")
         }
         let scanner = Scanner()
         do throws(GzipError) {
-            // The text ends where the manifest says, long before memory does, so that how far it was compressed does not matter:
-            // a log of equal lines may be as small as deflate can make it.
+            // The text ends where the manifest says, long before memory does, so that how far it was compressed does
+            // not matter: a log of equal lines may be as small as deflate can make it.
             let decompressor = try GzipDecompressor(limits: InflateLimits(maximumBytes: expected, maximumRatio: .max))
             try stored.withContiguousBytes { (bytes) throws(GzipError) in
-                try decompressor.update(bytes, output: { scanner.take($0) }, memberEnd: { scanner.memberEnded(storedEnd: $0) })
+                try decompressor.update(
+                    bytes, output: { scanner.take($0) }, memberEnd: { scanner.memberEnded(storedEnd: $0) })
                 try decompressor.finish()
             }
         } catch {
@@ -57,10 +60,13 @@ struct ChunkScan: Sendable {
         guard scanner.rawBytes == expected else {
             throw .damaged("The text has \(scanner.rawBytes) bytes; the manifest says \(expected).")
         }
-        guard Data(scanner.digest.finalize()) == rawDigest else { throw .damaged("The text has another SHA-256 than the manifest says.") }
+        guard Data(scanner.digest.finalize()) == rawDigest else {
+            throw .damaged("The text has another SHA-256 than the manifest says.")
+        }
         guard scanner.pieces <= Self.maximumPieces else {
             throw .damaged(
-                "The lines change between segments more often than \(Self.maximumPieces) times. Send them in the order of their numbers.")
+                "The lines change between segments more often than \(Self.maximumPieces) times. Send them in the order of their numbers."
+            )
         }
         rawBytes = scanner.rawBytes
         storedDigest = Data(SHA256.hash(data: stored))

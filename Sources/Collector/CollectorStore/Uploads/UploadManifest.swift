@@ -46,7 +46,9 @@ package struct UploadManifest: Equatable, Sendable {
         level = LogLevel(wire.level)
         created = wire.created
         guard wire.chunks.count <= Self.maximumChunks else {
-            throw WireError(.invalidField, "chunks: \(wire.chunks.count) are more than \(Self.maximumChunks). Begin several uploads.")
+            throw WireError(
+                .invalidField,
+                "chunks: \(wire.chunks.count) are more than \(Self.maximumChunks). Begin several uploads.")
         }
         chunks = []
         chunks.reserveCapacity(wire.chunks.count)
@@ -70,13 +72,17 @@ extension UploadManifest.Chunk {
     init(_ wire: WireUploadChunk, place: Int, type manifestType: LogType?) throws(WireError) {
         let name = "chunks[\(place)]"
         guard wire.number == place + 1 else {
-            throw WireError(.invalidField, "\(name).number is \(wire.number); expected \(place + 1): chunks are numbered 1, 2, 3 ...")
+            throw WireError(
+                .invalidField,
+                "\(name).number is \(wire.number); expected \(place + 1): chunks are numbered 1, 2, 3 ...")
         }
         guard (1...UInt32(LogLimits.chunkBytes)).contains(wire.rawBytes) else {
-            throw WireError(.invalidField, "\(name).raw_bytes is \(wire.rawBytes); expected 1 to \(LogLimits.chunkBytes).")
+            throw WireError(
+                .invalidField, "\(name).raw_bytes is \(wire.rawBytes); expected 1 to \(LogLimits.chunkBytes).")
         }
         guard wire.rawDigest.count == 32 else {
-            throw WireError(.invalidField, "\(name).raw_digest has \(wire.rawDigest.count) bytes; expected 32 (SHA-256).")
+            throw WireError(
+                .invalidField, "\(name).raw_digest has \(wire.rawDigest.count) bytes; expected 32 (SHA-256).")
         }
         guard wire.firstLine <= wire.lastLine, wire.lastLine <= UInt64(Int64.max) else {
             throw WireError(.invalidField, "\(name).first_line is above last_line, or out of range.")

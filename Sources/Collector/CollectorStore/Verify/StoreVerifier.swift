@@ -1,8 +1,8 @@
 import SQLite
 import WireModel
 
-/// Proves from what is stored that every device's history is whole and unaltered, and counts it. Reads only, takes no lock, works beside a
-/// running collector: each file is read at one moment, the newest last.
+/// Proves from what is stored that every device's history is whole and unaltered, and counts it. Reads only, takes no
+/// lock, works beside a running collector: each file is read at one moment, the newest last.
 package struct StoreVerifier {
     private let directory: DataDirectory
     /// Called after the baseline was read and before the files are listed, for tests.
@@ -12,10 +12,11 @@ package struct StoreVerifier {
         self.directory = DataDirectory(path: directory)
     }
 
-    /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what retention left in the
-    /// baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and that rows and counts agree.
-    /// Then every chunk of a log against the digest of what came.
-    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all; what is wrong with a record file is a finding.
+    /// Goes over every file: SQLite's own check, then for every chain that its slices tile from 1 (or from what
+    /// retention left in the baseline) to the mark, that the chain recomputed over bytes and gaps meets every link, and
+    /// that rows and counts agree. Then every chunk of a log against the digest of what came.
+    /// - Throws: where the directory or its `collector.sqlite` cannot be read at all; what is wrong with a record file
+    ///   is a finding.
     package func verify() throws(StoreError) -> VerifyReport {
         var report = try verifyRecords()
         if let connection = try CollectorDatabase.openReading(directory) {
@@ -24,7 +25,8 @@ package struct StoreVerifier {
             report.add(
                 .init(
                     code: .missing, file: "collector.sqlite",
-                    message: "it is not there, or empty: what retention has removed, and every log, cannot be checked."))
+                    message: "it is not there, or empty: what retention has removed, and every log, cannot be checked.")
+            )
         }
         return report
     }
@@ -38,7 +40,9 @@ package struct StoreVerifier {
                     report.add(
                         .init(
                             code: .missing, file: entry.partition.name, stream: "\(stream)",
-                            message: "the file is not there and retention has not removed it; it had at least \(entry.slices) slices."))
+                            message:
+                                "the file is not there and retention has not removed it; it had at least \(entry.slices) slices."
+                        ))
                 }
                 for partition in listing.partitions where partition.stream == stream {
                     do throws(StoreError) {
@@ -51,21 +55,27 @@ package struct StoreVerifier {
                         report.files += 1
                         try verification.check(file, &report)
                         let found = try file.rowCounts().slices
-                        if let leastSlices, found < leastSlices { Self.addEmptied(partition, leastSlices, found: found, &report) }
+                        if let leastSlices, found < leastSlices {
+                            Self.addEmptied(partition, leastSlices, found: found, &report)
+                        }
                     } catch {
                         if !DataDirectory.exists(directory.path(of: partition)) { throw error }
                         verification.isIncomplete = true
-                        report.add(.init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
+                        report.add(
+                            .init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
                     }
                 }
                 verification.finish(&report)
             }
-            for partition in try SalvageArea.unfinished(in: directory) where SalvageArea(partition, in: directory).isBuilt {
+            for partition in try SalvageArea.unfinished(in: directory)
+            where SalvageArea(partition, in: directory).isBuilt {
                 report.add(
                     .init(
                         code: .unreadable, file: partition.name, stream: "\(partition.stream)",
-                        message: "a damaged file is being replaced, and counts in later files are not yet those of the new "
-                            + "one. A running collector finishes that by itself, another one when it starts: verify again then."))
+                        message:
+                            "a damaged file is being replaced, and counts in later files are not yet those of the new "
+                            + "one. A running collector finishes that by itself, another one when it starts: verify again then."
+                    ))
             }
             return report
         }
@@ -77,8 +87,8 @@ package struct StoreVerifier {
         var message: String
     }
 
-    /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong; quick, where `verify`
-    /// reads everything.
+    /// Record files that are not there without retention's doing, and those that cannot be opened, with what is wrong;
+    /// quick, where `verify` reads everything.
     func harmedFiles() throws(StoreError) -> [Partition: Harm] {
         let listing = try listing(withBaseline: false)
         var harmed: [Partition: Harm] = [:]
@@ -131,12 +141,15 @@ package struct StoreVerifier {
                         unreadable.append(partition.name)
                     }
                 }
-                for (device, balance) in counts.balances(stream: stream) { devices[device, default: []].append(balance) }
+                for (device, balance) in counts.balances(stream: stream) {
+                    devices[device, default: []].append(balance)
+                }
             }
             return Balances(
                 devices: devices.map { device, epochs in
                     DeviceBalance(
-                        device: device, epochs: epochs.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) })
+                        device: device,
+                        epochs: epochs.sorted { ($0.epoch.description, $0.stream) < ($1.epoch.description, $1.stream) })
                 }.sorted { $0.device.description < $1.device.description }, unreadableFiles: unreadable)
         }
     }
@@ -162,9 +175,10 @@ package struct StoreVerifier {
 
     /// The baseline and the files it does not stand for.
     ///
-    /// The two are read one after the other. A file that retention takes into the baseline and removes in between would be in neither: then both are
-    /// read anew. That ends, since each time another file has gone.
-    /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not want.
+    /// The two are read one after the other. A file that retention takes into the baseline and removes in between would
+    /// be in neither: then both are read anew. That ends, since each time another file has gone.
+    /// - Parameter withBaseline: it has a row for each chain of the fleet, which who asks for files alone does not
+    ///   want.
     private func listing(withBaseline: Bool = true) throws(StoreError) -> Listing {
         while true {
             let listing = try look(withBaseline: withBaseline)
@@ -173,10 +187,14 @@ package struct StoreVerifier {
     }
 
     private func look(withBaseline: Bool) throws(StoreError) -> Listing {
-        guard DataDirectory.exists(directory.path) else { throw StoreError(.notFound, "there is no data directory \(directory.path).") }
+        guard DataDirectory.exists(directory.path) else {
+            throw StoreError(.notFound, "there is no data directory \(directory.path).")
+        }
         // With records and no registry there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()
-        guard !partitions.isEmpty || DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
+        guard !partitions.isEmpty || DataDirectory.exists(directory.databasePath) else {
+            throw .noCollector(directory.path)
+        }
         var listing = Listing()
         if let connection = try CollectorDatabase.openReading(directory) {
             try StoreError.mapping { () throws(SQLiteError) in try connection.begin(.deferred) }
@@ -203,8 +221,8 @@ package struct StoreVerifier {
         return Set(try Baseline(connection).removedPartitions())
     }
 
-    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then. That ends, since each time a file
-    /// that was listed has gone.
+    /// Retention beside us may remove a listed file: then all is read anew, with what the baseline says by then. That
+    /// ends, since each time a file that was listed has gone.
     private func retryingWhenFilesGo<T>(_ body: (Listing) throws(StoreError) -> T) throws(StoreError) -> T {
         while true {
             let listing = try listing()

@@ -30,8 +30,10 @@ struct StreamVerification {
     mutating func check(_ file: RecordFile, _ report: inout VerifyReport) throws(StoreError) {
         try StoreError.mapping { () throws(SQLiteError) in try file.connection.begin(.deferred) }
         defer { file.connection.rollback() }
-        for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true) }) {
-            report.add(.init(code: .unreadable, file: file.partition.name, stream: "\(stream)", message: "SQLite: \(fault)"))
+        for fault in try StoreError.mapping({ () throws(SQLiteError) in try file.connection.integrityCheck(quick: true)
+        }) {
+            report.add(
+                .init(code: .unreadable, file: file.partition.name, stream: "\(stream)", message: "SQLite: \(fault)"))
         }
         let before = (slices: report.slices, rejected: report.rejected)
         var last: Int64 = 0
@@ -47,25 +49,32 @@ struct StreamVerification {
                 .init(
                     code: .miscounted, file: file.partition.name, stream: "\(stream)",
                     message: "\(slices) slices and \(rejected) rejected records are there, "
-                        + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain."))
+                        + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain."
+                ))
         }
     }
 
-    private mutating func check(_ row: RecordFile.ChainRow, in file: RecordFile, _ report: inout VerifyReport) throws(StoreError) {
+    private mutating func check(_ row: RecordFile.ChainRow, in file: RecordFile, _ report: inout VerifyReport)
+        throws(StoreError)
+    {
         var chain = chains[row.key] ?? Chain()
         func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
             report.add(
                 .init(
-                    code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)", stream: "\(stream)",
+                    code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)",
+                    stream: "\(stream)",
                     first: first, last: last, message: message))
             chain.isBroken = true
         }
         if row.entryNumber != chain.counted.number || row.entryLink != chain.counted.link {
             if row.entryNumber > chain.counted.number {
-                let cause = isIncomplete ? "a file before it cannot be read" : "a file before it is gone without its marks in the baseline"
+                let cause =
+                    isIncomplete
+                    ? "a file before it cannot be read" : "a file before it is gone without its marks in the baseline"
                 add(
                     .missing, chain.counted.number + 1, row.entryNumber,
-                    "the chain enters this file at \(row.entryNumber), what is there before ends at \(chain.counted.number): \(cause).")
+                    "the chain enters this file at \(row.entryNumber), what is there before ends at \(chain.counted.number): \(cause)."
+                )
             } else {
                 add(
                     .altered, row.entryNumber, chain.counted.number,
@@ -87,14 +96,16 @@ struct StreamVerification {
             if slice.first <= chain.counted.number {
                 add(
                     .doubled, slice.first, min(slice.last, chain.counted.number),
-                    "numbers up to \(chain.counted.number) are there already; nothing of this slice may be stored again.")
+                    "numbers up to \(chain.counted.number) are there already; nothing of this slice may be stored again."
+                )
                 continue
             }
             let hole = slice.first - 1 - chain.counted.number
             if hole != slice.lostBefore {
                 add(
                     .missing, chain.counted.number + 1, slice.first - 1,
-                    "\(hole) numbers are missing before this slice, \(slice.lostBefore) were lost when it was accepted.")
+                    "\(hole) numbers are missing before this slice, \(slice.lostBefore) were lost when it was accepted."
+                )
             }
             if hole == 0, slice.priorLink != chain.counted.link {
                 add(
@@ -116,7 +127,9 @@ struct StreamVerification {
     }
 
     /// Adds a slice up and proves it.
-    private func count(_ slice: StoredSlice, _ mark: inout StreamMark, _ report: inout VerifyReport) -> StoredSlice.Fault? {
+    private func count(_ slice: StoredSlice, _ mark: inout StreamMark, _ report: inout VerifyReport) -> StoredSlice
+        .Fault?
+    {
         var stored: UInt64 = 0
         var misplaced: StoredSlice.Fault?
         var fault: StoredSlice.Fault?
@@ -141,7 +154,9 @@ struct StreamVerification {
         return misplaced ?? fault
     }
 
-    private func compare(_ chain: inout Chain, _ row: RecordFile.ChainRow, _ file: RecordFile, _ report: inout VerifyReport) {
+    private func compare(
+        _ chain: inout Chain, _ row: RecordFile.ChainRow, _ file: RecordFile, _ report: inout VerifyReport
+    ) {
         guard !chain.isBroken, chain.counted != chain.stated else { return }
         chain.isBroken = true
         let counted = chain.counted
@@ -150,9 +165,12 @@ struct StreamVerification {
             counted.number < stated.number ? .missing : counted.number > stated.number ? .doubled : .miscounted
         report.add(
             .init(
-                code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)", stream: "\(stream)",
-                first: min(counted.number, stated.number) + (code == .miscounted ? 0 : 1), last: max(counted.number, stated.number),
-                message: "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
+                code: code, file: file.partition.name, device: "\(row.key.device)", epoch: "\(row.key.epoch)",
+                stream: "\(stream)",
+                first: min(counted.number, stated.number) + (code == .miscounted ? 0 : 1),
+                last: max(counted.number, stated.number),
+                message:
+                    "rows give number \(counted.number) with \(counted.stored) stored, \(counted.rejectedCount) rejected, "
                     + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says \(stated.number) with "
                     + "\(stated.stored), \(stated.rejectedCount), \(stated.droppedCount), \(stated.lostAtCollector)."))
     }
@@ -162,7 +180,8 @@ struct StreamVerification {
         for (key, chain) in chains where !chain.isBroken && chain.counted.stored != chain.stated.stored {
             report.add(
                 .init(
-                    code: .miscounted, file: "collector.sqlite", device: "\(key.device)", epoch: "\(key.epoch)", stream: "\(stream)",
+                    code: .miscounted, file: "collector.sqlite", device: "\(key.device)", epoch: "\(key.epoch)",
+                    stream: "\(stream)",
                     message: "\(chain.counted.stored) rows were counted, the mark says \(chain.stated.stored)."))
         }
     }

@@ -61,7 +61,8 @@ struct AgentControl: Sendable {
     }
 
     /// A page that fits into a frame: fewer records where they are large. The largest alone does.
-    private func export(_ tools: QueueTools, after cursor: String?) async throws(DataSamplerError) -> WireControlAnswer {
+    private func export(_ tools: QueueTools, after cursor: String?) async throws(DataSamplerError) -> WireControlAnswer
+    {
         var limit = Self.exportLimit
         while true {
             let answer = try WireControlAnswer.json(try await tools.export(after: cursor, limit: limit))

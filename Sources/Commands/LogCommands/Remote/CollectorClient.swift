@@ -39,7 +39,8 @@ final class CollectorClient: Sendable {
         }
     }
 
-    func get<Value: Decodable>(_ path: String, as type: Value.Type = Value.self) async throws(LogCommandError) -> Value {
+    func get<Value: Decodable>(_ path: String, as type: Value.Type = Value.self) async throws(LogCommandError) -> Value
+    {
         try decoded(try await send(.get, path), path)
     }
 
@@ -77,7 +78,8 @@ final class CollectorClient: Sendable {
         }
     }
 
-    private func readContent(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws {
+    private func readContent(_ path: String, _ receive: @escaping (UnsafeRawBufferPointer) throws -> Void) async throws
+    {
         // No limit here: `receive` bounds what it keeps.
         let inflater = try GzipDecompressor(limits: InflateLimits(maximumBytes: .max - 1, maximumRatio: .max))
         let name = name

@@ -86,7 +86,8 @@ extension VerifyCommand {
         }
     }
 
-    private static func finding(_ chunk: RemoteChunk, _ client: CollectorClient) async throws -> StoreVerifier.Finding? {
+    private static func finding(_ chunk: RemoteChunk, _ client: CollectorClient) async throws -> StoreVerifier.Finding?
+    {
         let name = "chunk \(chunk.id)"
         guard let expected = chunk.sha256 else {
             return StoreVerifier.Finding(

@@ -223,7 +223,8 @@ extension DeviceSettings {
         }
     }
 
-    private mutating func takeLogging(_ local: DataSamplerConfiguration, _ profile: WireLoggingProfile, _ calls: Calls) {
+    private mutating func takeLogging(_ local: DataSamplerConfiguration, _ profile: WireLoggingProfile, _ calls: Calls)
+    {
         logging.enabled = local.loggingEnabled && (profile.hasEnabled ? profile.enabled : true)
         sources["loggingEnabled"] = !local.loggingEnabled ? .local : profile.hasEnabled ? .profile : .compiled
         logging.wifiOnly = tightened("logsOverWiFiOnly", local: local.logsOverWiFiOnly, profile: profile.wifiOnly)

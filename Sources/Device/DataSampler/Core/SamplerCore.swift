@@ -293,7 +293,8 @@ final class SamplerCore: Sendable {
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
-    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64 {
+    func recordBeacon(_ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32) async throws(DataSamplerError) -> UInt64
+    {
         // A beacon without queue figures tells more than none: a queue that cannot count will show when the beacon is
         // queued.
         let status = try? await queue.status()

@@ -65,7 +65,8 @@ final class LogKeeper: Sendable {
     /// Erases all that is kept.
     func erase() async throws(DataSamplerError) {
         let store = store
-        do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch {
+        do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch
+        {
             throw DataSamplerError(.storage, error.message, cause: error)
         }
     }

@@ -38,7 +38,8 @@ package final class SegmentReader {
     }
 
     /// `nil`: the text is what there is to read.
-    private static func index(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex? {
+    private static func index(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex?
+    {
         let hasText = directory.has(name, .text)
         guard directory.has(name, .sealed), directory.has(name, .index) || !hasText else { return nil }
         do { return try SegmentIndex(name, in: directory) } catch {

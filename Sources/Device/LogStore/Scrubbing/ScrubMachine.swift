@@ -105,7 +105,8 @@ struct ScrubMachine {
     }
 
     /// Where a match may begin, from `start` on.
-    private static func nextStart(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+    private static func nextStart(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int?
+    {
         var position = start
         while position < text.count {
             let (scalar, length) = scalar(text, position)
@@ -115,7 +116,8 @@ struct ScrubMachine {
         return nil
     }
 
-    private static func isAt(_ border: ScrubPattern.Border, _ text: UnsafeBufferPointer<UInt8>, _ position: Int) -> Bool {
+    private static func isAt(_ border: ScrubPattern.Border, _ text: UnsafeBufferPointer<UInt8>, _ position: Int) -> Bool
+    {
         switch border {
         case .start: return position == 0
         case .end: return position == text.count

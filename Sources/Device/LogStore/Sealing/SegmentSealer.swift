@@ -72,7 +72,8 @@ package final class SegmentSealer {
     }
 
     /// The index of a segment that is sealed and whole, as far as that shows without reading it.
-    private static func sealed(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex? {
+    private static func sealed(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex?
+    {
         do {
             let index = try SegmentIndex(name, in: directory)
             return try StoreFile(reading: directory.path(name, .sealed)).byteCount() == index.whole.storedBytes

@@ -199,7 +199,8 @@ extension QueueStore {
         if removed.bytes != ledger.bytes {
             result.findings.append("\(table.name): \(removed.bytes) bytes where the ledger says \(ledger.bytes)")
         }
-        if isChained, table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink {
+        if isChained, table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink
+        {
             result.findings.append("\(table.name) ends at \(running.number) where the ledger says \(ledger.last)")
         }
     }

@@ -6,7 +6,8 @@ import WireModel
 
 /// Leaving at the front without acknowledgement.
 extension QueueStore {
-    func drop(oldest count: Int, bytes: Int, of stream: StreamName, reason: DropReason, keepAside: Bool) throws -> Gap? {
+    func drop(oldest count: Int, bytes: Int, of stream: StreamName, reason: DropReason, keepAside: Bool) throws -> Gap?
+    {
         try drop(oldest: count, bytes: bytes, from: .current(stream), reason: reason, keepAside: keepAside)
     }
 

@@ -19,7 +19,8 @@ package final class CapturedHostSource: HostSource {
         package var netlinkFailures: [NetlinkRequest: FileOutcome] = [:]
         package var fileSystems: [String: FileSystemFigures] = [:]
         package var systemName: SystemName?
-        package var process = ProcessFigures(cpuTimeMicroseconds: nil, openFiles: nil, pageSize: 4_096, ticksPerSecond: 100)
+        package var process = ProcessFigures(
+            cpuTimeMicroseconds: nil, openFiles: nil, pageSize: 4_096, ticksPerSecond: 100)
         package var time = SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: 0)
 
         package init() {}
@@ -87,7 +88,10 @@ package final class CapturedHostSource: HostSource {
         buffer.truncate()
         let (answer, failure) = state.withLock { state in
             state.exchanges[request, default: 0] += 1
-            return (state.machine.netlink[request] ?? state.machine.network?.answer(to: request), state.machine.netlinkFailures[request])
+            return (
+                state.machine.netlink[request] ?? state.machine.network?.answer(to: request),
+                state.machine.netlinkFailures[request]
+            )
         }
         if let failure { return failure }
         guard let answer else { return .absent }
@@ -102,7 +106,8 @@ package final class CapturedHostSource: HostSource {
     package func list(_ path: String, maximumEntries: Int) -> [String]? {
         let paths = state.withLock { Array($0.machine.files.keys) + Array($0.machine.links.keys) }
         let prefix = path + "/"
-        let names = Set(paths.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count).prefix { $0 != "/" }) })
+        let names = Set(
+            paths.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count).prefix { $0 != "/" }) })
         return names.isEmpty ? nil : Array(names.prefix(maximumEntries))
     }
 

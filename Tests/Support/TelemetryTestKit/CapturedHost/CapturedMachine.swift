@@ -2,15 +2,16 @@ import SampleModules
 
 /// The captured machines in `Machines/`: one text file each.
 ///
-/// It begins with lines `@uname`, `@process`, `@time`, `@statvfs` and `@link`, whose words are the fields of the types they fill
-/// in their order, and those of `CapturedNetwork+Parsing.swift`; then follows each file of the machine behind a line `=== /path`, or
-/// `==0 /path` for one that ends with a NUL in place of a line end, as a device tree's do.
+/// It begins with lines `@uname`, `@process`, `@time`, `@statvfs` and `@link`, whose words are the fields of the types
+/// they fill in their order, and those of `CapturedNetwork+Parsing.swift`; then follows each file of the machine behind
+/// a line `=== /path`, or `==0 /path` for one that ends with a NUL in place of a line end, as a device tree's do.
 package enum CapturedMachine: String, CaseIterable, Sendable {
     /// A laptop of eight cores with a battery, an encrypted disk, swap, subvolumes and network mounts.
     case laptop
     /// A server with 64 cores, 24 disks, no battery, network mounts and containers, bonds, VLANs and bridges.
     case server
-    /// A small ARM board with a device tree, an SD card, wired and wireless network, and no power supply that it knows of.
+    /// A small ARM board with a device tree, an SD card, wired and wireless network, and no power supply that it knows
+    /// of.
     case board
 
     package func host() -> CapturedHostSource {
@@ -56,15 +57,18 @@ package enum CapturedMachine: String, CaseIterable, Sendable {
         }
         switch words.first {
         case "@uname":
-            machine.systemName = SystemName(kernelName: words[1], hostName: words[2], kernelRelease: words[3], architecture: words[4])
+            machine.systemName = SystemName(
+                kernelName: words[1], hostName: words[2], kernelRelease: words[3], architecture: words[4])
         case "@process":
             machine.process = ProcessFigures(
-                cpuTimeMicroseconds: number(1), openFiles: UInt32(number(2)), pageSize: number(3), ticksPerSecond: number(4))
+                cpuTimeMicroseconds: number(1), openFiles: UInt32(number(2)), pageSize: number(3),
+                ticksPerSecond: number(4))
         case "@time":
             machine.time = SampleTime(wallMicroseconds: Int64(number(1)), sinceBootMicroseconds: number(2))
         case "@statvfs":
             machine.fileSystems[words[1]] = FileSystemFigures(
-                blockSize: number(2), blocks: number(3), blocksFree: number(4), blocksAvailable: number(5), inodes: number(6),
+                blockSize: number(2), blocks: number(3), blocksFree: number(4), blocksAvailable: number(5),
+                inodes: number(6),
                 inodesFree: number(7))
         case "@link":
             machine.links[words[1]] = words[2]

@@ -1,7 +1,7 @@
 import SampleModules
 
-/// Writes answers byte by byte after the kernel's headers (`<linux/rtnetlink.h>`, `<linux/if_link.h>`, `<linux/nl80211.h>`), with
-/// attributes among them that nobody here asks for, as the kernel does.
+/// Writes answers byte by byte after the kernel's headers (`<linux/rtnetlink.h>`, `<linux/if_link.h>`,
+/// `<linux/nl80211.h>`), with attributes among them that nobody here asks for, as the kernel does.
 extension CapturedNetwork {
     /// The messages that answer a request; `nil` where the kernel refuses it.
     package func answer(to request: NetlinkRequest) -> [UInt8]? {
@@ -25,7 +25,9 @@ extension CapturedNetwork {
     }
 
     /// A message with its header and padding, as part of a list.
-    package static func message(_ type: UInt16, _ body: [UInt8], sequence: UInt32 = 7, port: UInt32 = 4_242, flags: UInt16 = 2) -> [UInt8] {
+    package static func message(
+        _ type: UInt16, _ body: [UInt8], sequence: UInt32 = 7, port: UInt32 = 4_242, flags: UInt16 = 2
+    ) -> [UInt8] {
         var bytes = NetlinkBytes()
         bytes.add(UInt32(16 + body.count))
         bytes.add(type)
@@ -58,7 +60,10 @@ extension CapturedNetwork {
         if !interface.address.isEmpty { bytes.add(attribute: 1, interface.address) }
         // The older statistics of 32 bits.
         bytes.add(
-            attribute: 7, interface.counters.flatMap { counter in withUnsafeBytes(of: UInt32(truncatingIfNeeded: counter)) { Array($0) } })
+            attribute: 7,
+            interface.counters.flatMap { counter in
+                withUnsafeBytes(of: UInt32(truncatingIfNeeded: counter)) { Array($0) }
+            })
         bytes.add(attribute: 23, Self.counters(interface))
         if let kind = interface.kind {
             var information = NetlinkBytes()

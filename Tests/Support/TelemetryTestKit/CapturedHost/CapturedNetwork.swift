@@ -1,5 +1,5 @@
-/// What a captured machine's kernel knows of its network, as it tells it over netlink (`CapturedNetwork+Answer.swift` writes
-/// the messages).
+/// What a captured machine's kernel knows of its network, as it tells it over netlink (`CapturedNetwork+Answer.swift`
+/// writes the messages).
 package struct CapturedNetwork: Sendable {
     package struct Interface: Sendable {
         package var index: UInt32

@@ -48,23 +48,28 @@ package struct SampleLog: Sendable {
     package mutating func line(level given: LogLevel? = nil) -> Line {
         time += Int64.random(in: 0...20_000, using: &generator)
         let level =
-            given ?? [.error, .warning, .information, .information, .information, .verbose, .verbose].randomElement(using: &generator)!
+            given ?? [.error, .warning, .information, .information, .information, .verbose, .verbose].randomElement(
+                using: &generator)!
         let category = ["app.network", "app.storage", "app.ui", "sync", "-"].randomElement(using: &generator)!
         let message = [
             "connection opened", "request answered with status 200", "write took longer than expected", "cache hit",
             "Größe geändert: 12 µm",
             "state changed from idle to running, nothing else to do", "a\\nline in two",
         ].randomElement(using: &generator)!
-        let metadata = "attempt=\(Int.random(in: 1...9, using: &generator)) id=\(String(generator.next(), radix: 16)) session=5c1f"
+        let metadata =
+            "attempt=\(Int.random(in: 1...9, using: &generator)) id=\(String(generator.next(), radix: 16)) session=5c1f"
         return Line(
-            time: time, level: level, category: category, message: message, metadata: generator.chance(0.8) ? metadata : "")
+            time: time, level: level, category: category, message: message,
+            metadata: generator.chance(0.8) ? metadata : "")
     }
 
     /// Lines of a segment, numbered from 1 in it, of at most `bytes`.
     package mutating func segment(_ ordinal: UInt64, bytes: Int) -> [UInt8] {
         var text: [UInt8] = []
         var position: UInt64 = 1
-        while case let next = line().text(LogNumber(segment: ordinal, position: position)), text.count + next.count <= bytes {
+        while case let next = line().text(LogNumber(segment: ordinal, position: position)),
+            text.count + next.count <= bytes
+        {
             text += next
             position += 1
         }

@@ -4,7 +4,8 @@ import Foundation
 struct AgentCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent",
-        abstract: "What a release ws1agent costs a machine that samples every second, beside collectd with the same inputs.",
+        abstract:
+            "What a release ws1agent costs a machine that samples every second, beside collectd with the same inputs.",
         discussion: """
             The agent samples every second, transmits every ten to a collector on loopback, and keeps everything durably; collectd writes the \
             same inputs to CSV files. Both run at the same time; each round is a stretch of that time. Needs Debian's collectd-core and strip.
@@ -32,7 +33,9 @@ struct AgentCommand: AsyncParsableCommand {
             (after.processorSeconds - before.processorSeconds) / minutes
         },
         Measure(name: "resident", unit: "MB", floor: 24, goal: 16) { _, after, _ in Double(after.residentBytes) / 1e6 },
-        Measure(name: "resident and private", unit: "MB", floor: 5, goal: 3) { _, after, _ in Double(after.privateBytes) / 1e6 },
+        Measure(name: "resident and private", unit: "MB", floor: 5, goal: 3) { _, after, _ in
+            Double(after.privateBytes) / 1e6
+        },
         Measure(name: "written", unit: "KB a minute", floor: 400, goal: 176) { before, after, minutes in
             Double(after.writtenBytes - before.writtenBytes) / 1e3 / minutes
         },
@@ -40,7 +43,9 @@ struct AgentCommand: AsyncParsableCommand {
 
     private static let names = ["collectd, csv", "ws1agent"]
 
-    static func compare(_ options: MeasurementOptions, collector path: String, _ agent: AgentOptions) async throws -> [Comparison] {
+    static func compare(_ options: MeasurementOptions, collector path: String, _ agent: AgentOptions) async throws
+        -> [Comparison]
+    {
         for (binary, remedy) in [
             (agent.agent, "Build it in the repository: Tools/build-release ws1agent"),
             (agent.collectd, "Install Debian's collectd-core, or name it with --collectd"),
@@ -50,17 +55,20 @@ struct AgentCommand: AsyncParsableCommand {
         let work = try WorkDirectory(in: options.directory)
         let collector = try CollectorProcess(binary: path, directory: options.directory)
         let collectd = CollectdConfiguration(
-            directory: work.path, plugins: agent.collectdPlugins, modules: agent.modules.split(separator: ",").map(String.init))
+            directory: work.path, plugins: agent.collectdPlugins,
+            modules: agent.modules.split(separator: ",").map(String.init))
         try Data(collectd.text.utf8).write(to: URL(fileURLWithPath: work.file("collectd.conf")))
         let data = work.file("agent")
         let processes = [
             try MeasuredProcess(
-                names[0], binary: agent.collectd, arguments: ["-f", "-C", work.file("collectd.conf")], log: work.file("collectd.log")),
+                names[0], binary: agent.collectd, arguments: ["-f", "-C", work.file("collectd.conf")],
+                log: work.file("collectd.log")),
             try MeasuredProcess(
                 names[1], binary: agent.agent,
                 arguments: [
                     "run", "--data", data, "--collector", "http://127.0.0.1:\(collector.port)", "--enrollment-token",
-                    collector.enrollmentToken, "--sample-interval", "1", "--transmit-interval", "10", "--modules", agent.modules,
+                    collector.enrollmentToken, "--sample-interval", "1", "--transmit-interval", "10", "--modules",
+                    agent.modules,
                 ], log: work.file("agent.log")),
         ]
         var values = measures.map { _ in processes.map { _ in [Double]() } }
@@ -72,7 +80,9 @@ struct AgentCommand: AsyncParsableCommand {
             let minutes = (ContinuousClock.now - start) / .seconds(60)
             let after = try processes.map { try $0.figures() }
             for (index, measure) in measures.enumerated() {
-                for process in processes.indices { values[index][process].append(measure.value(before[process], after[process], minutes)) }
+                for process in processes.indices {
+                    values[index][process].append(measure.value(before[process], after[process], minutes))
+                }
             }
         }
         let samples = try stored(agent.agent, data: data)
@@ -86,10 +96,13 @@ struct AgentCommand: AsyncParsableCommand {
         }
         for process in processes { process.stop() }
         var comparisons = measures.enumerated().map { comparison($1, values[$0]) }
-        let sizes = try [agent.collectd, agent.agent].map { [Double(try MeasuredProcess.strippedBytes($0, in: work.path)) / 1e6] }
+        let sizes = try [agent.collectd, agent.agent].map {
+            [Double(try MeasuredProcess.strippedBytes($0, in: work.path)) / 1e6]
+        }
         var size = comparison(Measure(name: "stripped", unit: "MB", floor: 36, goal: 25) { _, _, _ in 0 }, sizes)
         size.notes.append("collectd's plugins and libraries, which lie in files of their own, not counted")
-        size.notes.append("inputs of collectd: \(collectd.loaded.joined(separator: ", ")); modules of the agent: \(agent.modules)")
+        size.notes.append(
+            "inputs of collectd: \(collectd.loaded.joined(separator: ", ")); modules of the agent: \(agent.modules)")
         comparisons.append(size)
         return comparisons
     }
@@ -100,7 +113,8 @@ struct AgentCommand: AsyncParsableCommand {
         results[1].ratio = Figures(zip(values[1], values[0]).map { $0 / $1 })
         let own = results[1].figures.median
         let reached =
-            own <= measure.goal ? "the goal is reached" : own <= measure.floor ? "the floor is reached" : "the floor is NOT reached"
+            own <= measure.goal
+            ? "the goal is reached" : own <= measure.floor ? "the floor is reached" : "the floor is NOT reached"
         var comparison = Comparison(name: measure.name, unit: measure.unit, results: results)
         comparison.notes.append("at most \(measure.floor), better \(measure.goal): \(reached)")
         return comparison

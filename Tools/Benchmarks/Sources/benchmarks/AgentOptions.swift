@@ -21,7 +21,11 @@ struct AgentOptions: ParsableArguments {
     var warmUp = 45
 
     func validate() throws {
-        guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds \(seconds): a number from 1 to 86,400 is needed") }
-        guard (1...3600).contains(warmUp) else { throw ValidationError("--warm-up \(warmUp): a number from 1 to 3,600 is needed") }
+        guard (1...86_400).contains(seconds) else {
+            throw ValidationError("--seconds \(seconds): a number from 1 to 86,400 is needed")
+        }
+        guard (1...3600).contains(warmUp) else {
+            throw ValidationError("--warm-up \(warmUp): a number from 1 to 3,600 is needed")
+        }
     }
 }

@@ -8,7 +8,8 @@ import WireModel
 struct BacklogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backlog",
-        abstract: "A queue in which a million records wait: opening it, the first part, draining it, and the memory that takes.",
+        abstract:
+            "A queue in which a million records wait: opening it, the first part, draining it, and the memory that takes.",
         discussion: """
             A part is taken, its answer made from the part alone, and applied, until nothing waits; beside raw SQLite that reads and deletes as \
             many rows to a transaction. The balance has to say that all of it was stored.
@@ -35,12 +36,14 @@ struct BacklogCommand: AsyncParsableCommand {
                 try RawSQLite.drainedPerSecond(rows: backlog, perTransaction: partRecords, directory: options.directory)
             },
             Contestant("queue, parts of \(partRecords)", baseline: baseline) {
-                let figures = try await BacklogLoad(records: backlog, partRecords: partRecords).measure(directory: options.directory)
+                let figures = try await BacklogLoad(records: backlog, partRecords: partRecords).measure(
+                    directory: options.directory)
                 measured.withLock { $0.append(figures) }
                 return figures.drainedPerSecond
             },
         ]
-        var comparison = try await Comparison.run("backlog", unit: "records drained/s", rounds: options.rounds, contestants)
+        var comparison = try await Comparison.run(
+            "backlog", unit: "records drained/s", rounds: options.rounds, contestants)
         let all = measured.withLock { Array($0.dropFirst()) }
         func median(_ value: (BacklogLoad.Figures) -> Double) -> Double { Figures(all.map(value)).median }
         comparison.notes = [

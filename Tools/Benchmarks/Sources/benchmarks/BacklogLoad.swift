@@ -44,16 +44,20 @@ struct BacklogLoad {
                 mark.stored += part.last - mark.number
                 mark.number = part.last
                 mark.link = part.lastLink
-                _ = try await queue.apply(PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
+                _ = try await queue.apply(
+                    PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
                 parts += 1
-                if parts.isMultiple(of: 50) { figures.residentGreatest = max(figures.residentGreatest, try Self.resident()) }
+                if parts.isMultiple(of: 50) {
+                    figures.residentGreatest = max(figures.residentGreatest, try Self.resident())
+                }
             }
         }
         figures.residentGreatest = max(figures.residentGreatest, try Self.resident())
         let balance = try await queue.balance()[.sample]
         await queue.close()
         guard let balance, balance.closes, balance.stored == UInt64(records), balance.waiting == 0 else {
-            throw BenchmarkError("backlog: the queue's balance is \(balance.map { "\($0)" } ?? "absent"), expected \(records) stored")
+            throw BenchmarkError(
+                "backlog: the queue's balance is \(balance.map { "\($0)" } ?? "absent"), expected \(records) stored")
         }
         figures.drainedPerSecond = Double(records) / seconds
         return figures
@@ -80,7 +84,8 @@ struct BacklogLoad {
     }
 
     private func part(_ queue: RecordQueue) async throws -> BatchPart? {
-        try await queue.nextPart(of: .sample, maximumBytes: WireLimits.partBytes, maximumRecords: partRecords, hold: .zero)
+        try await queue.nextPart(
+            of: .sample, maximumBytes: WireLimits.partBytes, maximumRecords: partRecords, hold: .zero)
     }
 
     private static func resident() throws -> Double { Double(try ProcessFigures(of: getpid()).residentBytes) }

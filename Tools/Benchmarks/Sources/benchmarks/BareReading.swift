@@ -3,7 +3,8 @@ import Glibc
 /// The least a sample can cost: the kernel writing the files that every sample needs, and nothing done with them.
 final class BareReading {
     static let system = [
-        "/proc/stat", "/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io", "/proc/meminfo",
+        "/proc/stat", "/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io",
+        "/proc/meminfo",
         "/proc/self/mountinfo", "/proc/diskstats", "/proc/self/statm", "/proc/self/io",
     ]
     private let descriptors: [Int32]

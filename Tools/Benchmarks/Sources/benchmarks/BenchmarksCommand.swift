@@ -6,7 +6,9 @@ struct BenchmarksCommand: AsyncParsableCommand {
         commandName: "benchmarks",
         abstract: "Measures the pipeline beside its baselines, in the same run, on this machine.",
         subcommands: [
-            SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self, StoreCommand.self,
-            FleetCommand.self, IngestCommand.self, LogCallCommand.self, LogFetchCommand.self, AgentCommand.self, AllCommand.self,
+            SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self,
+            StoreCommand.self,
+            FleetCommand.self, IngestCommand.self, LogCallCommand.self, LogFetchCommand.self, AgentCommand.self,
+            AllCommand.self,
         ])
 }

@@ -29,7 +29,9 @@ final class CollectorProcess {
         var token: String?
         for _ in 0..<300 where token == nil {
             guard process.isRunning else { break }
-            if let response = try? HTTPConnection(port: port).send(HTTPConnection.request("GET", "/readyz")), response.status == 200 {
+            if let response = try? HTTPConnection(port: port).send(HTTPConnection.request("GET", "/readyz")),
+                response.status == 200
+            {
                 // The token of the first start is for a hundred devices.
                 let made = try? MeasuredProcess.output(
                     binary, ["token", "create", "--enrollment", "--unlimited", "--data", data])
@@ -59,12 +61,14 @@ final class CollectorProcess {
         request.deviceName = name
         request.agentVersion = "1.0.0"
         let headers = [
-            ("Authorization", "Bearer \(enrollmentToken)"), ("Content-Type", WireNames.protobuf), ("Accept", WireNames.protobuf),
+            ("Authorization", "Bearer \(enrollmentToken)"), ("Content-Type", WireNames.protobuf),
+            ("Accept", WireNames.protobuf),
         ]
         let response = try connection.send(
             HTTPConnection.request("POST", WireNames.enrollPath, headers: headers, body: request.encoded))
         guard response.status == 200 || response.status == 201 else {
-            throw BenchmarkError("enrolling \(name): \(response.status) \(String(decoding: response.body, as: UTF8.self))")
+            throw BenchmarkError(
+                "enrolling \(name): \(response.status) \(String(decoding: response.body, as: UTF8.self))")
         }
         return try WireEnrollAnswer.decode(response.body).credential
     }

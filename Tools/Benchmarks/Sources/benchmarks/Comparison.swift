@@ -1,4 +1,5 @@
-/// Contestants measured in turns: every round measures all of them, so that what the machine does meanwhile hits all alike.
+/// Contestants measured in turns: every round measures all of them, so that what the machine does meanwhile hits all
+/// alike.
 struct Comparison: Codable {
     struct Result: Codable {
         var name: String

@@ -2,7 +2,8 @@ import Foundation
 import Gzip
 import WireModel
 
-/// One enrolled device and the requests it will send: a chain of parts of typed system samples, made before the clock runs.
+/// One enrolled device and the requests it will send: a chain of parts of typed system samples, made before the clock
+/// runs.
 struct DeviceLoad: Sendable {
     struct Part: Sendable {
         var request: [UInt8]
@@ -29,7 +30,8 @@ struct DeviceLoad: Sendable {
             rawBytes += raw.count
             bodyBytes += body.count
             let headers = [
-                ("Authorization", "Bearer \(credential)"), ("Content-Type", WireNames.protobuf), ("Content-Encoding", "gzip"),
+                ("Authorization", "Bearer \(credential)"), ("Content-Type", WireNames.protobuf),
+                ("Content-Encoding", "gzip"),
                 ("Accept", WireNames.protobuf),
             ]
             let request = HTTPConnection.request("POST", WireNames.batchesPath, headers: headers, body: body)
@@ -37,7 +39,8 @@ struct DeviceLoad: Sendable {
         }
     }
 
-    /// Sends all parts, one after the other, each until it is acknowledged; asked to wait (429, 503) it waits and sends again.
+    /// Sends all parts, one after the other, each until it is acknowledged; asked to wait (429, 503) it waits and sends
+    /// again.
     /// - Returns: how often it was asked to wait, and the milliseconds of each answer.
     func send(over connection: HTTPConnection) throws -> (waits: Int, milliseconds: [Double]) {
         var waits = 0
@@ -50,12 +53,15 @@ struct DeviceLoad: Sendable {
                 milliseconds.append((ContinuousClock.now - start) / .milliseconds(1))
                 if response.status == 429 || response.status == 503 {
                     waits += 1
-                    guard waits < 10_000 else { throw BenchmarkError("the collector answers \(response.status) for ever") }
+                    guard waits < 10_000 else {
+                        throw BenchmarkError("the collector answers \(response.status) for ever")
+                    }
                     usleep(10_000)
                     continue
                 }
                 guard response.status == 200 else {
-                    throw BenchmarkError("the collector answers \(response.status): \(String(decoding: response.body, as: UTF8.self))")
+                    throw BenchmarkError(
+                        "the collector answers \(response.status): \(String(decoding: response.body, as: UTF8.self))")
                 }
                 let answer = try WireBatchAnswer.decode(response.body)
                 guard let wire = answer.parts.first else { throw BenchmarkError("an answer without its part") }
@@ -66,8 +72,10 @@ struct DeviceLoad: Sendable {
                     usleep(10_000)
                     continue
                 }
-                guard decided.outcome == .stored, decided.mark.number == part.last, decided.mark.link == part.link else {
-                    throw BenchmarkError("part up to \(part.last): \(decided.outcome), mark \(decided.mark.number) \(decided.detail)")
+                guard decided.outcome == .stored, decided.mark.number == part.last, decided.mark.link == part.link
+                else {
+                    throw BenchmarkError(
+                        "part up to \(part.last): \(decided.outcome), mark \(decided.mark.number) \(decided.detail)")
                 }
                 break
             }

@@ -8,7 +8,8 @@ import WireModel
 struct EnqueueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enqueue",
-        abstract: "Records a second into the device's queue, durably, beside raw SQLite with as many rows to a transaction.",
+        abstract:
+            "Records a second into the device's queue, durably, beside raw SQLite with as many rows to a transaction.",
         discussion: """
             Ordinary records are flushed every 100 or 1,000; durable ones come from 1 or 100 callers that each wait for the sync. Every \
             record is numbered, chained and kept with its totals; the queue's balance is checked afterwards.
@@ -29,17 +30,25 @@ struct EnqueueCommand: AsyncParsableCommand {
             contestants.append(
                 Contestant(SQLiteBaselineCommand.baselineName(size)) {
                     let before = EnqueueLoad.writtenBytes
-                    let figure = try RawSQLite.rowsPerSecond(rows: rows, perTransaction: size, directory: options.directory)
+                    let figure = try RawSQLite.rowsPerSecond(
+                        rows: rows, perTransaction: size, directory: options.directory)
                     let bytes = Double(EnqueueLoad.writtenBytes - before) / Double(rows)
                     written.withLock { $0["raw, \(size) to a transaction"] = bytes }
                     return figure
                 })
         }
         let loads = [
-            EnqueueLoad(name: "durable, 1 caller", baselineRows: 1, records: options.records / 50, callers: 1, flushEvery: nil),
-            EnqueueLoad(name: "durable, 100 callers", baselineRows: 100, records: options.records / 5, callers: 100, flushEvery: nil),
-            EnqueueLoad(name: "ordinary, flushed every 100", baselineRows: 100, records: options.records, callers: 1, flushEvery: 100),
-            EnqueueLoad(name: "ordinary, flushed every 1000", baselineRows: 1000, records: options.records, callers: 1, flushEvery: 1000),
+            EnqueueLoad(
+                name: "durable, 1 caller", baselineRows: 1, records: options.records / 50, callers: 1, flushEvery: nil),
+            EnqueueLoad(
+                name: "durable, 100 callers", baselineRows: 100, records: options.records / 5, callers: 100,
+                flushEvery: nil),
+            EnqueueLoad(
+                name: "ordinary, flushed every 100", baselineRows: 100, records: options.records, callers: 1,
+                flushEvery: 100),
+            EnqueueLoad(
+                name: "ordinary, flushed every 1000", baselineRows: 1000, records: options.records, callers: 1,
+                flushEvery: 1000),
         ]
         for load in loads {
             contestants.append(
@@ -54,7 +63,8 @@ struct EnqueueCommand: AsyncParsableCommand {
         let cost = try await EnqueueCost.measure(records, count: options.records, directory: options.directory)
         var comparison = try await Comparison.run("enqueue", unit: "records/s", rounds: options.rounds, contestants)
         comparison.notes = written.withLock { written in
-            written.sorted { $0.key < $1.key }.map { "\($0.key): \(Report.number($0.value)) bytes written a record" } + cost.notes
+            written.sorted { $0.key < $1.key }.map { "\($0.key): \(Report.number($0.value)) bytes written a record" }
+                + cost.notes
         }
         return [comparison]
     }

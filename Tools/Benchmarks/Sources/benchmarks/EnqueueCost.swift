@@ -3,12 +3,14 @@ import Logging
 import RecordQueue
 import WireModel
 
-/// What one ordinary record costs in bulk: the call of `enqueue`, the processor for the whole way to synced disk, and what is written for it.
+/// What one ordinary record costs in bulk: the call of `enqueue`, the processor for the whole way to synced disk, and
+/// what is written for it.
 struct EnqueueCost {
     /// Nanoseconds of one call, by the hundred: half and 99 % of the calls take no longer.
     var callMedian: Double
     var callSlow: Double
-    /// Processor time of a record, this process, all threads, from the call to the sync, checkpoints and the closing of the file included.
+    /// Processor time of a record, this process, all threads, from the call to the sync, checkpoints and the closing of
+    /// the file included.
     var microseconds: Double
     /// Bytes written for a byte of record: as the kernel counts them, checkpoints included.
     var writtenPerByte: Double
@@ -49,7 +51,9 @@ struct EnqueueCost {
         let bytes = try await queue.status().streams[.sample]?.waitingBytes ?? 0
         let enqueued = try await queue.balance()[.sample]?.waiting ?? 0
         await queue.close()
-        guard enqueued == UInt64(count + 1), bytes > 0 else { throw BenchmarkError("\(enqueued) of \(count + 1) records are in the queue") }
+        guard enqueued == UInt64(count + 1), bytes > 0 else {
+            throw BenchmarkError("\(enqueued) of \(count + 1) records are in the queue")
+        }
         calls.sort()
         return EnqueueCost(
             callMedian: calls[calls.count / 2], callSlow: calls[calls.count * 99 / 100],

@@ -56,7 +56,8 @@ struct EnqueueLoad {
         await queue.close()
         let expected = UInt64(flushEvery == nil ? records / callers * callers : records)
         guard let balance, balance.closes, balance.produced == expected, balance.waiting == expected else {
-            throw BenchmarkError("\(name): the queue's balance is \(balance.map { "\($0)" } ?? "absent"), expected \(expected) waiting")
+            throw BenchmarkError(
+                "\(name): the queue's balance is \(balance.map { "\($0)" } ?? "absent"), expected \(expected) waiting")
         }
         return Double(expected) / seconds
     }

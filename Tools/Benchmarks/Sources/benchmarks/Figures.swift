@@ -11,6 +11,8 @@ struct Figures: Codable {
         rounds = values
         minimum = sorted.first ?? .nan
         maximum = sorted.last ?? .nan
-        median = sorted.isEmpty ? .nan : sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+        median =
+            sorted.isEmpty
+            ? .nan : sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     }
 }

@@ -4,7 +4,8 @@ import CollectorStore
 struct FleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
-        abstract: "Milliseconds of what is asked of a collector's store with a fleet's samples in it, beside a fleet a tenth as large.",
+        abstract:
+            "Milliseconds of what is asked of a collector's store with a fleet's samples in it, beside a fleet a tenth as large.",
         discussion: """
             Every device has sent a system sample of about 200 bytes every 300 s, each in a part of its own. One metric of a device's last day, and
             the newest of every device: found, unpacked and decoded; the buckets and the JSON of an answer are not in it. The fleet's size must
@@ -18,7 +19,9 @@ struct FleetCommand: AsyncParsableCommand {
     var days = 8
 
     func validate() throws {
-        guard (10...100_000).contains(devices) else { throw ValidationError("--devices \(devices): a number from 10 to 100000 is needed") }
+        guard (10...100_000).contains(devices) else {
+            throw ValidationError("--devices \(devices): a number from 10 to 100000 is needed")
+        }
         guard (options.rounds + 2...90).contains(days) else {
             throw ValidationError("--days \(days): a number from --rounds + 2 (\(options.rounds + 2)) to 90 is needed")
         }
@@ -38,7 +41,9 @@ struct FleetCommand: AsyncParsableCommand {
             "fleet", unit: "ms", rounds: options.rounds,
             [
                 Contestant(baseline) { try await small.millisecondsPerDay() },
-                Contestant("a day of one of \(devices) devices", baseline: baseline) { try await large.millisecondsPerDay() },
+                Contestant("a day of one of \(devices) devices", baseline: baseline) {
+                    try await large.millisecondsPerDay()
+                },
                 Contestant("newest value of each of \(devices) devices") { try await large.millisecondsOfNewest() },
                 Contestant(removal) {
                     defer { removed.small += 1 }

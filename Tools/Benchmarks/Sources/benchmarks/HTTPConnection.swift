@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// One keep-alive connection of HTTP/1.1 to a server on this machine, blocking: a client as cheap as can be, because it shares the
-/// cores with the server that is measured. One thread at a time.
+/// One keep-alive connection of HTTP/1.1 to a server on this machine, blocking: a client as cheap as can be, because it
+/// shares the cores with the server that is measured. One thread at a time.
 final class HTTPConnection {
     struct Response {
         var status: Int
@@ -24,7 +24,9 @@ final class HTTPConnection {
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
         let result = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         }
         guard result == 0 else {
             let text = String(cString: strerror(errno))
@@ -36,7 +38,9 @@ final class HTTPConnection {
     deinit { close(descriptor) }
 
     /// The bytes of a whole request.
-    static func request(_ method: String, _ path: String, headers: [(String, String)] = [], body: Data = Data()) -> [UInt8] {
+    static func request(_ method: String, _ path: String, headers: [(String, String)] = [], body: Data = Data())
+        -> [UInt8]
+    {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(body.count)\r\n"
         for (name, value) in headers { head += "\(name): \(value)\r\n" }
         return Array((head + "\r\n").utf8) + body
@@ -82,7 +86,8 @@ final class HTTPConnection {
         try bytes.withUnsafeBytes { bytes in
             var sent = 0
             while sent < bytes.count {
-                let count = Glibc.send(descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL))
+                let count = Glibc.send(
+                    descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL))
                 guard count > 0 else { throw BenchmarkError("sending: \(String(cString: strerror(errno)))") }
                 sent += count
             }
@@ -96,7 +101,8 @@ final class HTTPConnection {
             return count
         }
         guard count > 0 else {
-            throw BenchmarkError(count == 0 ? "the server closed the connection" : "receiving: \(String(cString: strerror(errno)))")
+            throw BenchmarkError(
+                count == 0 ? "the server closed the connection" : "receiving: \(String(cString: strerror(errno)))")
         }
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// What the load generator needs of a response's head, found on its bytes: it must not cost the cores that the server is measured on.
+/// What the load generator needs of a response's head, found on its bytes: it must not cost the cores that the server
+/// is measured on.
 struct HTTPResponseHead {
     let status: Int
     /// 0 where none is given.
@@ -14,7 +15,9 @@ struct HTTPResponseHead {
         guard let start = bytes.baseAddress, let end = Self.end(of: bytes) else { return nil }
         byteCount = end
         status = bytes.count >= 12 ? Self.number(bytes[9..<12]) : 0
-        if let value = Self.value("content-length:", in: bytes, byteCount) { contentLength = Self.number(bytes[value...]) }
+        if let value = Self.value("content-length:", in: bytes, byteCount) {
+            contentLength = Self.number(bytes[value...])
+        }
         if let value = Self.value("transfer-encoding:", in: bytes, byteCount) {
             isChunked = strncasecmp(start.assumingMemoryBound(to: CChar.self) + value, "chunked", 7) == 0
         }

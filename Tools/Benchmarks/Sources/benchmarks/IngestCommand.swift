@@ -6,7 +6,8 @@ import Synchronization
 struct IngestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ingest",
-        abstract: "Records a second that a collector process takes, durably, from devices on loopback, beside raw SQLite.",
+        abstract:
+            "Records a second that a collector process takes, durably, from devices on loopback, beside raw SQLite.",
         discussion: """
             Each device has a keep-alive connection and sends parts of 100 or 1,000 typed system samples, chained and compressed, each \
             after the former is acknowledged. Parts are made before the clock runs; the answers are checked. Load generator and \
@@ -28,18 +29,21 @@ struct IngestCommand: AsyncParsableCommand {
             let name = SQLiteBaselineCommand.baselineName(size)
             contestants.append(
                 Contestant(name) {
-                    try RawSQLite.rowsPerSecond(rows: options.records, perTransaction: size, directory: options.directory)
+                    try RawSQLite.rowsPerSecond(
+                        rows: options.records, perTransaction: size, directory: options.directory)
                 })
             contestants.append(
                 Contestant("ingest, \(size) to a part, \(ingest.devices) devices", baseline: name) {
-                    let measured = try measure(collector, records: options.records, recordsPerPart: size, devices: ingest.devices)
+                    let measured = try measure(
+                        collector, records: options.records, recordsPerPart: size, devices: ingest.devices)
                     notes.withLock { $0.append("\(size) to a part: \(measured.note)") }
                     return measured.recordsPerSecond
                 })
         }
         var comparison = try await Comparison.run("ingest", unit: "records/s", rounds: options.rounds, contestants)
         comparison.notes = notes.withLock { Array($0.suffix(2)) }
-        comparison.notes.append("collector: at most \(Report.number(Double(collector.peakResidentBytes) / 1e6)) MB resident")
+        comparison.notes.append(
+            "collector: at most \(Report.number(Double(collector.peakResidentBytes) / 1e6)) MB resident")
         return [comparison]
     }
 

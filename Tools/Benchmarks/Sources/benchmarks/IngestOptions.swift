@@ -9,6 +9,8 @@ struct IngestOptions: ParsableArguments {
     var devices = 16
 
     func validate() throws {
-        guard (1...1000).contains(devices) else { throw ValidationError("--devices \(devices): a number from 1 to 1000 is needed") }
+        guard (1...1000).contains(devices) else {
+            throw ValidationError("--devices \(devices): a number from 1 to 1000 is needed")
+        }
     }
 }

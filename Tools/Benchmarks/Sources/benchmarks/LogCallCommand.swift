@@ -6,7 +6,9 @@ import Logging
 struct LogCallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log-call",
-        abstract: "What a log call costs its caller, and what four threads do at full speed, beside swift-log's own handler and write(2).")
+        abstract:
+            "What a log call costs its caller, and what four threads do at full speed, beside swift-log's own handler and write(2)."
+    )
 
     @OptionGroup var options: MeasurementOptions
 
@@ -69,17 +71,23 @@ struct LogCallCommand: AsyncParsableCommand {
                     let file = try LogLoad.OpenFile(in: options.directory)
                     return try file.asStandardError {
                         let logger = Logger(label: "benchmarks") { StreamLogHandler.standardError(label: $0) }
-                        return try LogLoad.nanoseconds(lines) { _ in logger.info(.init(stringLiteral: LogLoad.message)) }
+                        return try LogLoad.nanoseconds(lines) { _ in logger.info(.init(stringLiteral: LogLoad.message))
+                        }
                     }
                 },
-                store("LogStore, information") { store, _ in store.information(LogLoad.message, category: "app.network") },
+                store("LogStore, information") { store, _ in store.information(LogLoad.message, category: "app.network")
+                },
                 store("LogStore, information, two numbers in the text") { store, number in
-                    store.information("request \(number) took \(number) ms and was answered from the cache", category: "app.network")
+                    store.information(
+                        "request \(number) took \(number) ms and was answered from the cache", category: "app.network")
                 },
                 store("LogStore, information, two fields") { store, _ in
-                    store.information(LogLoad.message, category: "app.network", metadata: ["host": "collector.example", "attempt": "2"])
+                    store.information(
+                        LogLoad.message, category: "app.network",
+                        metadata: ["host": "collector.example", "attempt": "2"])
                 },
-                store("LogStore, verbose into the ring", ring: true) { store, _ in store.verbose(LogLoad.message, category: "app.network")
+                store("LogStore, verbose into the ring", ring: true) { store, _ in
+                    store.verbose(LogLoad.message, category: "app.network")
                 },
                 Contestant("LogStore through swift-log, information", baseline: bare) {
                     try await LogLoad.withStore(options.directory) { store in
@@ -123,7 +131,9 @@ struct LogCallCommand: AsyncParsableCommand {
                     let file = try LogLoad.OpenFile(in: options.directory)
                     return try file.asStandardError {
                         let logger = Logger(label: "benchmarks") { StreamLogHandler.standardError(label: $0) }
-                        return try LogLoad.fourThreads(seconds: seconds) { logger.info(.init(stringLiteral: LogLoad.message)) }.perSecond
+                        return try LogLoad.fourThreads(seconds: seconds) {
+                            logger.info(.init(stringLiteral: LogLoad.message))
+                        }.perSecond
                     }
                 },
                 store("LogStore, a million asked for", perSecond: 1_000_000),

@@ -5,7 +5,8 @@ struct LogFetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log-fetch",
         abstract:
-            "Fetching a log in chunks from sealed segments with a release ws1log, beside split, gzip, pigz and zstd on the same lines.")
+            "Fetching a log in chunks from sealed segments with a release ws1log, beside split, gzip, pigz and zstd on the same lines."
+    )
 
     @Option(help: "A release build of ws1log.")
     var log = "../../.build/release/ws1log"
@@ -19,10 +20,12 @@ struct LogFetchCommand: AsyncParsableCommand {
 
     func run() async throws {
         let work = try WorkDirectory(in: options.directory)
-        let store = try SampleLogStore(directory: work.file("store"), plain: work.file("all.log"), bytes: megabytes * 1_000_000)
+        let store = try SampleLogStore(
+            directory: work.file("store"), plain: work.file("all.log"), bytes: megabytes * 1_000_000)
         func split(_ filter: String?) throws -> Double {
             try rate(store, work) { target in
-                let arguments = ["-C", "5M"] + (filter.map { ["--filter=\($0)"] } ?? []) + [work.file("all.log"), "\(target)/x"]
+                let arguments =
+                    ["-C", "5M"] + (filter.map { ["--filter=\($0)"] } ?? []) + [work.file("all.log"), "\(target)/x"]
                 _ = try MeasuredProcess.output("/usr/bin/split", arguments)
             }
         }
@@ -61,7 +64,8 @@ struct LogFetchCommand: AsyncParsableCommand {
         var chunks: [Chunk]
     }
 
-    private func rate(_ store: SampleLogStore, _ work: WorkDirectory, _ body: (String) throws -> Void) throws -> Double {
+    private func rate(_ store: SampleLogStore, _ work: WorkDirectory, _ body: (String) throws -> Void) throws -> Double
+    {
         let target = work.file("target")
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: target) }

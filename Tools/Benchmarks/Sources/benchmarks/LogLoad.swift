@@ -83,7 +83,9 @@ enum LogLoad {
     }
 
     /// - Parameter perSecond: calls of all four together; `nil`: as fast as they can.
-    static func fourThreads(seconds: Double, perSecond: Double? = nil, _ call: @escaping @Sendable () -> Void) throws -> Burst {
+    static func fourThreads(seconds: Double, perSecond: Double? = nil, _ call: @escaping @Sendable () -> Void) throws
+        -> Burst
+    {
         let threads = 4
         let total = Atomic<UInt64>(0)
         let peak = Atomic(0)
@@ -123,19 +125,24 @@ enum LogLoad {
             ended.wait()
         }
         return Burst(
-            calls: total.load(ordering: .relaxed), seconds: wall, processorSeconds: (ProcessorTime.microseconds - before) / 1e6,
+            calls: total.load(ordering: .relaxed), seconds: wall,
+            processorSeconds: (ProcessorTime.microseconds - before) / 1e6,
             peakResident: peak.load(ordering: .relaxed))
     }
 
     /// In words; every call must be written or counted.
     static func account(of store: LogStore, after burst: Burst) throws -> String {
         let status = store.status
-        let refused = status.dropped.filter { $0.key == .overload || $0.key == .diskFull }.values.reduce(0) { $0 + $1.total }
+        let refused = status.dropped.filter { $0.key == .overload || $0.key == .diskFull }.values.reduce(0) {
+            $0 + $1.total
+        }
         let notes = status.written.warning
         guard status.written.total - notes + refused == burst.calls else {
             throw BenchmarkError("\(burst.calls) calls, \(status.written.total - notes) written, \(refused) dropped")
         }
-        let reasons = status.dropped.sorted { $0.key < $1.key }.map { "\($0.key.rawValue) \(Report.number(Double($0.value.total)))" }
+        let reasons = status.dropped.sorted { $0.key < $1.key }.map {
+            "\($0.key.rawValue) \(Report.number(Double($0.value.total)))"
+        }
         return "\(Report.number(Double(burst.calls))) calls, \(Report.number(Double(status.written.total))) written; "
             + "dropped: \(reasons.isEmpty ? "none" : reasons.joined(separator: ", ")); "
             + "\(Report.number(burst.processorSeconds * 1e9 / Double(burst.calls))) ns of processor time a call, "

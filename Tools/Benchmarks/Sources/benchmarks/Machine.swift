@@ -28,7 +28,9 @@ struct Machine: Codable {
         var found: (point: Substring, type: Substring)?
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            guard fields.count > 2, fields[1] == "/" || path == fields[1] || path.hasPrefix("\(fields[1])/") else { continue }
+            guard fields.count > 2, fields[1] == "/" || path == fields[1] || path.hasPrefix("\(fields[1])/") else {
+                continue
+            }
             if fields[1].count >= found?.point.count ?? 0 { found = (fields[1], fields[2]) }
         }
         guard let type = found?.type else { return "unknown file system" }

@@ -21,7 +21,8 @@ final class MeasuredProcess {
 
     deinit { stop() }
 
-    /// A child inherits what signals the thread that starts it blocks, and the runtime's threads block SIGTERM: collectd would never end.
+    /// A child inherits what signals the thread that starts it blocks, and the runtime's threads block SIGTERM:
+    /// collectd would never end.
     private static func runHearingSignals(_ process: Process) throws {
         var none = sigset_t()
         var former = sigset_t()
@@ -58,7 +59,8 @@ final class MeasuredProcess {
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
-            throw BenchmarkError("\(binary) \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
+            throw BenchmarkError(
+                "\(binary) \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
         }
         return output
     }
@@ -66,7 +68,8 @@ final class MeasuredProcess {
     /// Bytes of a copy without symbols and debugging information.
     static func strippedBytes(_ binary: String, in directory: String) throws -> Int {
         let copy = "\(directory)/stripped-\(URL(fileURLWithPath: binary).lastPathComponent)"
-        try FileManager.default.copyItem(atPath: URL(fileURLWithPath: binary).resolvingSymlinksInPath().path, toPath: copy)
+        try FileManager.default.copyItem(
+            atPath: URL(fileURLWithPath: binary).resolvingSymlinksInPath().path, toPath: copy)
         defer { try? FileManager.default.removeItem(atPath: copy) }
         _ = try output("/usr/bin/strip", [copy])
         return try FileManager.default.attributesOfItem(atPath: copy)[.size] as? Int ?? 0

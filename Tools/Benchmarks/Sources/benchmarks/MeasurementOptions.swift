@@ -16,7 +16,9 @@ struct MeasurementOptions: ParsableArguments {
     var json = false
 
     func validate() throws {
-        guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): a number from 1 to 1000 is needed") }
+        guard (1...1000).contains(rounds) else {
+            throw ValidationError("--rounds \(rounds): a number from 1 to 1000 is needed")
+        }
         guard (1000...100_000_000).contains(records) else {
             throw ValidationError("--records \(records): a number from 1,000 to 100,000,000 is needed")
         }

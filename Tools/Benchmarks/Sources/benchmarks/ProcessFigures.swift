@@ -7,7 +7,8 @@ struct ProcessFigures: Sendable {
     var processorSeconds: Double
     /// Bytes of its mappings that are in memory, files it shares with the page cache included.
     var residentBytes: Int
-    /// Of those, bytes that are its alone and exist nowhere else: heap, stacks, and pages of files that it has changed (relocations).
+    /// Of those, bytes that are its alone and exist nowhere else: heap, stacks, and pages of files that it has changed
+    /// (relocations).
     var privateBytes: Int
     /// Bytes of pages it has made dirty for storage.
     var writtenBytes: Int

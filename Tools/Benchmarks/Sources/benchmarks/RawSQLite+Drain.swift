@@ -17,7 +17,8 @@ extension RawSQLite {
         try check(sqlite3_exec(database, setUp, nil, nil, nil), database)
         var select: OpaquePointer?
         try check(
-            sqlite3_prepare_v2(database, "SELECT body FROM rows ORDER BY number LIMIT \(perTransaction)", -1, &select, nil), database)
+            sqlite3_prepare_v2(
+                database, "SELECT body FROM rows ORDER BY number LIMIT \(perTransaction)", -1, &select, nil), database)
         defer { sqlite3_finalize(select) }
         var drained = 0
         let seconds = try Stopwatch.seconds {
@@ -25,13 +26,17 @@ extension RawSQLite {
                 var bytes = 0
                 var count = 0
                 while sqlite3_step(select) == SQLITE_ROW {
-                    bytes += Data(bytes: sqlite3_column_blob(select, 0), count: Int(sqlite3_column_bytes(select, 0))).count
+                    bytes +=
+                        Data(bytes: sqlite3_column_blob(select, 0), count: Int(sqlite3_column_bytes(select, 0))).count
                     count += 1
                 }
                 sqlite3_reset(select)
-                guard count > 0, bytes == count * rowBytes else { throw BenchmarkError("raw SQLite: \(drained) of \(rows) rows are there") }
+                guard count > 0, bytes == count * rowBytes else {
+                    throw BenchmarkError("raw SQLite: \(drained) of \(rows) rows are there")
+                }
                 drained += count
-                try check(sqlite3_exec(database, "DELETE FROM rows WHERE number <= \(drained)", nil, nil, nil), database)
+                try check(
+                    sqlite3_exec(database, "DELETE FROM rows WHERE number <= \(drained)", nil, nil, nil), database)
             }
         }
         return Double(rows) / seconds

@@ -1,7 +1,8 @@
 import CSQLite
 import Foundation
 
-/// The baseline of all that is stored: SQLite's own interface in C, one table, WAL with `synchronous=FULL`, nothing else.
+/// The baseline of all that is stored: SQLite's own interface in C, one table, WAL with `synchronous=FULL`, nothing
+/// else.
 struct RawSQLite {
     /// Bytes of one row's blob, those of the samples it is set against.
     static let rowBytes = 200
@@ -45,6 +46,8 @@ struct RawSQLite {
     }
 
     static func check(_ result: Int32, _ database: OpaquePointer?) throws {
-        guard result == SQLITE_OK else { throw BenchmarkError("raw SQLite: \(String(cString: sqlite3_errmsg(database)))") }
+        guard result == SQLITE_OK else {
+            throw BenchmarkError("raw SQLite: \(String(cString: sqlite3_errmsg(database)))")
+        }
     }
 }

@@ -7,7 +7,9 @@ struct Report: Codable {
     var comparisons: [Comparison]
 
     var text: String {
-        var lines = ["\(machine.processor), \(machine.cores) cores, \(machine.kernel), SQLite \(machine.sqlite), \(machine.fileSystem)"]
+        var lines = [
+            "\(machine.processor), \(machine.cores) cores, \(machine.kernel), SQLite \(machine.sqlite), \(machine.fileSystem)"
+        ]
         lines.append("\(rounds) rounds in turns after one that warms up; ratio: to the baseline of the same round")
         for comparison in comparisons {
             let width = max(44, (comparison.results.map(\.name.count).max() ?? 0) + 2)

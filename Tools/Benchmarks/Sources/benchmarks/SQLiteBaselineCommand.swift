@@ -5,7 +5,8 @@ import SQLite
 struct SQLiteBaselineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sqlite-baseline",
-        abstract: "Rows a second of raw SQLite (WAL, synchronous=FULL) at 1, 100 and 1,000 rows to a transaction, and of our layer over it."
+        abstract:
+            "Rows a second of raw SQLite (WAL, synchronous=FULL) at 1, 100 and 1,000 rows to a transaction, and of our layer over it."
     )
 
     @OptionGroup var options: MeasurementOptions
@@ -22,7 +23,8 @@ struct SQLiteBaselineCommand: AsyncParsableCommand {
             let name = baselineName(perTransaction)
             contestants.append(
                 Contestant(name) {
-                    try RawSQLite.rowsPerSecond(rows: rows, perTransaction: perTransaction, directory: options.directory)
+                    try RawSQLite.rowsPerSecond(
+                        rows: rows, perTransaction: perTransaction, directory: options.directory)
                 })
             contestants.append(
                 Contestant("layer, \(perTransaction) to a transaction", baseline: name) {
@@ -39,7 +41,9 @@ struct SQLiteBaselineCommand: AsyncParsableCommand {
         let connection = try Connection(path: work.file("layer.sqlite"))
         try connection.execute("CREATE TABLE rows(number INTEGER PRIMARY KEY, body BLOB NOT NULL)")
         var generator = SplitMix(state: 1)
-        let bodies = (0..<256).map { _ in Data((0..<RawSQLite.rowBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }) }
+        let bodies = (0..<256).map { _ in
+            Data((0..<RawSQLite.rowBytes).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        }
         let seconds = try Stopwatch.seconds {
             var number = 0
             while number < rows {

@@ -11,13 +11,18 @@ enum SampleChain {
         var link = ChainLink.zero
         var last: UInt64 = 0
         while last < records {
-            var part = BatchPart(epoch: epoch, stream: .sample, first: last + 1, last: last, priorLink: link, lastLink: link, records: [])
+            var part = BatchPart(
+                epoch: epoch, stream: .sample, first: last + 1, last: last, priorLink: link, lastLink: link, records: []
+            )
             for _ in 0..<min(recordsPerPart, records - Int(last)) {
                 last += 1
                 let stamp = RecordStamp(
-                    wallTime: 1_790_000_000_000_000 + Int64(last) * 1_000_000, bootID: bootID, timeSinceBoot: last * 1_000_000)
-                let record = NewRecord(stream: .sample, kind: .sampleSystem, module: "system", stamp: stamp, body: bodies.next())
-                    .serialized(number: last)
+                    wallTime: 1_790_000_000_000_000 + Int64(last) * 1_000_000, bootID: bootID,
+                    timeSinceBoot: last * 1_000_000)
+                let record = NewRecord(
+                    stream: .sample, kind: .sampleSystem, module: "system", stamp: stamp, body: bodies.next()
+                )
+                .serialized(number: last)
                 link = link.appending(record)
                 part.records.append(record)
             }

@@ -2,7 +2,8 @@ import Foundation
 import LogStore
 import WireModel
 
-/// A store of sealed segments with lines as programs write them, and the same lines in one file. Errors lie in one block of twenty.
+/// A store of sealed segments with lines as programs write them, and the same lines in one file. Errors lie in one
+/// block of twenty.
 struct SampleLogStore {
     static let blocksPerError = 20
     /// Before the first line: blocks are skipped by level.
@@ -10,10 +11,14 @@ struct SampleLogStore {
 
     private static let start: Int64 = 1_795_219_200_000_000
     private static let messages = [
-        "connection opened", "request answered", "cache hit", "cache miss, asking the origin", "state changed from idle to running",
-        "write took longer than expected", "retry scheduled", "configuration applied", "user interface drawn", "timer fired",
+        "connection opened", "request answered", "cache hit", "cache miss, asking the origin",
+        "state changed from idle to running",
+        "write took longer than expected", "retry scheduled", "configuration applied", "user interface drawn",
+        "timer fired",
     ]
-    private static let categories = ["app.network", "app.storage", "app.ui", "sync.engine", "sync.scheduler", "device.power"]
+    private static let categories = [
+        "app.network", "app.storage", "app.ui", "sync.engine", "sync.scheduler", "device.power",
+    ]
 
     private(set) var bytes = 0
     private(set) var errorBytes = 0

@@ -7,14 +7,17 @@ struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
         abstract: "Records a second into the collector's store, durably and without HTTP, beside raw SQLite.",
-        discussion: "What `ingest` does, from the decoded part to the answer: the difference between the two is the server.")
+        discussion:
+            "What `ingest` does, from the decoded part to the answer: the difference between the two is the server.")
 
     @OptionGroup var options: MeasurementOptions
     @Option(help: "Devices whose parts arrive at the same time.")
     var devices = 16
 
     func validate() throws {
-        guard (1...1000).contains(devices) else { throw ValidationError("--devices \(devices): a number from 1 to 1000 is needed") }
+        guard (1...1000).contains(devices) else {
+            throw ValidationError("--devices \(devices): a number from 1 to 1000 is needed")
+        }
     }
 
     func run() async throws {
@@ -27,7 +30,8 @@ struct StoreCommand: AsyncParsableCommand {
             let name = SQLiteBaselineCommand.baselineName(size)
             contestants.append(
                 Contestant(name) {
-                    try RawSQLite.rowsPerSecond(rows: options.records, perTransaction: size, directory: options.directory)
+                    try RawSQLite.rowsPerSecond(
+                        rows: options.records, perTransaction: size, directory: options.directory)
                 })
             contestants.append(
                 Contestant("store, \(size) to a part, \(devices) devices", baseline: name) {
@@ -37,11 +41,14 @@ struct StoreCommand: AsyncParsableCommand {
         return [try await Comparison.run("store", unit: "records/s", rounds: options.rounds, contestants)]
     }
 
-    private static func recordsPerSecond(_ options: MeasurementOptions, recordsPerPart: Int, devices: Int) async throws -> Double {
+    private static func recordsPerSecond(_ options: MeasurementOptions, recordsPerPart: Int, devices: Int) async throws
+        -> Double
+    {
         let work = try WorkDirectory(in: options.directory)
         let clock = SystemStoreClock()
         let store = try SQLiteRecordStore.open(
-            directory: work.file("collector"), clock: clock, logger: Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() })
+            directory: work.file("collector"), clock: clock,
+            logger: Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() })
         let perDevice = options.records / devices
         let chains = (0..<devices).map { _ in SampleChain.parts(records: perDevice, recordsPerPart: recordsPerPart) }
         let seconds = try await Stopwatch.seconds {
@@ -51,8 +58,11 @@ struct StoreCommand: AsyncParsableCommand {
                         let device = DeviceID.random()
                         for part in chain {
                             let answer = await store.append([part], from: device, receivedAt: clock.now()).first
-                            guard answer?.outcome == .stored, answer?.mark.number == part.last, answer?.mark.link == part.lastLink else {
-                                throw BenchmarkError("part up to \(part.last): \(answer.map { "\($0)" } ?? "no answer")")
+                            guard answer?.outcome == .stored, answer?.mark.number == part.last,
+                                answer?.mark.link == part.lastLink
+                            else {
+                                throw BenchmarkError(
+                                    "part up to \(part.last): \(answer.map { "\($0)" } ?? "no answer")")
                             }
                         }
                     }

@@ -49,7 +49,8 @@ struct StoredFleet {
         end = start + Int64(days) * Self.day
         let clock = Clock(start)
         store = try SQLiteRecordStore.open(
-            directory: work.file("collector"), clock: clock, logger: Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() })
+            directory: work.file("collector"), clock: clock,
+            logger: Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() })
         var chains = (0..<count).map { _ in Chain(device: .random()) }
         devices = chains.map(\.device)
         var bodies = SampleBodies(seed: 1)
@@ -59,14 +60,17 @@ struct StoredFleet {
             clock.set(time)
             var requests: [(DeviceID, BatchPart)] = []
             for index in chains.indices {
-                requests.append((chains[index].device, chains[index].part(pool[(index &+ Int(chains[index].last)) % 256], at: time)))
+                requests.append(
+                    (chains[index].device, chains[index].part(pool[(index &+ Int(chains[index].last)) % 256], at: time))
+                )
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 var rest = requests[...]
                 func begin() {
                     guard let (device, part) = rest.popFirst() else { return }
                     group.addTask {
-                        guard await store.append([part], from: device, receivedAt: time).first?.outcome == .stored else {
+                        guard await store.append([part], from: device, receivedAt: time).first?.outcome == .stored
+                        else {
                             throw BenchmarkError("a sample was not stored")
                         }
                     }
@@ -84,13 +88,15 @@ struct StoredFleet {
         let seconds = try await Stopwatch.seconds {
             for device in asked {
                 let query = RecordQuery(
-                    .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), times: RecordTimes(from: end - Self.day))
+                    .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)),
+                    times: RecordTimes(from: end - Self.day))
                 var position: String?
                 var points = 0
                 repeat {
                     let page = try await store.records(query, before: position, limit: 1000)
                     for record in page.records {
-                        points += try selection.read(kind: .sampleSystem, body: record.header.body(of: record.bytes)).points.count
+                        points += try selection.read(kind: .sampleSystem, body: record.header.body(of: record.bytes))
+                            .points.count
                     }
                     position = page.next
                 } while position != nil
@@ -113,7 +119,8 @@ struct StoredFleet {
         return try await Stopwatch.seconds {
             var points = 0
             for record in try await store.newestRecords(of: devices, query).values {
-                points += try selection.read(kind: .sampleSystem, body: record.header.body(of: record.bytes)).points.count
+                points += try selection.read(kind: .sampleSystem, body: record.header.body(of: record.bytes)).points
+                    .count
             }
             guard points == 2 * devices.count else { throw BenchmarkError("\(points) newest points") }
         } * 1000

@@ -6,7 +6,8 @@ import SampleModules
 struct SystemSampleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "system-sample",
-        abstract: "Processor time of one sample of each module of this machine, beside that of only reading the same files.")
+        abstract:
+            "Processor time of one sample of each module of this machine, beside that of only reading the same files.")
 
     @OptionGroup var options: MeasurementOptions
 
@@ -26,7 +27,8 @@ struct SystemSampleCommand: AsyncParsableCommand {
                 },
             ])
         if let median = comparison.results.last?.figures.median {
-            comparison.notes.append("at one sample a second: \(Report.number(median * 60 / 1000)) ms of processor time a minute")
+            comparison.notes.append(
+                "at one sample a second: \(Report.number(median * 60 / 1000)) ms of processor time a minute")
         }
         return [comparison, try await network(options, samples)]
     }
@@ -48,11 +50,13 @@ struct SystemSampleCommand: AsyncParsableCommand {
                 },
             ])
         let total = comparison.results.dropFirst().reduce(0) { $0 + $1.figures.median }
-        comparison.notes.append("the three at one sample a second: \(Report.number(total * 60 / 1000)) ms of processor time a minute")
+        comparison.notes.append(
+            "the three at one sample a second: \(Report.number(total * 60 / 1000)) ms of processor time a minute")
         return comparison
     }
 
-    /// Time as the module sees it goes on by a second from sample to sample, so that what it does more rarely counts as rarely.
+    /// Time as the module sees it goes on by a second from sample to sample, so that what it does more rarely counts as
+    /// rarely.
     private static func sampling(
         _ samples: Int, mayHaveNothing: Bool = false, _ make: (any HostSource, Logger) -> any SampleModule
     ) throws -> Double {
@@ -63,14 +67,17 @@ struct SystemSampleCommand: AsyncParsableCommand {
         let before = ProcessorTime.microseconds
         for _ in 0..<samples {
             time = SampleTime(
-                wallMicroseconds: time.wallMicroseconds + 1_000_000, sinceBootMicroseconds: time.sinceBootMicroseconds + 1_000_000)
+                wallMicroseconds: time.wallMicroseconds + 1_000_000,
+                sinceBootMicroseconds: time.sinceBootMicroseconds + 1_000_000)
             switch module.sample(at: time) {
             case .sample(let sample): bytes += sample.body.count
             case .none(let reason):
                 guard mayHaveNothing else { throw BenchmarkError("\(module.name) gave no sample: \(reason)") }
             }
         }
-        guard mayHaveNothing || bytes > samples * 10 else { throw BenchmarkError("the samples are empty: \(bytes) bytes in \(samples)") }
+        guard mayHaveNothing || bytes > samples * 10 else {
+            throw BenchmarkError("the samples are empty: \(bytes) bytes in \(samples)")
+        }
         return (ProcessorTime.microseconds - before) / Double(samples)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A directory of its own for each measurement, gone afterwards. Its name is short, for sockets in it, and nothing of it begins with a dot,
-/// into which collectd does not write.
+/// A directory of its own for each measurement, gone afterwards. Its name is short, for sockets in it, and nothing of
+/// it begins with a dot, into which collectd does not write.
 final class WorkDirectory: Sendable {
     let path: String
 

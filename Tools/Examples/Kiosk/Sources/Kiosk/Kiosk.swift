@@ -16,10 +16,12 @@ struct Kiosk {
         let arguments = CommandLine.arguments
         guard arguments.count == 4 else { fatalError("usage: Kiosk COLLECTOR-URL ENROLLMENT-TOKEN DATA-DIRECTORY") }
 
-        var configuration = DataSamplerConfiguration(directory: arguments[3], collectorURL: arguments[1], enrollmentToken: arguments[2])
+        var configuration = DataSamplerConfiguration(
+            directory: arguments[3], collectorURL: arguments[1], enrollmentToken: arguments[2])
         configuration.applicationIdentifier = "com.example.kiosk"
         configuration.applicationVersion = "4.2"
-        // So that everything shows at once. Left out, these are the profile's to say: two hours, a minute, five minutes.
+        // So that everything shows at once. Left out, these are the profile's to say: two hours, a minute, five
+        // minutes.
         configuration.eventHold = 0
         configuration.defaultSampleInterval = 1
         configuration.defaultTransmitInterval = 1
@@ -34,7 +36,8 @@ struct Kiosk {
 
         try await sampler.start()
 
-        // A new device first hears from the collector what may be recorded. From then on it knows, also without a network.
+        // A new device first hears from the collector what may be recorded. From then on it knows, also without a
+        // network.
         let profile = try await sampler.firstProfile(within: .seconds(30))
         guard case .atHand = profile else {
             await sampler.stop()
@@ -47,7 +50,8 @@ struct Kiosk {
         for badge in 1...3 {
             sheets.increment()
             try await sampler.recordEvent(
-                eventName: "badge.printed", eventValue: .integer(Int64(badge)), attributes: ["printer": .string("left")])
+                eventName: "badge.printed", eventValue: .integer(Int64(badge)), attributes: ["printer": .string("left")]
+            )
         }
         try await sampler.recordEvent(eventName: "payment.failed", eventValue: .string("timeout"), durability: .durable)
         try await sampler.recordUsage(.sdkAction("badges.print", .succeeded, duration: .milliseconds(12)))
@@ -60,7 +64,8 @@ struct Kiosk {
         await sampler.stop()
     }
 
-    /// Prints what each stream holds once every module of ours has been sampled and nothing but samples, which keep coming, waits.
+    /// Prints what each stream holds once every module of ours has been sampled and nothing but samples, which keep
+    /// coming, waits.
     static func hasArrived(_ sampler: DataSampler) async throws -> Bool {
         let status = try await sampler.status()
         guard status.modules.allSatisfy({ !$0.isCustom || $0.samples > 0 }),

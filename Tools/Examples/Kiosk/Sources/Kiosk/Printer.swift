@@ -6,7 +6,11 @@ struct Printer: CustomSampleModule {
     let sampleInterval: Double? = 1
 
     func sample() async throws -> [SampleMeasurement] {
-        [SampleMeasurement(name: "kiosk.printer.sheets", unit: "{sheet}", attributes: ["tray": "1"], value: .integer(try sheetsLeft()))]
+        [
+            SampleMeasurement(
+                name: "kiosk.printer.sheets", unit: "{sheet}", attributes: ["tray": "1"],
+                value: .integer(try sheetsLeft()))
+        ]
     }
 
     /// Asks the printer. This one is imagined.
