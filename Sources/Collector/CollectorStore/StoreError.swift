@@ -36,6 +36,9 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "\(code.rawValue): \(message)" }
 
+    /// The code and what a client may read.
+    var publicDescription: String { "\(code.rawValue): \(publicMessage)" }
+
     /// What a client may read. Messages of SQLite and of system calls name files of this machine, so a client gets a
     /// sentence for the code instead.
     package var publicMessage: String {

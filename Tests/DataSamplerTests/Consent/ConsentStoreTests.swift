@@ -48,6 +48,19 @@ import Testing
         #expect(aside == (damage == "deleted" ? nil : damaged), "a damaged file stays to be looked at")
     }
 
+    /// Else a kill before the file is made anew would leave nothing that tells of a decision.
+    @Test func `A damaged file stays where it is while its copy cannot be kept`() throws {
+        let directory = try TemporaryDirectory()
+        let queue = ScriptedConsentQueue()
+        let store = ConsentStore(directory: directory.path, queue: queue)
+        let damaged = Data("{ \"consent\": \"den".utf8)
+        try put(damaged, directory.path)
+        queue.change { $0.copyFailures = 1 }
+        #expect(throws: DataSamplerError.self) { try store.load(initial: .granted) }
+        #expect(try Data(contentsOf: file(directory.path)) == damaged)
+        #expect(try store.load(initial: .granted) != .granted)
+    }
+
     /// The last one was decided while the wall clock was ahead.
     private static let formerDecisions: [(DataSamplerConsent?, Int64)] = [
         (nil, 0), (.pending, 5), (.granted, 5), (.granted, 500),

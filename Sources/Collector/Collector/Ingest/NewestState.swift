@@ -23,7 +23,8 @@ struct NewestState {
             switch part.stream {
             case .status:
                 beacon =
-                    Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decode($0) } ?? beacon
+                    Self.newest(of: part, kind: .beacon, where: { _ in true }) { try? WireBeacon.decodeBody($0) }
+                    ?? beacon
                 takeResults(of: part)
             case .sample:
                 identity =
@@ -43,7 +44,8 @@ struct NewestState {
     }
 
     static func identity(ofSample body: Data) -> WireSystemIdentity? {
-        guard body.withUnsafeBytes(mayHoldIdentity), let sample = try? WireSystemSample.decode(body), sample.hasIdentity
+        guard body.withUnsafeBytes(mayHoldIdentity), let sample = try? WireSystemSample.decodeBody(body),
+            sample.hasIdentity
         else { return nil }
         return sample.identity
     }
@@ -52,7 +54,7 @@ struct NewestState {
         var found: [WireCommandResult] = []
         for record in part.records.reversed() where found.count < Self.maximumResults {
             guard let header = RecordHeader(scanning: record), header.kind == WireRecordKind.commandResult.rawValue,
-                let result = try? WireCommandResult.decode(header.body(of: record))
+                let result = try? WireCommandResult.decodeBody(header.body(of: record))
             else { continue }
             found.append(result)
         }
@@ -86,7 +88,7 @@ extension DeviceObservation {
         let header = record.header
         switch WireRecordKind(rawValue: header.kind) {
         case .beacon:
-            let beacon = try? WireBeacon.decode(header.body(of: record.bytes))
+            let beacon = try? WireBeacon.decodeBody(header.body(of: record.bytes))
             self.init(at: record.receivedAt, beacon: beacon, expectedBeaconSeconds: beacon?.schedule)
         case .sampleSystem:
             self.init(at: record.receivedAt, identity: NewestState.identity(ofSample: header.body(of: record.bytes)))

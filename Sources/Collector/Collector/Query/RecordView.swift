@@ -40,15 +40,15 @@ struct RecordView: Encodable {
         let bytes = header.body(of: record.bytes)
         do throws(WireError) {
             switch WireRecordKind(rawValue: header.kind) {
-            case .beacon: beacon = try? MessageView.json(try WireBeacon.decode(bytes).seen(by: role))
-            case .event: event = EventView(try WireEvent.decode(bytes))
-            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decode(bytes))
-            case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decode(bytes))
-            case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decode(bytes))
-            case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decode(bytes))
-            case .sampleWlan: sample = try? MessageView.json(try WireWLANSample.decode(bytes))
-            case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decode(bytes))
-            case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decode(bytes))
+            case .beacon: beacon = try? MessageView.json(try WireBeacon.decodeBody(bytes).seen(by: role))
+            case .event: event = EventView(try WireEvent.decodeBody(bytes))
+            case .sampleSystem: sample = try? MessageView.json(try WireSystemSample.decodeBody(bytes))
+            case .sampleAnalytics: sample = try? MessageView.json(try WireAnalyticsSample.decodeBody(bytes))
+            case .sampleNetworkData: sample = try? MessageView.json(try WireNetworkDataSample.decodeBody(bytes))
+            case .sampleNetworkAdapter: sample = try? MessageView.json(try WireNetworkAdapterSample.decodeBody(bytes))
+            case .sampleWlan: sample = try? MessageView.json(try WireWLANSample.decodeBody(bytes))
+            case .sampleGps: sample = try? MessageView.json(try WireGPSSample.decodeBody(bytes))
+            case .sampleCustom: sample = try? MessageView.json(try WireCustomSample.decodeBody(bytes))
             default: break
             }
             if withMetrics, sample != nil, let kind = WireRecordKind(rawValue: header.kind) {

@@ -109,9 +109,11 @@ final class RecordFile {
     init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
         self.partition = partition
         path = directory.path(of: partition)
-        if let isEmpty = DataDirectory.size(of: path).map({ $0 == 0 }), isEmpty {
+        // The WAL first: a file that is being made has its first page before there is a WAL.
+        let walBytes = DataDirectory.size(of: "\(path)-wal") ?? 0
+        if DataDirectory.size(of: path) == 0 {
             // SQLite removes the WAL of an empty file, even for a reader. Salvage may still find records in it.
-            guard DataDirectory.size(of: "\(path)-wal") ?? 0 == 0 else { throw StoreError.emptied(partition) }
+            guard walBytes == 0 else { throw StoreError.emptied(partition) }
             return nil
         }
         do throws(SQLiteError) {

@@ -191,7 +191,7 @@ actor StreamWriter {
         do { entry = try known(key, changes) } catch {
             if error.code == .corrupt, maySalvage { throw error }
             // Unknown is never "nothing": without its mark the part cannot be decided. Others go on.
-            return answer(part, .unavailable, cache[key]?.state.mark ?? .none, "\(error)")
+            return answer(part, .unavailable, cache[key]?.state.mark ?? .none, error.publicDescription)
         }
         if let closed = entry.state.closed {
             changes.entries[key] = entry
@@ -311,7 +311,7 @@ actor StreamWriter {
                     let mark = cache[ChainKey(device: job.device, epoch: part.epoch)]?.state.mark ?? .none
                     return PartAnswer(
                         epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark,
-                        detail: "\(error.code.rawValue): \(error.publicMessage)")
+                        detail: error.publicDescription)
                 })
         case .close: return .closed(.failure(error))
         }

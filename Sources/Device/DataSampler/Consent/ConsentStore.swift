@@ -50,6 +50,8 @@ struct ConsentStore: Sendable {
         // Before the file is touched: a kill must not leave neither.
         if decision != copy {
             do throws(DataSamplerError) { try keepCopy(decision) } catch {
+                // Without the copy a damaged file is all that tells of a decision: it stays, and nothing starts.
+                guard decision == written else { throw error }
                 // What the file says has held already. It is tried again with the next start or decision.
                 tell(DataSamplerNotice(.consentNotCopied, error.message, ["file": Self.name]))
             }

@@ -30,13 +30,13 @@ package enum MetricCatalog {
         -> [MetricPoint]
     {
         switch kind {
-        case .sampleSystem: points(of: try WireSystemSample.decode(body), metric: metric)
-        case .sampleAnalytics: points(of: try WireAnalyticsSample.decode(body), metric: metric)
-        case .sampleNetworkData: points(of: try WireNetworkDataSample.decode(body), metric: metric)
-        case .sampleNetworkAdapter: points(of: try WireNetworkAdapterSample.decode(body), metric: metric)
-        case .sampleWlan: points(of: try WireWLANSample.decode(body), metric: metric)
-        case .sampleGps: points(of: try WireGPSSample.decode(body), metric: metric)
-        case .sampleCustom: try WireCustomSample.decode(body).metricPoints(metric: metric)
+        case .sampleSystem: points(of: try WireSystemSample.decodeBody(body), metric: metric)
+        case .sampleAnalytics: points(of: try WireAnalyticsSample.decodeBody(body), metric: metric)
+        case .sampleNetworkData: points(of: try WireNetworkDataSample.decodeBody(body), metric: metric)
+        case .sampleNetworkAdapter: points(of: try WireNetworkAdapterSample.decodeBody(body), metric: metric)
+        case .sampleWlan: points(of: try WireWLANSample.decodeBody(body), metric: metric)
+        case .sampleGps: points(of: try WireGPSSample.decodeBody(body), metric: metric)
+        case .sampleCustom: try WireCustomSample.decodeBody(body).metricPoints(metric: metric)
         case .unspecified, .beacon, .commandResult, .event, .UNRECOGNIZED: []
         }
     }

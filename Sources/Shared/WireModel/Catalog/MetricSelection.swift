@@ -47,20 +47,20 @@ package struct MetricSelection: Sendable {
     ) {
         switch kind {
         case .sampleSystem:
-            let sample = try WireSystemSample.decode(body)
+            let sample = try WireSystemSample.decodeBody(body)
             return (points(system, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
         case .sampleAnalytics:
-            let sample = try WireAnalyticsSample.decode(body)
+            let sample = try WireAnalyticsSample.decodeBody(body)
             return (points(analytics, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
         case .sampleNetworkData:
-            let sample = try WireNetworkDataSample.decode(body)
+            let sample = try WireNetworkDataSample.decodeBody(body)
             return (points(networkData, sample), sample.hasIntervalMicroseconds ? sample.intervalMicroseconds : nil)
-        case .sampleNetworkAdapter: return (points(networkAdapter, try WireNetworkAdapterSample.decode(body)), nil)
-        case .sampleWlan: return (points(wlan, try WireWLANSample.decode(body)), nil)
-        case .sampleGps: return (points(gps, try WireGPSSample.decode(body)), nil)
+        case .sampleNetworkAdapter: return (points(networkAdapter, try WireNetworkAdapterSample.decodeBody(body)), nil)
+        case .sampleWlan: return (points(wlan, try WireWLANSample.decodeBody(body)), nil)
+        case .sampleGps: return (points(gps, try WireGPSSample.decodeBody(body)), nil)
         case .sampleCustom:
             return (
-                try WireCustomSample.decode(body).metricPoints(metric: nil).filter {
+                try WireCustomSample.decodeBody(body).metricPoints(metric: nil).filter {
                     names.contains($0.definition.name)
                 }, nil
             )

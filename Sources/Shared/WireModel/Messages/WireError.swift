@@ -23,15 +23,20 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension Message {
-    /// Decodes with our typed error. Depth, memory and time are bounded by the number of bytes.
+    /// Decodes the body of a record, whose texts anybody may have chosen.
     /// - Throws: `.malformed`, also for more than ``CombiningCharacters/limit`` combining characters in a row.
-    package static func decode(_ bytes: Data) throws(WireError) -> Self {
+    package static func decodeBody(_ bytes: Data) throws(WireError) -> Self {
         guard !bytes.withUnsafeBytes({ CombiningCharacters.areTooMany(in: $0) }) else {
             throw WireError(
                 .malformed,
                 "a \(Self.protoMessageName) of \(bytes.count) bytes has more than \(CombiningCharacters.limit) "
                     + "combining characters in a row")
         }
+        return try decode(bytes)
+    }
+
+    /// Decodes with our typed error. Recursion is bounded; memory is bounded by the bytes given.
+    package static func decode(_ bytes: Data) throws(WireError) -> Self {
         var options = BinaryDecodingOptions()
         options.messageDepthLimit = 16
         do { return try Self(serializedBytes: bytes, options: options) } catch {

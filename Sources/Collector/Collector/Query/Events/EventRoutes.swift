@@ -50,7 +50,7 @@ struct EventRoutes: Sendable {
         var summary = EventSummary(window: window, by: grouping)
         do {
             try await RecordPages(store: store, query: records).visit { record in
-                guard let event = try? WireEvent.decode(record.header.body(of: record.bytes)), filter.admits(event)
+                guard let event = try? WireEvent.decodeBody(record.header.body(of: record.bytes)), filter.admits(event)
                 else { return }
                 try summary.add(
                     event, of: record.device, application: record.header.application, at: record.header.wallTime)
@@ -118,7 +118,7 @@ struct EventFilter: Equatable, Sendable {
     var isAll: Bool { self == EventFilter() }
 
     func admits(_ record: StoredRecord) -> Bool {
-        isAll || (try? WireEvent.decode(record.header.body(of: record.bytes))).map(admits) ?? false
+        isAll || (try? WireEvent.decodeBody(record.header.body(of: record.bytes))).map(admits) ?? false
     }
 
     func admits(_ event: WireEvent) -> Bool {
