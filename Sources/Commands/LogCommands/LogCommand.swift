@@ -25,13 +25,20 @@ package struct LogCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// Parses the arguments, runs the command, and ends the process with its exit code.
-    package static func runAndExit() async -> Never {
+    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main
+    /// thread, which only waits.
+    package static func runAndExit() -> Never {
         // A reader that went away shows as a failed write.
         signal(SIGPIPE, SIG_IGN)
+        // Before there is a second thread: without memory for one, libdispatch would wait for ever.
+        if let objection = ProcessLimits.command.objection() { finish(LogCommandError(.failed, objection)) }
+        Task.detached { await runParsed() }
+        while true { pause() }
+    }
+
+    private static func runParsed() async -> Never {
         do {
             var command = try parseAsRoot()
-            if let objection = ProcessLimits.command.objection() { throw LogCommandError(.failed, objection) }
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         } catch let error as LogCommandError {
             finish(error)

@@ -1,3 +1,3 @@
 import LogCommands
 
-await LogCommand.runAndExit()
+LogCommand.runAndExit()

@@ -35,6 +35,8 @@ package struct AgentCommand: AsyncParsableCommand {
     /// end the process there.
     package static func runAndExit() -> Never {
         StopSignals.holdBack()
+        // Before there is a second thread: without memory for one, libdispatch would wait for ever.
+        if let objection = ProcessLimits.command.objection() { refuse(AgentError(.failed, objection)) }
         Task.detached { await runParsed() }
         while true { pause() }
     }
@@ -47,12 +49,16 @@ package struct AgentCommand: AsyncParsableCommand {
             if let objection = limits.objection() { throw AgentError(.failed, objection) }
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         } catch let error as AgentError {
-            StandardStreams.error("ws1agent: \(error.message)")
-            Glibc.exit(error.exitCode)
+            refuse(error)
         } catch {
             exit(withError: error)
         }
         Glibc.exit(0)
+    }
+
+    private static func refuse(_ error: AgentError) -> Never {
+        StandardStreams.error("ws1agent: \(error.message)")
+        Glibc.exit(error.exitCode)
     }
 }
 
