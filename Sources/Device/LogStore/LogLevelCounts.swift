@@ -1,6 +1,6 @@
 import WireModel
 
-/// Lines, by level.
+/// Numbers of lines by level.
 public struct LogLevelCounts: Equatable, Sendable {
     /// Lines of level error.
     public var error: UInt64
@@ -11,7 +11,7 @@ public struct LogLevelCounts: Equatable, Sendable {
     /// Lines of level verbose.
     public var verbose: UInt64
 
-    /// Any number of each; none by default.
+    /// By default there are none of any level.
     public init(error: UInt64 = 0, warning: UInt64 = 0, information: UInt64 = 0, verbose: UInt64 = 0) {
         self.error = error
         self.warning = warning
@@ -19,10 +19,10 @@ public struct LogLevelCounts: Equatable, Sendable {
         self.verbose = verbose
     }
 
-    /// All of them.
+    /// The sum over all levels.
     public var total: UInt64 { error + warning + information + verbose }
 
-    /// How many of a level.
+    /// The number of lines of one level.
     public subscript(level: LogLevel) -> UInt64 {
         get {
             switch level {
@@ -42,12 +42,12 @@ public struct LogLevelCounts: Equatable, Sendable {
         }
     }
 
-    /// Adds, level by level.
+    /// Adds the counts level by level.
     public static func += (left: inout LogLevelCounts, right: LogLevelCounts) {
         for level in LogLevel.allCases { left[level] += right[level] }
     }
 
-    /// What is left of `left`, which has at least as many of each.
+    /// Subtracts level by level. `left` must have at least as many lines of each level.
     static func -= (left: inout LogLevelCounts, right: LogLevelCounts) {
         for level in LogLevel.allCases { left[level] -= right[level] }
     }
@@ -62,36 +62,36 @@ public struct LogLevelCounts: Equatable, Sendable {
     package var list: [UInt64] { LogLevel.allCases.map { self[$0] } }
 }
 
-/// Why lines are not, or no longer, in a log store. Every line that passed the level is in the store or counted under
-/// one of these, but for what a process that was killed had not handed to the kernel yet.
+/// Why a line is not, or no longer, in a log store. Every line that passed the level is in the store or counted under
+/// one of these reasons. The exception: lines that a killed process had not handed to the kernel yet.
 public enum LogDropReason: String, CaseIterable, Comparable, Sendable {
-    /// The store was over its limit in bytes, or the ring over its own: oldest segment first.
+    /// The store or the ring exceeded its limit in bytes; the oldest segment goes first.
     case sizeCap = "size-cap"
-    /// The segment was older than lines are kept.
+    /// The segment was older than the maximum age.
     case ageCap = "age-cap"
-    /// Somebody deleted them, or the files under a running program.
+    /// Somebody deleted the lines, or removed the files while the program ran.
     case deleted
-    /// A process died while the line was being written.
+    /// A process died while it wrote the line.
     case torn
     /// The disk or a quota was full.
     case diskFull = "disk-full"
-    /// The directory could not be written for another reason: read-only, not there, not ours.
+    /// The directory could not be written for another reason: it is read-only, missing, or belongs to somebody else.
     case unwritable
-    /// Lines came faster than the disk took them, and the memory for waiting lines was full.
+    /// Lines came faster than the disk could take them, and the memory for waiting lines was full.
     case overload
 
-    /// In the order of this list.
+    /// Sorts in the order of this list.
     public static func < (left: LogDropReason, right: LogDropReason) -> Bool { left.position < right.position }
 
     private var position: Int { Self.allCases.firstIndex(of: self)! }
 }
 
-/// Lines that could not be written by this process: what has to be counted in the store's state yet, and what has to be
-/// told in the log.
+/// Lines this process could not write: those not yet counted in the store's state, and those not yet reported in the
+/// log.
 struct LossLedger: Sendable {
     private(set) var unsaved: StoreState.Dropped = [:]
     private(set) var untold: StoreState.Dropped = [:]
-    /// What went wrong last; `nil` once it went well again.
+    /// The last failure; `nil` after a success.
     var failure: LogStoreError?
 
     mutating func count(_ level: LogLevel, as reason: LogDropReason) {
@@ -110,7 +110,7 @@ struct LossLedger: Sendable {
 
     mutating func told() { untold = [:] }
 
-    /// The line that tells of it, from its category on.
+    /// The line that reports the losses, from its category to its end.
     var note: [UInt8]? {
         guard !untold.isEmpty else { return nil }
         var total = LogLevelCounts()

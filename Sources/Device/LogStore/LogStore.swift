@@ -2,31 +2,31 @@ import Glibc
 import Synchronization
 import WireModel
 
-/// A program's log on disk: lines with a level, in segments that are compressed, bounded in size and age, and read by
-/// `ws1log`, by requests of the collector and by whoever has the directory.
+/// A program's log on disk. Lines have a level and are stored in compressed segments that are bounded in size and age.
+/// `ws1log`, requests of the collector and anybody who has the directory can read them.
 ///
 ///     let store = try LogStore(.init(directory: "/var/lib/kiosk/logs", applicationName: "kiosk"))
 ///     store.warning("printer is low on paper", category: "printer", metadata: ["tray": "2"])
 ///
-/// **Threads.** Every call may be made from any thread. A call takes well under a microsecond, next to nothing if its
-/// level is filtered out (the message is not evaluated then), and never waits for the disk below level error.
+/// **Threads.** Every call may be made from any thread. A call takes well under a microsecond. It costs next to nothing
+/// if its level is filtered out, and then the message is not evaluated. Below level error a call never waits for the
+/// disk.
 ///
-/// **Durability.** A line at level error is with the kernel when the call returns, and with it every line logged
-/// before: a crash of the process loses none of them. A less severe one waits in memory for `flushInterval` at most.
-/// Nothing is synced for each line: a power cut may take what the kernel had not written yet (sealed segments are
-/// synced).
+/// **Durability.** When a call at level error returns, the kernel has that line and every line logged before: a crash
+/// of the process loses none of them. A less severe line waits in memory for at most `flushInterval`. Lines are not
+/// synced one by one: a power cut may take what the kernel had not written yet. Sealed segments are synced.
 ///
-/// **Never in the way.** No call fails, and none but those at level error and `flush()` waits for the disk. What cannot
-/// be written is dropped and counted by level and reason in `status`, and a warning of category `log.store` tells of it
-/// as soon as there is room. When lines come faster than the disk takes them, 8 MiB of them wait in memory; verbose
-/// lines are dropped when half of that is used, information at three quarters, warnings when it is full.
+/// **Never in the way.** No call fails. Only calls at level error and `flush()` wait for the disk. Lines that cannot be
+/// written are dropped and counted in `status` by level and reason. A warning of category `log.store` reports them as
+/// soon as there is room. If lines come faster than the disk can take them, up to 8 MiB wait in memory. Verbose lines
+/// are dropped when half of that is used, information at three quarters, warnings when it is full.
 ///
-/// **Several programs** may give the same directory; each writes segments of its own, and what a program that died has
-/// left is sealed by the next that opens the store. A process that forks without `exec` must not log in the child.
+/// **Several programs** may use the same directory. Each writes its own segments. If a program dies, the next one that
+/// opens the store seals its segments. A process that forks without `exec` must not log in the child.
 public final class LogStore: Sendable {
-    /// Given by the configuration; the first part of the names of fetched chunks.
+    /// The configuration's name. File names of fetched chunks begin with it.
     public let applicationName: String
-    /// As the configuration said it.
+    /// The configuration's scrubbing.
     package let ownScrubbing: LogScrubbing
     package let directory: StoreDirectory
     let keeper: StoreKeeper
@@ -35,9 +35,10 @@ public final class LogStore: Sendable {
     private let rules: Atomic<Int>
     private let scrubber: ShortLock<LineScrubber?>
 
-    /// Opens the store. A directory that cannot be written is no error: `status.failure` says so, and lines are counted
-    /// as lost until it can.
-    /// - Throws: `.invalid` for a configuration or scrub rules out of range, `.io` if there is no room for a thread.
+    /// Opens the store. A directory that cannot be written is no error: `status.failure` names the cause, and lines are
+    /// counted as lost until it can be written.
+    /// - Throws: `.invalid` if the configuration or the scrub rules are out of range, `.io` if no thread can be
+    ///   started.
     public init(_ configuration: Configuration) throws(LogStoreError) {
         try configuration.check()
         let scrubber = try LineScrubber(configuration.scrubbing)
@@ -61,10 +62,10 @@ public final class LogStore: Sendable {
 
     /// Logs a line.
     /// - Parameters:
-    ///   - level: how severe it is.
-    ///   - message: any text; evaluated only if the level is logged. With all else a line has at most 65,536 bytes; a
-    ///     longer one ends in `…[+N]`, N being the bytes left out.
-    ///   - category: what part of the program speaks, e.g. `app.network`; at most 128 bytes. Spaces and control
+    ///   - level: the severity.
+    ///   - message: any text; evaluated only if the level is logged. A whole line has at most 65,536 bytes. A longer
+    ///     one ends in `…[+N]`, where N is the number of bytes left out.
+    ///   - category: the part of the program that speaks, e.g. `app.network`; at most 128 bytes. Spaces and control
     ///     characters become `_`.
     ///   - metadata: evaluated like the message; sorted by key on disk.
     public func log(
@@ -76,7 +77,7 @@ public final class LogStore: Sendable {
         take(level, word, category, message(), metadata())
     }
 
-    /// Logs a line at level error: it is with the kernel when this returns. Parameters as in `log`.
+    /// Logs a line at level error. When the call returns, the kernel has the line. Parameters as in `log`.
     public func error(
         _ message: @autoclosure () -> String, category: String = "", metadata: @autoclosure () -> [String: String] = [:]
     ) {
@@ -104,12 +105,12 @@ public final class LogStore: Sendable {
         log(.verbose, message(), category: category, metadata: metadata())
     }
 
-    /// Returns when every line logged before is with the kernel, or counted as lost. Waits for the disk.
+    /// Returns when the kernel has every line logged before, or when the line is counted as lost. Waits for the disk.
     public func flush() { writer.flush() }
 
-    /// Erases every line that is kept here, of all programs that write here: segments, crash logs, the ring. What is
-    /// erased counts as deleted. Waits for the disk.
-    /// - Throws: what stopped it; the rest is there still.
+    /// Erases all lines of all programs that write here: segments, crash logs and the ring. They are counted as
+    /// deleted. Waits for the disk.
+    /// - Throws: what stopped it. Lines that were not reached are still there.
     package func erase() throws(LogStoreError) {
         flush()
         do { try keeper.eraseAll() } catch {
@@ -121,30 +122,30 @@ public final class LogStore: Sendable {
 
     // MARK: - Rules
 
-    /// The least severe level that is written; `nil`: nothing is, not even into the ring. A change holds from the next
-    /// call on.
+    /// The least severe level that is written; `nil` writes nothing, not even into the ring. A change takes effect with
+    /// the next call.
     public var level: LogLevel? {
         get { CaptureRules(word: rules.load(ordering: .relaxed)).level }
         set { change { $0.level = newValue } }
     }
 
-    /// The least severe level at which a call has any effect, the ring included.
+    /// The least severe level at which a call has any effect, including the ring.
     var capturedLevel: LogLevel? {
         let rules = CaptureRules(word: rules.load(ordering: .relaxed))
         return rules.level == nil || !rules.hasRing ? rules.level : .verbose
     }
 
-    /// What holds for a line that comes now.
+    /// The rules that apply to a line now.
     var capture: (rules: CaptureRules, scrubber: LineScrubber?) {
         let rules = CaptureRules(word: self.rules.load(ordering: .acquiring))
         return (rules, rules.isScrubbing ? scrubber.withLock { $0 } : nil)
     }
 
-    /// Replaces what is scrubbed, from the next call on. Lines already taken stay as they are.
-    /// - Throws: `.invalid` for rules out of range; the former ones stay in force.
+    /// Replaces the scrub rules from the next call on. Lines already taken stay as they are.
+    /// - Throws: `.invalid` if a rule is out of range; the former rules stay in force.
     public func setScrubbing(_ scrubbing: LogScrubbing) throws(LogStoreError) {
         let new = try LineScrubber(scrubbing)
-        // First the rules, then the sign that there are some: no line passes between the two.
+        // The rules come first and the flag second, so no line passes unscrubbed between the two.
         if new != nil { scrubber.withLock { $0 = new } }
         change { $0.isScrubbing = new != nil }
         if new == nil { scrubber.withLock { $0 = nil } }
@@ -165,14 +166,14 @@ public final class LogStore: Sendable {
 
     // MARK: - End
 
-    /// Writes what waits, seals the segments and ends the store's thread. Lines logged afterwards are counted as lost.
-    /// A store that is let go without it writes what waits, and its segments are sealed by whoever opens the directory
-    /// next.
+    /// Writes waiting lines, seals the segments and ends the store's thread. Lines logged afterwards are counted as
+    /// lost. A store that is released without `close` also writes its waiting lines; the next program that opens the
+    /// directory seals its segments.
     public func close() async {
         await withCheckedContinuation { continuation in writer.stop(sealing: true) { continuation.resume() } }
     }
 
-    /// Returns when the crash logs of sessions that ended before this store was opened are written.
+    /// Returns when crash logs are written for all sessions that ended before this store was opened.
     package func crashesReported() async { await session.crashesReported() }
 
     // MARK: - From call to line
@@ -198,9 +199,9 @@ public final class LogStore: Sendable {
 
     private static let noCategory = "-"
 
-    /// The short way: what needs no escape is copied from where it lies into the memory of waiting lines; with fields,
-    /// over the stack.
-    /// - Returns: `false` if it has to go the long way.
+    /// The fast path. A line in which nothing must be escaped is copied straight into the memory of waiting lines, by
+    /// way of the stack if it has fields.
+    /// - Returns: `false` if the line must take the general path.
     private func takeShort(
         _ time: Int64, _ level: LogLevel, _ isRing: Bool, _ category: String, _ message: String,
         _ metadata: [String: String]
@@ -228,27 +229,28 @@ public final class LogStore: Sendable {
 }
 
 extension LogStore {
-    /// What there is of a store, and what is lost.
+    /// What a store holds, and what was lost.
     public struct Status: Sendable {
-        /// On disk, of all programs that write into the directory, without the ring.
+        /// Bytes on disk of all programs that write into the directory, without the ring.
         public var bytes: Int
         /// Bytes of the ring on disk.
         public var ringBytes: Int
-        /// Segments on disk, the ring's too.
+        /// Segments on disk, including the ring's.
         public var segments: Int
         /// Lines this program has handed to the kernel since it opened the store.
         public var written: LogLevelCounts
-        /// Lines that are not, or no longer, in the store, ever and of all programs, by reason.
+        /// Lines that are not, or no longer, in the store, by reason. Counted over the store's whole life and all
+        /// programs.
         public var dropped: [LogDropReason: LogLevelCounts]
-        /// Lines of this program in memory.
+        /// Lines of this program that wait in memory.
         public var waiting: LogLevelCounts
-        /// Memory they take.
+        /// Bytes of memory that waiting lines take.
         public var waitingBytes: Int
-        /// Why the last lines could not be written; `nil`: they could.
+        /// Why the last lines could not be written; `nil` if they could.
         public var failure: LogStoreError?
     }
 
-    /// As things stand now. Reads the directory, so not for every second; waits while another thread writes.
+    /// The present status. Reads the directory, so do not ask every second. Waits while another thread writes.
     public var status: Status {
         let figures = writer.figures()
         var dropped = ((try? directory.readState()) ?? nil)?.dropped ?? [:]
@@ -261,29 +263,29 @@ extension LogStore {
             dropped: dropped, waiting: figures.waiting, waitingBytes: figures.waitingBytes, failure: figures.failure)
     }
 
-    /// How a store is opened.
+    /// The settings of a store.
     public struct Configuration: Sendable {
-        /// Where its files lie. Made, with mode 0700, where it is missing. Several programs may give the same one.
+        /// Directory of the store's files. Made with mode 0700 if it is missing. Several programs may use the same one.
         public var directory: String
-        /// The program's name; the first part of the names of chunks that are fetched.
+        /// The program's name. File names of fetched chunks begin with it.
         public var applicationName: String
-        /// The program's version, in its crash logs.
+        /// The program's version, told in its crash logs.
         public var applicationVersion = ""
-        /// The least severe level that is written; `nil`: nothing is. Default: information.
+        /// The least severe level that is written; `nil` writes nothing. Default: information.
         public var level: LogLevel? = .information
-        /// How long a line below error may wait in memory: the most that a crash of the process loses. Default 1 s, up
-        /// to 60 s; zero: each call hands its line to the kernel before it returns.
+        /// How long a line below level error may wait in memory, which is the most that a crash of the process can
+        /// lose. Default 1 s, at most 60 s. With zero, each call hands its line to the kernel before it returns.
         public var flushInterval: Duration = .seconds(1)
-        /// Of all segments but those of the ring, on disk. Default 50,000,000; at least 1,000,000.
+        /// Limit of all segments but the ring's, in bytes on disk. Default 50,000,000; at least 1,000,000.
         public var maximumBytes = 50_000_000
-        /// Of segments: how long after their last line they are kept. Default 14 days; a minute to 3,650 days.
+        /// How long a segment is kept after its last line. Default 14 days; a minute to 3,650 days.
         public var maximumAge: Duration = .seconds(14 * 86_400)
-        /// Of the ring on disk: lines less severe than `level` go there, for requests that ask for them. Default
-        /// 5,000,000; 0: there is none, and a filtered line costs next to nothing. At least 100,000 otherwise.
+        /// Limit of the ring in bytes on disk. Lines less severe than `level` go there, for requests that ask for them.
+        /// Default 5,000,000; at least 100,000. With 0 there is no ring, and a filtered line costs next to nothing.
         public var ringBytes = 5_000_000
-        /// After so long a segment is sealed, also if it is not full. Default a day; a minute to 30 days.
+        /// Age at which a segment is sealed even if it is not full. Default a day; a minute to 30 days.
         public var segmentAge: Duration = .seconds(86_400)
-        /// What is replaced in every line before it is kept anywhere.
+        /// What is replaced in every line before it is stored anywhere.
         public var scrubbing = LogScrubbing()
 
         /// - Parameters:
@@ -297,9 +299,9 @@ extension LogStore {
 }
 
 extension LogStore.Configuration {
-    /// A ring of a few segments, so that what goes is a part of it.
+    /// The ring has a few segments, so that removing the oldest removes only a part of it.
     private static let ringSegments = 5
-    /// Memory for lines that wait, twice: for those that come and those that are being written.
+    /// Memory for waiting lines. There are two such buffers: one takes new lines while the other is written.
     private static let waitingBytes = 8 << 20
 
     func check() throws(LogStoreError) {
@@ -319,7 +321,7 @@ extension LogStore.Configuration {
             segmentAgeMilliseconds: segmentAge.milliseconds, waiting: WaitingLimits(bytes: Self.waitingBytes))
     }
 
-    /// This process's session, from now on.
+    /// The session of this process, starting now.
     var session: SessionRecord {
         SessionRecord(
             application: applicationName, version: applicationVersion, process: getpid(), bootID: SystemClock.bootID(),

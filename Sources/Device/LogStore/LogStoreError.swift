@@ -2,11 +2,11 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// What can go wrong with a log store.
+/// An error of a log store.
 public struct LogStoreError: Error, Sendable, CustomStringConvertible {
-    /// What kind of thing went wrong.
+    /// The kind of an error.
     public enum Code: String, Sendable {
-        /// A value is out of its range; nothing was done.
+        /// A value is out of range. Nothing was done.
         case invalid
         /// The disk or a quota is full.
         case diskFull
@@ -14,26 +14,26 @@ public struct LogStoreError: Error, Sendable, CustomStringConvertible {
         case io
         /// A file is not what was written.
         case damaged
-        /// Written by a newer version.
+        /// A later version wrote the file.
         case newer
-        /// Another process is doing it.
+        /// Another process is doing this.
         case busy
-        /// Something of that name is there already.
+        /// Something of that name exists already.
         case exists
-        /// Nothing of that name, or no store, is there.
+        /// Nothing of that name exists, or there is no store.
         case notFound
-        /// The network is not one over which logs may go now; they stay.
+        /// Logs may not be sent over the present network. They stay in the store.
         case networkNotAllowed
     }
 
-    /// Its meaning never changes.
+    /// The kind of the error. The meaning of a code never changes.
     public let code: Code
-    /// What failed, on what, and what to do.
+    /// What failed, on which file or value, and what to do.
     public let message: String
-    /// What the system said.
+    /// The error of the system, if there is one.
     public let cause: (any Error)?
 
-    /// - Parameter message: what failed, on what, and what to do.
+    /// - Parameter message: what failed, on which file or value, and what to do.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -45,7 +45,7 @@ public struct LogStoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension LogStoreError {
-    /// A failed system call, sorted by what it means for the caller.
+    /// A failed system call, with the code that fits its `errno`.
     /// - Parameter action: what was being done, e.g. `writing`.
     package static func system(_ action: String, _ path: String, errno number: Int32 = Glibc.errno) -> LogStoreError {
         let (code, remedy): (Code, String) =

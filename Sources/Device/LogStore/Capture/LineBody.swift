@@ -1,21 +1,21 @@
 import WireModel
 
-/// A line from its category on, as it will be on disk, while it is put together: escaped, and cut where it grows too
-/// long.
+/// Builds the text of a line, from its category to its end, in the form it has on disk. It escapes what must be
+/// escaped, and cuts a line that grows too long.
 struct LineBody {
-    /// Of a body. What comes before it in a line is counted at its longest, so that the cut does not hang on the
-    /// number, which comes later.
+    /// The most bytes a body may have. The prefix before the body is counted at its longest, so the cut does not depend
+    /// on the line's number, which is not known yet.
     static let maximumBytes = LogLimits.lineBytes - (LogLine.numberOffset + numberDigits + 2)
     /// Digits of the longest number.
     private static let numberDigits = 19
-    /// Room for `…[+N]`.
+    /// Room for the mark of a cut, `…[+N]`.
     private static let markBytes = 25
 
     private(set) var bytes: [UInt8] = []
     private let limit: Int
-    /// What the body would have without a cut.
+    /// Bytes the body would have without a cut.
     private var total = 0
-    /// The last place between characters that leaves room for the mark, once there is more behind it.
+    /// Where to cut: the last border between characters that leaves room for the mark. `nil` while the body fits.
     private var cut: Int?
 
     init(reserve: Int = 256, limit: Int = maximumBytes) {
@@ -23,7 +23,7 @@ struct LineBody {
         bytes.reserveCapacity(reserve)
     }
 
-    /// `-` for none. What may not stand in a category becomes `_`.
+    /// Adds the category. An empty one becomes `-`; characters a category may not hold become `_`.
     mutating func addCategory(_ category: UnsafeBufferPointer<UInt8>) {
         if category.isEmpty { return addPlain(CollectionOfOne(UInt8(ascii: "-"))) }
         var length = min(category.count, LogLimits.categoryBytes)
@@ -43,8 +43,8 @@ struct LineBody {
         add(value, .field)
     }
 
-    /// Cuts it if it is too long. Nothing may be added afterwards.
-    /// - Parameter bytes: that were never added.
+    /// Cuts the body if it is too long. Nothing may be added afterwards.
+    /// - Parameter bytes: bytes that the caller left out before; the mark counts them too.
     mutating func finish(leavingOut bytes: Int = 0) {
         if bytes > 0, cut == nil { cut = total }
         total += bytes
@@ -66,7 +66,7 @@ struct LineBody {
         }
     }
 
-    /// A run that can be cut between characters.
+    /// Adds text that may be cut between any two characters.
     private mutating func addRun(_ run: UnsafeBufferPointer<UInt8>) {
         let room = limit - Self.markBytes - total
         if cut == nil, run.count > room {
@@ -78,7 +78,7 @@ struct LineBody {
         total += run.count
     }
 
-    /// A few bytes that stay together.
+    /// Adds a few bytes that a cut must not separate.
     private mutating func addPlain(_ run: some Collection<UInt8>) {
         if cut == nil, total + run.count > limit - Self.markBytes { cut = total }
         if total + run.count <= limit { bytes.append(contentsOf: run) }
@@ -86,7 +86,7 @@ struct LineBody {
     }
 }
 
-/// The parts of a line that are text, before they are escaped.
+/// The texts of a line before they are escaped.
 struct LineFields: Equatable, Sendable {
     struct Field: Equatable, Sendable {
         var key: String
@@ -95,12 +95,12 @@ struct LineFields: Equatable, Sendable {
 
     var category: String
     var message: String
-    /// In any order; on disk they are sorted by the bytes of their keys.
+    /// In any order. On disk they are sorted by the bytes of their keys.
     var fields: [Field]
-    /// How many bytes of overlong texts were cut before.
+    /// Bytes of overlong texts that were left out before.
     var leftOutBytes = 0
 
-    /// As it will be on disk, from the category on.
+    /// The line as it will be on disk, from its category to its end.
     var body: [UInt8] {
         var body = LineBody(reserve: category.utf8.count + message.utf8.count + 32 * fields.count + 16)
         var (category, message) = (category, message)
@@ -116,7 +116,7 @@ struct LineFields: Equatable, Sendable {
     }
 }
 
-/// Which bytes may not stand in a part of a line, and what stands for them. Schemas/logs/FORMAT.md has the rule.
+/// Which bytes must be escaped in each part of a line, and how. `Schemas/logs/FORMAT.md` states the rule.
 enum Escape {
     case category
     case message
@@ -132,11 +132,11 @@ enum Escape {
         }
     }
 
-    /// Where the first byte from `start` on lies that is not plain; the end if there is none.
+    /// The offset of the first byte from `start` on that must be escaped, or the end of the text.
     @inline(__always)
     func plainEnd(_ text: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int {
         var position = start
-        // Eight at a time; what may not be plain is looked at again, one by one.
+        // Tests eight bytes at a time. A group with a hit is tested again byte by byte.
         while position + 8 <= text.count {
             let word = UnsafeRawPointer(text.baseAddress! + position).loadUnaligned(as: UInt64.self)
             if Self.mayHoldControl(word, below: self == .message ? 0x20 : 0x21) || Self.mayHold(word, 0x7F)
@@ -151,7 +151,7 @@ enum Escape {
         return position
     }
 
-    /// What stands for a byte that is not plain, outside of a category.
+    /// The escape sequence of a byte, outside of a category.
     static func sequence(_ byte: UInt8) -> [UInt8] {
         switch byte {
         case UInt8(ascii: "\n"): Array("\\n".utf8)
@@ -162,7 +162,8 @@ enum Escape {
         }
     }
 
-    // Bit Twiddling Hacks: "Determine if a word has a byte less than n", "... equal to n". Never misses one.
+    // From "Bit Twiddling Hacks": "Determine if a word has a byte less than n" and "... equal to n". They may report a
+    // byte too many, never one too few.
 
     @inline(__always)
     private static func mayHoldControl(_ word: UInt64, below bound: UInt64) -> Bool {

@@ -1,20 +1,20 @@
 import WireModel
 
-/// What became of lines that were handed over; each is counted once.
+/// What became of delivered lines. Each line is counted once.
 package struct LogDelivery: Codable, Equatable, Sendable {
-    /// With the kernel, in the log.
+    /// Handed to the kernel, in a segment of the log.
     package var written: UInt64 = 0
-    /// With the kernel, in the ring: less severe than the level in force.
+    /// Handed to the kernel, in the ring, because they are less severe than the level in force.
     package var ring: UInt64 = 0
-    /// Nowhere: less severe than the level in force, or nothing is written now.
+    /// Not written, because they are less severe than the level in force, or because logging is off.
     package var filtered: UInt64 = 0
     /// Could not be written.
     package var lost: UInt64 = 0
-    /// The name of the level in force; `nil`: nothing is written now.
+    /// The name of the level in force; `nil` if logging is off.
     package var level: String?
     /// Why lines were lost.
     package var reason: String?
-    /// They were lost for want of room, which may be there later.
+    /// Lines were lost for lack of space, so a later attempt may succeed.
     package var isTransient = false
 
     package init(level: LogLevel?) { self.level = level?.name }
@@ -30,13 +30,13 @@ package struct LogDelivery: Codable, Equatable, Sendable {
     }
 }
 
-/// A line that somebody hands over and waits for.
+/// A line that a caller delivers and whose outcome the caller awaits.
 package struct LogEntry: Equatable, Sendable {
     package var level: LogLevel
     package var category: String
     package var message: String
     package var metadata: [String: String]
-    /// Bytes of a message so long that not all of it was read.
+    /// Bytes at the end of a very long message that the caller did not read.
     package var leftOutBytes: Int
 
     package init(
@@ -52,17 +52,17 @@ package struct LogEntry: Equatable, Sendable {
 }
 
 extension LogEntry {
-    /// Of a message with more bytes, so many are needed and not one more: what scrubbing looks at, and the sign that
-    /// there was more.
+    /// The bytes needed of a longer message. Scrubbing looks at no more, and the surplus shows that the message went
+    /// on.
     package static let messageBytes = LineScrubber.windowBytes + 4
 }
 
-/// Writes lines into a store for a short-lived program: no session, no thread, no sealing. Not `Sendable`: one thread
-/// at a time.
+/// Writes lines into a store for a short-lived program, without a session, a thread or sealing. Not `Sendable`: use it
+/// from one thread at a time.
 ///
-/// It continues the text that the visitor before it left, so that a thousand short programs do not leave a thousand
-/// segments. Whoever opens the store to stay seals it. The text of a session that has ended without a report stays: its
-/// last lines belong to the crash log.
+/// It continues the text segment that the visitor before it left. Otherwise a thousand short programs would leave a
+/// thousand segments. The next program that opens the store for long seals the segment. The visitor never continues the
+/// segment of a session that ended without a crash report, because the segment's last lines belong into that report.
 package final class LogVisitor {
     private let keeper: StoreKeeper
     private let rules: CaptureRules
@@ -96,21 +96,21 @@ package final class LogVisitor {
         }
         application.flush(&losses)
         ring.flush(&losses)
-        // What was lost counts in the store, where it can be reached at all.
+        // The store's state counts the lost lines, if it can be written.
         if (try? keeper.count(losses.unsaved)) != nil { losses.saved() }
         return intake.delivery(
             written: application.written.total - before.0, ring: ring.written.total - before.1, failure: losses.failure)
     }
 }
 
-/// Brings handed-over lines into the form they are written in: by level, scrubbed, escaped, cut.
+/// Brings delivered lines into their form on disk: filtered by level, scrubbed, escaped and cut.
 struct LineIntake {
     private let word: Int
     private let scrubber: LineScrubber?
     let buffer = LineBuffer()
     private var delivery: LogDelivery
 
-    /// - Parameter scrubber: `nil`: nothing is to be scrubbed.
+    /// - Parameter scrubber: `nil` if nothing is scrubbed.
     init(rules: CaptureRules, scrubber: LineScrubber?) {
         word = rules.word
         self.scrubber = scrubber
@@ -136,8 +136,8 @@ struct LineIntake {
     }
 
     /// - Parameters:
-    ///   - written, ring: lines of each that are with the kernel.
-    ///   - failure: why the others are not.
+    ///   - written, ring: lines of each kind that the kernel has.
+    ///   - failure: why the other lines could not be written.
     func delivery(written: UInt64, ring: UInt64, failure: LogStoreError?) -> LogDelivery {
         var delivery = delivery
         delivery.lost = delivery.written - written + delivery.ring - ring
@@ -150,8 +150,8 @@ struct LineIntake {
 }
 
 extension LogStore {
-    /// Writes lines on the caller's thread, behind everything logged before, and tells what became of each: when this
-    /// returns they are with the kernel, whatever their level. Waits for the disk.
+    /// Writes lines on the caller's thread, behind everything logged before, and reports what became of each. When it
+    /// returns, the kernel has the written lines, whatever their level. Waits for the disk.
     package func deliver(_ entries: [LogEntry]) -> LogDelivery {
         let (rules, scrubber) = capture
         var intake = LineIntake(rules: rules, scrubber: scrubber)

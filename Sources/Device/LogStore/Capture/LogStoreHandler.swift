@@ -1,13 +1,13 @@
 import Logging
 import WireModel
 
-/// Lets what a Swift program says through swift-log flow into a store, with no change but at its start:
+/// Writes what a Swift program logs with swift-log into a store. The program changes one line at its start:
 ///
 ///     LoggingSystem.bootstrap { label in LogStoreHandler(store: store, label: label) }
 ///
-/// The label is the category. `trace` and `debug` become verbose, `info` and `notice` information, `critical` an error.
-/// Nested metadata is flattened: `http.method=GET`, `tags.0=a`. Where keys meet, what the call says beats the metadata
-/// provider, which beats the logger's own.
+/// The label becomes the category. `trace` and `debug` become verbose, `info` and `notice` information, `critical`
+/// error. Nested metadata is flattened: `http.method=GET`, `tags.0=a`. For equal keys the call's metadata wins over the
+/// metadata provider's, and the provider's over the logger's.
 public struct LogStoreHandler: LogHandler {
     /// The store that takes the lines.
     public let store: LogStore
@@ -29,26 +29,26 @@ public struct LogStoreHandler: LogHandler {
         self.metadataProvider = metadataProvider
     }
 
-    /// The store's, changes at run time included, until it is set for this logger. A level that is set filters in
-    /// addition to the store's.
+    /// Follows the store's level, including changes at run time, until it is set for this logger. A level that is set
+    /// filters in addition to the store's.
     public var logLevel: Logger.Level {
         get { ownLevel ?? Self.level(store.capturedLevel) }
         set { ownLevel = newValue }
     }
 
-    /// A value of `metadata`.
+    /// Reads or replaces one value of `metadata`.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    /// Called by `Logger` for what passes `logLevel`.
+    /// `Logger` calls this for each event that passes `logLevel`.
     public func log(event: LogEvent) {
         store.log(Self.level(event.level), event.message.description, category: label, metadata: fields(of: event))
     }
 
-    /// The least severe of swift-log's levels that a store's level lets through. Nothing is logged at `nil`; swift-log
-    /// has no such level, so the store itself leaves lines out then.
+    /// The least severe swift-log level that a store's level admits. swift-log has no level that admits nothing, so for
+    /// `nil` the handler admits critical events and the store filters them out.
     static func level(_ level: LogLevel?) -> Logger.Level {
         switch level {
         case .verbose: .trace
@@ -88,9 +88,9 @@ public struct LogStoreHandler: LogHandler {
     }
 }
 
-/// What a call has to know before it does anything, in one word that is read without a lock.
+/// What every log call checks first, in one word that is read without a lock.
 struct CaptureRules: Equatable, Sendable {
-    /// The least severe level of the application's segments; `nil`: nothing is logged.
+    /// The least severe level that is written to segments; `nil` if logging is off.
     var level: LogLevel?
     var hasRing: Bool
     var isScrubbing: Bool
@@ -112,7 +112,7 @@ struct CaptureRules: Equatable, Sendable {
 
     var word: Int { (level?.rawValue ?? 0) | (hasRing ? Self.ringBit : 0) | (isScrubbing ? Self.scrubbingBit : 0) }
 
-    /// Whether a line goes anywhere at all.
+    /// Whether a line of this level is written anywhere.
     @inline(__always)
     static func takes(_ level: LogLevel, _ word: Int) -> Bool {
         level.rawValue <= word & 7 || word & ringBit != 0 && word & 7 != 0

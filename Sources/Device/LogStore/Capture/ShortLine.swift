@@ -1,16 +1,16 @@
 import Glibc
 import WireModel
 
-/// A line with fields in which nothing has to be escaped, cut or scrubbed, as nearly all are: its body is put together
-/// where the call's stack lies, without the memory that `LineFields` asks for.
+/// Builds the body of a line with fields on the stack, without allocating. It serves lines in which nothing must be
+/// escaped, cut or scrubbed, which is nearly all lines. `LineFields` serves the others.
 enum ShortLine {
-    /// Of a body. A longer line goes the long way.
+    /// The most bytes of a body. `LineFields` builds longer ones.
     static let maximumBytes = 1024
-    /// More fields go the long way: these are sorted by insertion.
+    /// `LineFields` builds lines with more fields, because fields are sorted by insertion here.
     static let maximumFields = 16
 
-    /// Puts the body together as `LineFields.body` would, and gives it to `take`, once.
-    /// - Returns: `false` if the line has to go the long way; nothing was taken then.
+    /// Builds the same body as `LineFields.body` and passes it to `take`, once.
+    /// - Returns: `false` if `LineFields` must build the line; `take` was not called then.
     static func build(
         category: String, message: String, fields: [String: String], _ take: (UnsafeBufferPointer<UInt8>) -> Void
     ) -> Bool {
@@ -63,7 +63,7 @@ enum ShortLine {
             count += 1
         }
 
-        /// - Returns: whether it could be added as it is.
+        /// - Returns: `false` if the text must be escaped or does not fit.
         @inline(__always)
         mutating func add(_ text: String, _ escape: Escape) -> Bool {
             let place = count
@@ -78,7 +78,7 @@ enum ShortLine {
         }
     }
 
-    /// Whether a key comes before another, by their bytes.
+    /// Compares keys by their bytes.
     private static func precedes(_ left: String, _ right: String) -> Bool {
         let isBefore = left.utf8.withContiguousStorageIfAvailable { left in
             right.utf8.withContiguousStorageIfAvailable { right in

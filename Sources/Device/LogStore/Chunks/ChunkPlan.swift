@@ -1,23 +1,23 @@
 import FoundationEssentials
 import WireModel
 
-/// Which bytes of which segments make each chunk of a fetch. A kept plan gives the same chunks again as long as their
-/// segments are there, whatever is written or sealed meanwhile.
+/// Lists the bytes of each segment that make up each chunk of a fetch. A stored plan yields the same chunks again as
+/// long as its segments exist, whatever is written or sealed meanwhile.
 package struct ChunkPlan: Codable, Equatable, Sendable {
-    /// Lines of one segment that lie together.
+    /// Adjacent lines of one segment.
     package struct Part: Codable, Equatable, Sendable {
         package var ordinal: UInt64
         package var kind: String
-        /// The offset in the segment's text. A part begins and ends at lines.
+        /// Offset in the segment's text, in bytes. A part begins and ends at line borders.
         package var offset: Int
         package var bytes: Int
-        /// Whole blocks of a sealed segment, all lines wanted: taken as they are stored. Otherwise lines are read,
-        /// filtered and compressed again.
+        /// Whether the part consists of whole blocks of a sealed segment and every line is wanted. Such a part is
+        /// copied in its compressed form. Other parts are read, filtered and compressed again.
         package var isCopied: Bool
 
         package var range: Range<Int> { offset..<(offset + bytes) }
 
-        /// `nil` for a kind this program does not know.
+        /// `nil` if this program does not know the kind of segment.
         package var name: SegmentName? {
             SegmentName.Kind(rawValue: kind).map { SegmentName(ordinal: ordinal, kind: $0) }
         }
@@ -30,10 +30,10 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
         package var lines: Int
         package var first: UInt64
         package var last: UInt64
-        /// Least and greatest, microseconds since 1970.
+        /// Time of the earliest line, in microseconds since 1970; `latest` is that of the latest.
         package var earliest: Int64
         package var latest: Int64
-        /// SHA-256 of the text and of the gzip, where they are known from sealing: the chunk is one whole segment.
+        /// SHA-256 of the text and of the gzip data. Known from sealing if the chunk is one whole segment, else `nil`.
         package var rawDigest: Data?
         package var storedDigest: Data?
         package var storedBytes: Int?
@@ -44,12 +44,12 @@ package struct ChunkPlan: Codable, Equatable, Sendable {
 }
 
 extension ChunkPlan {
-    /// What was found wrong while planning; the plan is of the rest.
+    /// What could not be read while planning. The plan covers the rest.
     package typealias Problem = StoreSnapshot.Problem
 
-    /// Plans the chunks of all lines of a snapshot that a filter wants. Reads only blocks of which some lines are
-    /// wanted and some not.
-    /// - Parameter problems: gets what could not be read.
+    /// Plans chunks for all lines of a snapshot that match a filter. Reads only the blocks in which some lines match
+    /// and others may not.
+    /// - Parameter problems: receives what could not be read.
     package init(
         _ snapshot: StoreSnapshot, filter: LogFilter = LogFilter(), maximumBytes: Int = LogLimits.chunkBytes,
         problems: inout [Problem]
@@ -74,7 +74,7 @@ extension LogFilter {
         isEverything || mayMatch(times: stretch.times, levelCounts: stretch.levelCounts)
     }
 
-    /// Lines that are not of the form are wanted by none but the filter that wants everything.
+    /// Malformed lines match only the filter that matches everything.
     func matchesAll(_ stretch: SegmentIndex.Stretch) -> Bool {
         isEverything
             || matchesAll(times: stretch.times, levelCounts: stretch.levelCounts)
@@ -109,16 +109,17 @@ extension ChunkPlan.Part {
     }
 }
 
-/// Puts chunks together: pieces come in byte order, and one goes into the chunk before it while it fits. Pure.
+/// Packs pieces into chunks. Pieces come in byte order; each joins the current chunk if it fits, and begins a new one
+/// otherwise. Pure.
 package struct ChunkPlanner {
-    /// Lines that go into one chunk together.
+    /// Lines that must go into one chunk together.
     package struct Piece {
         package var part: ChunkPlan.Part
         package var type: LogType
         package var first: UInt64
         package var last: UInt64
         package var tally: LineTally
-        /// Known if the piece is a whole sealed segment.
+        /// Known if the piece is one whole sealed segment.
         package var digests: (raw: Data, stored: Data, storedBytes: Int)?
     }
 
@@ -128,7 +129,7 @@ package struct ChunkPlanner {
 
     package init(maximumBytes: Int = LogLimits.chunkBytes) { self.maximumBytes = maximumBytes }
 
-    /// Whether lines of so many bytes go into the chunk that is being filled.
+    /// Whether that many bytes of lines fit into the current chunk.
     package func fits(_ bytes: Int, _ type: LogType) -> Bool {
         guard let chunk = chunks.last else { return false }
         return chunk.type == type && chunk.rawBytes + bytes <= maximumBytes
@@ -144,7 +145,7 @@ package struct ChunkPlanner {
                     rawDigest: piece.digests?.raw, storedDigest: piece.digests?.stored,
                     storedBytes: piece.digests?.storedBytes))
         } else {
-            // More than one segment: nobody has seen these bytes as a whole.
+            // The digests from sealing hold for one segment alone, and the chunk now has more.
             let chunk = chunks.count - 1
             (chunks[chunk].rawDigest, chunks[chunk].storedDigest, chunks[chunk].storedBytes) = (nil, nil, nil)
         }
@@ -157,8 +158,8 @@ package struct ChunkPlanner {
         append(piece.part, to: chunk)
     }
 
-    /// Neighbours of one segment become one part; unwanted lines between two filtered ones are left out again when it
-    /// is read.
+    /// Joins adjacent parts of one segment into one. It may then contain lines that do not match; reading filters them
+    /// out.
     private mutating func append(_ part: ChunkPlan.Part, to chunk: Int) {
         guard let last = chunks[chunk].parts.last, last.ordinal == part.ordinal, last.isCopied == part.isCopied,
             !part.isCopied || last.range.upperBound == part.offset
@@ -167,7 +168,7 @@ package struct ChunkPlanner {
     }
 }
 
-/// Finds the lines of a segment that a filter wants, and hands them to the planner in pieces that fit.
+/// Finds the matching lines of a segment and passes them to the planner in pieces that fit into a chunk.
 final class FilteredSegmentPlanner {
     private let directory: StoreDirectory
     private let filter: LogFilter
@@ -199,7 +200,7 @@ final class FilteredSegmentPlanner {
         }
     }
 
-    /// - Parameter position: number of the text's first line; afterwards of the one that follows.
+    /// - Parameter position: the number of the text's first line; on return, of the line after the text.
     private func add(
         _ text: UnsafeRawBufferPointer, at offset: Int, position: inout UInt64, of segment: StoreSnapshot.Segment,
         to planner: inout ChunkPlanner

@@ -3,8 +3,8 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// Produces the bytes of planned chunks, holding a few blocks in memory. Not `Sendable`: one thread at a time. Chunks
-/// depend only on their plan, so several readers can share the work.
+/// Produces the bytes of planned chunks with a few blocks of memory. Not `Sendable`: use it from one thread at a time.
+/// A chunk depends on its plan alone, so several readers can share the work.
 package final class ChunkReader {
     package enum Form: String, Codable, Sendable {
         case plain, gzip
@@ -24,11 +24,11 @@ package final class ChunkReader {
         do { compressor = try GzipCompressor() } catch { throw LogStoreError(.io, error.message, cause: error) }
     }
 
-    /// Hands the bytes to a sink and tells their digest. A chunk that is one sealed segment is copied, with the digest
-    /// made at sealing.
-    /// - Throws: `.notFound` where a segment is gone; `.damaged` where its lines are not those planned; what the sink
+    /// Writes the chunk to a sink and returns its digest. If the chunk is one whole sealed segment, its bytes are
+    /// copied and the digest comes from sealing.
+    /// - Throws: `.notFound` if a segment is gone, `.damaged` if its lines are not the planned ones, and what the sink
     ///   throws.
-    /// - Returns: bytes, and their SHA-256.
+    /// - Returns: the number of bytes, and their SHA-256.
     package func write(
         _ chunk: ChunkPlan.Chunk, as form: Form, to sink: inout some ChunkSink
     ) throws(LogStoreError) -> (bytes: Int, digest: Data) {
@@ -48,7 +48,7 @@ package final class ChunkReader {
         return (digesting.bytes, digest)
     }
 
-    /// SHA-256 of a chunk's text.
+    /// The SHA-256 of a chunk's text.
     package func rawDigest(of chunk: ChunkPlan.Chunk) throws(LogStoreError) -> Data {
         if let digest = chunk.rawDigest { return digest }
         var sink = DiscardingChunkSink()
@@ -89,7 +89,7 @@ package final class ChunkReader {
         return bytes
     }
 
-    /// Compresses whole blocks until no more than that many bytes wait.
+    /// Compresses whole blocks until at most `rest` bytes wait.
     private func compress(_ waiting: inout [UInt8], downTo rest: Int, to sink: inout some ChunkSink)
         throws(LogStoreError)
     {
@@ -109,7 +109,7 @@ package final class ChunkReader {
         waiting.removeFirst(start)
     }
 
-    /// The wanted lines of a part, in runs of such as lie together.
+    /// Reads the matching lines of a part, adjacent ones together.
     private func readLines(
         _ part: ChunkPlan.Part, _ reader: SegmentReader, _ body: (UnsafeRawBufferPointer) throws(LogStoreError) -> Void
     ) throws(LogStoreError) {

@@ -3,10 +3,10 @@ import Crypto
 import FoundationEssentials
 import Glibc
 
-/// Where the bytes of a chunk go.
+/// The destination of a chunk's bytes.
 package protocol ChunkSink {
     mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError)
-    /// A range of a file as it lies there.
+    /// Copies a range of a file unchanged.
     mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError)
 }
 
@@ -31,7 +31,7 @@ extension ChunkSink {
     }
 }
 
-/// Gathers a chunk in memory.
+/// Collects a chunk in memory.
 package struct MemoryChunkSink: ChunkSink {
     package private(set) var data = Data()
 
@@ -44,7 +44,7 @@ package struct MemoryChunkSink: ChunkSink {
     }
 }
 
-/// Counts and hashes a chunk on its way.
+/// Counts and hashes the bytes and passes them on.
 package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
     package private(set) var target: Target
     package private(set) var bytes = 0
@@ -65,19 +65,19 @@ package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
     }
 }
 
-/// Lets everything go: for a digest alone.
+/// Discards the bytes. Used to compute a digest alone.
 package struct DiscardingChunkSink: ChunkSink {
     package init() {}
     package mutating func write(_ bytes: UnsafeRawBufferPointer) {}
     package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) {}
 }
 
-/// Appends to an open file; ranges of files are copied inside the kernel, and shared where the file system can.
+/// Appends to an open file. The kernel copies ranges of files, and shares their blocks if the file system can.
 package struct FileChunkSink: ChunkSink {
     private let descriptor: Int32
     private let path: String
 
-    /// The descriptor stays the caller's.
+    /// - Parameter descriptor: the caller keeps it and closes it.
     package init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
         self.path = path
@@ -92,7 +92,7 @@ package struct FileChunkSink: ChunkSink {
         while offset < off_t(range.upperBound) {
             let count = copy_file_range(file.descriptor, &offset, descriptor, nil, range.upperBound - Int(offset), 0)
             if count < 0, errno == EINTR { continue }
-            // Pipes, and file systems that cannot.
+            // The kernel cannot copy into pipes, nor on some file systems.
             guard count > 0 else { return try write(range: Int(offset)..<range.upperBound, of: file) }
         }
     }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import WireModel
 
-/// The chunks of a log, in order, each read when it is asked for. One after the other they hold exactly the lines asked
-/// for, byte for byte; an empty log has none. Iterating changes nothing in the store and may be done again.
+/// The chunks of a log, in order. Each is read on demand. Joined, they hold exactly the lines asked for, byte for byte;
+/// an empty log has no chunk. Iterating changes nothing in the store and may be repeated.
 ///
-/// A value; the plan is made once, so what is written meanwhile is not part of it.
+/// This is a value. Its plan is made once, so lines written later are not part of it.
 public struct LogChunks: AsyncSequence, Sendable {
-    /// A chunk, whole.
+    /// One whole chunk.
     public typealias Element = LogChunk
     /// What reading a chunk can throw.
     public typealias Failure = LogStoreError
@@ -23,14 +23,14 @@ public struct LogChunks: AsyncSequence, Sendable {
         self.form = form
     }
 
-    /// How many there are.
+    /// The number of chunks.
     public var count: Int { plan.chunks.count }
 
-    /// Reads one chunk; on the calling thread, in about the time of reading and inflating 5 MB.
+    /// Reads one chunk on the calling thread. It takes about as long as reading and inflating 5 MB.
     ///
     /// - Parameter position: from 0, less than `count`.
-    /// - Throws: `LogStoreError`: `.notFound` where the store's limits removed its lines meanwhile, `.damaged` where
-    ///   they are not what was written.
+    /// - Throws: `LogStoreError`: `.notFound` if the store's limits removed its lines meanwhile, `.damaged` if the
+    ///   lines are not those that were written.
     public func chunk(at position: Int) throws(LogStoreError) -> LogChunk {
         try chunk(at: position, by: try ChunkReader(plan, in: directory))
     }
@@ -46,7 +46,7 @@ public struct LogChunks: AsyncSequence, Sendable {
             type: planned.type, lines: planned.first...planned.last, rawBytes: planned.rawBytes, digest: digest)
     }
 
-    /// From the first chunk on.
+    /// Starts at the first chunk.
     public func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
 
     /// Reads chunk after chunk.
@@ -55,16 +55,16 @@ public struct LogChunks: AsyncSequence, Sendable {
         var position = 0
         var reader: ChunkReader?
 
-        /// `nil` after the last.
+        /// The next chunk; `nil` after the last.
         ///
-        /// - Throws: as `chunk(at:)`; the next call goes on with the chunk after it.
+        /// - Throws: as `chunk(at:)`. The next call continues with the following chunk.
         public mutating func next() async throws(LogStoreError) -> LogChunk? {
             try await next(isolation: nil)
         }
 
-        /// `nil` after the last.
+        /// The next chunk; `nil` after the last.
         ///
-        /// - Throws: as `chunk(at:)`; the next call goes on with the chunk after it.
+        /// - Throws: as `chunk(at:)`. The next call continues with the following chunk.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LogStoreError) -> LogChunk? {
             guard position < chunks.count else { return nil }
             if reader == nil { reader = try ChunkReader(chunks.plan, in: chunks.directory) }
@@ -74,40 +74,40 @@ public struct LogChunks: AsyncSequence, Sendable {
     }
 }
 
-/// Lines of a log that are fetched together: at most 5,000,000 bytes of UTF-8 text, cut at line ends.
+/// A piece of a log: at most 5,000,000 bytes of UTF-8 text, cut between lines.
 public struct LogChunk: Sendable {
-    /// The text, or the same compressed (gzip), as was asked for.
+    /// The text, or its gzip form if that was asked for.
     public let data: Data
-    /// `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`, safe on any file system; sorted by name chunks
+    /// `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`. Safe on any file system. Sorted by name, chunks
     /// are in order.
     public let suggestedFileName: String
-    /// What kind of log its lines belong to.
+    /// The kind of log that its lines belong to.
     public let type: LogType
     /// Numbers of its first and last line in the store.
     public let lines: ClosedRange<UInt64>
-    /// Length of the text, whether `data` is compressed or not.
+    /// Bytes of the text, whether or not `data` is compressed.
     public let rawBytes: Int
     /// SHA-256 of `data`.
     public let digest: Data
 }
 
 extension LogStore {
-    /// The lines that are in the store now, in chunks of at most 5,000,000 bytes. What is logged later is not part of
-    /// it; nothing is deleted.
+    /// The lines that are in the store now, in chunks of at most 5,000,000 bytes. Lines logged later are not included.
+    /// Nothing is deleted.
     ///
     ///     for try await chunk in try store.fetchSDKLogChunks(device: "kiosk-7") {
     ///         try chunk.data.write(to: folder.appending(path: chunk.suggestedFileName))
     ///     }
     ///
-    /// The name is that of the Workspace ONE SDK's `WS1SDKDataProvider`. Waits for the disk.
+    /// The name follows `WS1SDKDataProvider` of the Workspace ONE SDK. Waits for the disk.
     ///
     /// - Parameters:
-    ///   - device: names the device in file names; any text.
-    ///   - level: this and all that is more severe.
-    ///   - type: `nil`: both.
-    ///   - since: from this time on; `nil`: from the beginning.
-    ///   - until: to before this time; `nil`: to the end.
-    ///   - isCompressed: whether chunks are gzip; sealed segments are copied then, not compressed again.
+    ///   - device: identifies the device in file names; any text.
+    ///   - level: include lines of this level and of more severe ones.
+    ///   - type: `nil` includes both types.
+    ///   - since: include lines from this time on; `nil` from the beginning.
+    ///   - until: include lines before this time; `nil` to the end.
+    ///   - isCompressed: whether chunks are gzip. Sealed segments are then copied and not compressed again.
     /// - Throws: `LogStoreError`, with the first segment that cannot be read.
     public func fetchSDKLogChunks(
         device: String, level: LogLevel = .verbose, type: LogType? = nil, since: Date? = nil, until: Date? = nil,
@@ -130,16 +130,17 @@ extension LogStore {
     }
 }
 
-/// The name a chunk is suggested to be stored under: `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`,
-/// safe on any file system, and sorted by name as the chunks are in order.
+/// The suggested file name of a chunk: `<app>-<device>-<type>-<first time UTC>-<n>of<count>.log[.gz]`. It is safe on
+/// any file system. Sorted by name, chunks are in order.
 package struct ChunkName: Sendable {
-    /// Of a name of an application or device, at most; whole names stay well below the 255 bytes a file system takes.
+    /// The most characters of an application's or device's name. The whole file name stays well below the 255 bytes
+    /// that file systems allow.
     private static let maximumBytes = 64
 
     private let prefix: String
 
     /// - Parameters:
-    ///   - application: any text; what is not a letter, digit, `.`, `_` or `-` of ASCII becomes `_`.
+    ///   - application: any text. Characters other than ASCII letters, digits, `.`, `_` and `-` become `_`.
     ///   - device: likewise.
     package init(application: String, device: String) {
         prefix = "\(Self.safe(application))-\(Self.safe(device))"
@@ -147,7 +148,7 @@ package struct ChunkName: Sendable {
 
     /// - Parameters:
     ///   - number: from 1.
-    ///   - count: of all chunks; numbers are padded with zeros to its length.
+    ///   - count: the number of all chunks; `number` is padded with zeros to its length.
     package func file(_ number: Int, of count: Int, type: LogType, earliest: Int64, isCompressed: Bool) -> String {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, String(count).utf8.count - digits.utf8.count)) + digits
@@ -166,7 +167,7 @@ package struct ChunkName: Sendable {
             default: UInt8(ascii: "_")
             }
         }
-        // Neither hidden nor taken for an option.
+        // A name must neither be hidden nor look like an option.
         let text = String(decoding: safe, as: UTF8.self)
         return text.isEmpty || text.hasPrefix(".") || text.hasPrefix("-") ? "_" + text.dropFirst() : text
     }

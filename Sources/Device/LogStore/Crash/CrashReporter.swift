@@ -2,18 +2,18 @@ import Glibc
 import Gzip
 import WireModel
 
-/// Finds sessions that ended without closing, and writes their crash logs. The marker's lock decides which of several
-/// processes does it.
+/// Finds sessions that ended without closing, and writes their crash logs. If several processes look at once, the lock
+/// on the session's marker decides which of them writes.
 struct CrashReporter {
     let directory: StoreDirectory
     let bootID: String?
     let scrubber: LineScrubber?
 
-    /// Segments at the end of a session that are looked at for its last lines.
+    /// How many of a session's newest segments are searched for its last lines.
     private static let tailSegments = 4
     static let maximumMarkerBytes = 1 << 20
 
-    /// - Returns: how many crash logs were written.
+    /// - Returns: the number of crash logs written.
     @discardableResult func reportAll() throws(LogStoreError) -> Int {
         var count = 0
         for name in try directory.names() {
@@ -23,8 +23,8 @@ struct CrashReporter {
         return count
     }
 
-    /// Ordinals of the segments that sessions have noted whose markers are there still: of programs that run, or whose
-    /// end nobody has told yet.
+    /// Ordinals of the segments that are named in session markers: those of running programs, and those whose crash is
+    /// not reported yet.
     static func segmentsOfSessions(in directory: StoreDirectory) throws(LogStoreError) -> Set<UInt64> {
         var segments: Set<UInt64> = []
         for name in try directory.names() where SessionMarker.ordinal(of: name) != nil {
@@ -41,7 +41,7 @@ struct CrashReporter {
         defer { flock(file.descriptor, LOCK_UN) }
         let bytes = try file.readWhole(maximumBytes: Self.maximumMarkerBytes)
         guard let session = SessionRecord(reading: String(decoding: bytes, as: UTF8.self)) else {
-            // Made, and its maker died before he wrote: nothing is known of it.
+            // The program died between making the marker and filling it. Nothing is known of its session.
             try directory.remove(marker)
             return false
         }
@@ -53,7 +53,7 @@ struct CrashReporter {
         return !isWritten
     }
 
-    /// A marker nobody holds, held; `nil`: its program runs, or it is gone.
+    /// Opens and locks a marker that no process holds. `nil` if its program runs, or if the marker is gone.
     private func claim(_ marker: String) throws(LogStoreError) -> StoreFile? {
         let lock = try StoreLock(directory)
         defer { extendLifetime(lock) }
@@ -88,17 +88,17 @@ struct CrashReporter {
     }
 }
 
-/// The lines of a crash log. Pure.
+/// The text of a crash log. Pure.
 enum CrashLog {
-    /// How much of the session's last lines goes into the crash log.
+    /// The most bytes of the session's last lines in a crash log.
     static let tailBytes = 64 * 1024
-    /// Together with the tail this stays below the limit of a segment.
+    /// The most backtrace lines. Together with the tail they stay below the limit of a segment.
     static let backtraceLines = 4000
 
     /// - Parameters:
-    ///   - ordinal: of the segment it goes into.
-    ///   - tail: lines of the session's segments, whole, in order.
-    ///   - now: microseconds since 1970; the time of the lines that are not of the session.
+    ///   - ordinal: the ordinal of the crash log's segment.
+    ///   - tail: whole lines of the session's segments, in order.
+    ///   - now: microseconds since 1970. Lines that the session did not write carry this time.
     static func text(
         _ session: SessionRecord, reason: CrashReason, backtrace: String?, tail: [[UInt8]], ordinal: UInt64, now: Int64,
         scrubber: LineScrubber?
@@ -130,7 +130,7 @@ enum CrashLog {
         for line in (backtrace ?? "").split(separator: "\n").prefix(backtraceLines) {
             add("crash.backtrace", String(line))
         }
-        // Scrubbed when they were written.
+        // These lines were scrubbed when they were written.
         for line in tail {
             line.withUnsafeBytes { bytes in
                 guard let line = LogLine(bytes) else { return }
@@ -144,13 +144,12 @@ enum CrashLog {
     }
 }
 
-/// The last lines of segments.
+/// Finds the last lines of segments.
 enum LogTail {
-    /// The last whole lines of a segment, at most so many bytes of them, in order; empty where there is no such segment
-    /// any more.
+    /// The last whole lines of a segment, in order, together at most `maximumBytes`. Empty if the segment is gone.
     static func lines(of ordinal: UInt64, in directory: StoreDirectory, maximumBytes: Int) -> [[UInt8]] {
         let name = SegmentName(ordinal: ordinal, kind: .application)
-        // It may be sealed between the two looks.
+        // The segment may be sealed between the first and the second attempt.
         return text(of: name, directory, maximumBytes) ?? sealed(name, directory, maximumBytes) ?? []
     }
 
@@ -193,13 +192,13 @@ enum LogTail {
     }
 }
 
-/// What Swift's own backtracer leaves: with `SWIFT_BACKTRACE=enable=yes,output-to=PATH` a file
-/// `<program>-<process>-<time>.log` in a directory, or the file itself (docs/Backtracing.rst of the Swift project).
+/// Reads what Swift's backtracer writes. With `SWIFT_BACKTRACE=enable=yes,output-to=PATH` it writes the file `PATH`, or
+/// `<program>-<process>-<time>.log` if PATH is a directory (Swift project, docs/Backtracing.rst).
 enum Backtraces {
-    /// Longer ones are cut.
+    /// Longer backtraces are cut.
     static let maximumBytes = 256 * 1024
 
-    /// The path in `SWIFT_BACKTRACE`; `nil`: it is not enabled, or writes to a stream.
+    /// The path in `SWIFT_BACKTRACE`; `nil` if backtraces are off or go to a stream.
     static func path(from environment: String?) -> String? {
         var settings: [Substring: Substring] = [:]
         for setting in (environment ?? "").split(separator: ",") {
@@ -213,7 +212,7 @@ enum Backtraces {
         return String(path)
     }
 
-    /// The newest backtrace of a process that was written since it started; `nil`: there is none.
+    /// The newest backtrace of the process that was written since its session started; `nil` if there is none.
     static func read(of session: SessionRecord) -> String? {
         guard let path = session.backtraces else { return nil }
         let names = try? StoreDirectory(path: path).names()

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Notes how a program ended in the marker it left behind, for whoever opens the store next and tells of the crash.
+/// Notes in a session's marker how its program ended. The next program that opens the store uses it in the crash log.
 package enum SessionEnding {
     /// - Parameters:
-    ///   - code, status, result: as systemd says them: `$EXIT_CODE`, `$EXIT_STATUS`, `$SERVICE_RESULT`.
-    ///   - application: whose session it was.
-    /// - Returns: whether there was a marker to note it in; after an orderly end there is none.
+    ///   - code, status, result: systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
+    ///   - application: the name of the program that ended.
+    /// - Returns: whether there was a marker to note it in. After an orderly end there is none.
     package static func note(
         code: String, status: String, result: String, application: String, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
@@ -14,7 +14,7 @@ package enum SessionEnding {
             bootID: SystemClock.bootID(), in: directory)
     }
 
-    /// - Parameter bootID: of the machine now: what an earlier boot left did not end by this.
+    /// - Parameter bootID: of the present boot. Sessions of an earlier boot did not end this way.
     static func note(
         _ exit: SessionRecord.Exit, of application: String, bootID: String?, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
@@ -29,7 +29,7 @@ package enum SessionEnding {
             }
             return false
         } catch {
-            // No store, no session.
+            // Without a store there is no session.
             guard error.code == .notFound else { throw error }
             return false
         }
@@ -41,43 +41,44 @@ package enum SessionEnding {
         let descriptor = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system("opening", path) }
         let file = StoreFile(descriptor: descriptor, path: path)
-        // It runs, or its crash is being told.
+        // The program runs, or another process is writing its crash log.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
         defer { flock(descriptor, LOCK_UN) }
         let text = String(decoding: try file.readWhole(maximumBytes: CrashReporter.maximumMarkerBytes), as: UTF8.self)
         guard let session = SessionRecord(reading: text), session.application == application, session.exit == nil,
             session.bootID == bootID
         else { return false }
-        // A line that was cut off when the program died ends here.
+        // Ends a line that was cut off when the program died.
         try file.write(Array(((text.hasSuffix("\n") ? "" : "\n") + SessionRecord.exitLine(exit)).utf8))
         try file.sync()
         return true
     }
 }
 
-/// The kernel's log, `/dev/kmsg`, as far as it is kept and may be read.
+/// Reads the kernel's log, `/dev/kmsg`, as far back as the kernel keeps it and if this process may read it.
 enum KernelLog {
-    /// A record is `priority,sequence,microseconds,flags;message`, then lines that begin with a space.
+    /// The message of a record. A record is `priority,sequence,microseconds,flags;message`, followed by lines that
+    /// begin with a space.
     static func message(of record: String) -> Substring? {
         let line = record.prefix { $0 != "\n" }
         guard let semicolon = line.firstIndex(of: ";") else { return nil }
         return line[line.index(after: semicolon)...]
     }
 
-    /// Whether a message tells of the end of a process: the out-of-memory killer's, a fault's or a trap's.
+    /// Whether a message reports the end of a process: by the out-of-memory killer, a fault or a trap.
     static func tells(_ message: some StringProtocol, of process: Int32) -> Bool {
         message.contains("Killed process \(process) ") || message.contains("[\(process)]: segfault at ")
             || message.contains("traps: ") && message.contains("[\(process)] ")
     }
 
-    /// What is kept of such messages, oldest first; empty where the log may not be read.
+    /// The messages that report the end of a process, oldest first. Empty if the log may not be read.
     static func messages(of process: Int32, path: String = "/dev/kmsg") -> [String] {
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         var buffer = [UInt8](repeating: 0, count: 8192)
         var found: [String] = []
-        // Each read gives one record; EPIPE: one was written over meanwhile.
+        // Each read returns one record. EPIPE means that the record was overwritten meanwhile.
         while true {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EPIPE || errno == EINTR { continue }
@@ -88,26 +89,26 @@ enum KernelLog {
     }
 }
 
-/// Why a session ended without saying so, as far as it can be told. Pure.
+/// Why a session ended without closing, as far as it can be told. Pure.
 ///
-/// The best witness is taken: Swift's backtracer, then the kernel's log, then the supervisor. Without any, what is left
-/// is a signal that leaves no trace: SIGKILL, or a crash where no backtracer was enabled.
+/// The most reliable source wins: Swift's backtracer, then the kernel's log, then the supervisor. Without any of them,
+/// the cause is a signal that leaves no trace: SIGKILL, or a crash without a backtracer.
 enum CrashReason: Equatable, Sendable {
-    /// As the backtracer says it.
+    /// The backtracer's description.
     case trapped(String)
     case outOfMemory
-    /// As the kernel says it.
+    /// The kernel's description.
     case fault(String)
-    /// The signal's name as the supervisor says it, without SIG.
+    /// The signal's name without SIG, as the supervisor reports it.
     case signal(String)
     case exitStatus(String)
     case machineWentDown
     case unknown
 
     /// - Parameters:
-    ///   - backtrace: what the backtracer wrote; `nil`: nothing.
+    ///   - backtrace: the backtracer's text; `nil` if there is none.
     ///   - kernelLines: messages of the kernel's log that name the process.
-    ///   - bootID: of the machine now.
+    ///   - bootID: of the present boot.
     init(_ session: SessionRecord, backtrace: String?, kernelLines: [String], bootID: String?) {
         if let headline = backtrace?.split(separator: "\n").first(where: { $0.hasPrefix("*** Program crashed: ") }) {
             self = .trapped(headline.drop { $0 == "*" || $0 == " " }.split(separator: " ***")[0].description)
@@ -124,7 +125,7 @@ enum CrashReason: Equatable, Sendable {
         }
     }
 
-    /// For people and for `reason=` in the crash log.
+    /// Text for people, and the value of `reason=` in the crash log.
     var text: String {
         switch self {
         case .trapped(let headline): headline

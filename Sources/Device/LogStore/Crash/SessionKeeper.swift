@@ -2,13 +2,14 @@ import Glibc
 import Synchronization
 import WireModel
 
-/// This process's session in a store, and those that ended without closing. Safe from any thread; blocks for moments.
+/// Keeps the marker of this process's session, and reports sessions that ended without closing. Safe from any thread.
+/// Calls block for moments.
 final class SessionKeeper: Sendable {
     private struct State: ~Copyable {
         var marker: SessionMarker?
         var hasEnded = false
         var scrubber: LineScrubber?
-        /// `nil`: they were looked for.
+        /// Callers that wait for the first search; `nil` once it is done.
         var waiters: [@Sendable () -> Void]? = []
     }
 
@@ -22,7 +23,7 @@ final class SessionKeeper: Sendable {
         state = Mutex(State())
     }
 
-    /// Marks the session. Where the directory cannot be written now, the first segment tries it again.
+    /// Makes the session's marker. If the directory cannot be written now, the first segment tries again.
     func begin() {
         state.withLock { state in
             guard state.marker == nil, !state.hasEnded else { return }
@@ -35,7 +36,7 @@ final class SessionKeeper: Sendable {
         state.withLock { $0.marker?.began(segment: segment.ordinal) }
     }
 
-    /// It ended as it should.
+    /// The session ends in order: removes its marker.
     func end() {
         state.withLock { state in
             state.hasEnded = true
@@ -46,7 +47,7 @@ final class SessionKeeper: Sendable {
 
     func scrub(with scrubber: LineScrubber?) { state.withLock { $0.scrubber = scrubber } }
 
-    /// Writes the crash logs that are due. What fails is tried again the next time.
+    /// Writes the crash logs that are due. A later call retries what fails.
     func reportCrashes() {
         let scrubber = state.withLock { $0.scrubber }
         _ = try? CrashReporter(directory: directory, bootID: record.bootID, scrubber: scrubber).reportAll()
@@ -57,7 +58,7 @@ final class SessionKeeper: Sendable {
         for waiter in waiters { waiter() }
     }
 
-    /// Returns when they were looked for once.
+    /// Returns when the first search is done.
     func crashesReported() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -69,11 +70,11 @@ final class SessionKeeper: Sendable {
     }
 }
 
-/// The marker of a session that runs: `<ordinal>.session`, held with `flock` until it goes. Safe from one thread at a
-/// time.
+/// The marker of a running session, `<ordinal>.session`. The process holds it with `flock` until it ends. Use it from
+/// one thread at a time.
 final class SessionMarker {
     static let suffix = ".session"
-    /// A program that runs for years begins many segments; only the last ones are ever read.
+    /// Limit of a marker. A program that runs for years begins many segments, but only the last ones are ever read.
     private static let maximumBytes = 64 * 1024
 
     let ordinal: UInt64
@@ -84,18 +85,19 @@ final class SessionMarker {
 
     static func name(_ ordinal: UInt64) -> String { SegmentName.digits(ordinal) + suffix }
 
-    /// Reads the ordinal of a marker's name; `nil` for another file.
+    /// The ordinal in a marker's name; `nil` for the name of another file.
     static func ordinal(of name: String) -> UInt64? {
         guard name.hasSuffix(suffix), let ordinal = UInt64(name.dropLast(suffix.count)), Self.name(ordinal) == name
         else { return nil }
         return ordinal
     }
 
-    /// Takes an ordinal, which is that of the session's crash log if there ever is one.
+    /// Takes an ordinal. If the session crashes, its crash log uses that ordinal.
     init(_ record: SessionRecord, in directory: StoreDirectory) throws(LogStoreError) {
         self.directory = directory
         head = record.text
-        // Held when the store's lock is let go, under which others look for crashes.
+        // The marker must be locked before the store's lock is released, because others look for crashes under the
+        // store's lock.
         let made = try directory.withState { (state) throws(LogStoreError) in
             let ordinal = state.next
             state.next += 1
@@ -115,7 +117,7 @@ final class SessionMarker {
 
     deinit { flock(file.descriptor, LOCK_UN) }
 
-    /// A segment was begun. Where it cannot be noted the crash log has fewer last lines, nothing else.
+    /// Notes a new segment. If that fails, a crash log has fewer last lines, and nothing else is lost.
     func began(segment ordinal: UInt64) {
         let line = SessionRecord.segmentLine(ordinal)
         if bytes + line.utf8.count > Self.maximumBytes {
@@ -125,20 +127,20 @@ final class SessionMarker {
         if (try? file.write(Array(line.utf8))) != nil { bytes += line.utf8.count }
     }
 
-    /// The session ended as it should.
+    /// Removes the marker, because the session ended in order.
     func close() { try? directory.remove(Self.name(ordinal)) }
 }
 
-/// A program's session, as its marker on disk tells it: who ran, since when, and into which segments it wrote.
-/// Schemas/logs/FORMAT.md has the form.
+/// A program's session as its marker tells it: which program ran, since when, and which segments it wrote.
+/// `Schemas/logs/FORMAT.md` defines the format.
 struct SessionRecord: Equatable, Sendable {
-    /// How the supervisor says that the program ended: systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
+    /// How the program ended, by systemd's `$EXIT_CODE`, `$EXIT_STATUS` and `$SERVICE_RESULT`.
     struct Exit: Equatable, Sendable {
         /// `exited`, `killed` or `dumped`.
         var code: String
-        /// An exit status or the name of a signal.
+        /// An exit status, or a signal's name.
         var status: String
-        /// `success`, `oom-kill`, `watchdog` and the like.
+        /// For example `success`, `oom-kill` or `watchdog`.
         var result: String
     }
 
@@ -147,19 +149,19 @@ struct SessionRecord: Equatable, Sendable {
     var application: String
     var version: String
     var process: Int32
-    /// `nil` where the kernel does not tell.
+    /// `nil` if the kernel does not tell.
     var bootID: String?
     /// Microseconds since 1970.
     var started: Int64
-    /// Where Swift's backtracer puts what it writes: a directory or a file; `nil`: it writes to a stream, or is off.
+    /// Where Swift's backtracer writes: a directory or a file. `nil` if it is off or writes to a stream.
     var backtraces: String?
-    /// Ordinals of the segments it wrote, in order; the last ones of many.
+    /// Ordinals of the segments it wrote, in order. Only the last ones if there are many.
     var segments: [UInt64] = []
     var exit: Exit?
 }
 
 extension SessionRecord {
-    /// Everything up to the first segment.
+    /// The marker's text without segments and exit.
     var text: String {
         var lines = [
             Self.head, "application \(Self.oneLine(application))", "version \(Self.oneLine(version))",
@@ -171,16 +173,16 @@ extension SessionRecord {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Appended when a segment is begun.
+    /// The line that is appended for a new segment.
     static func segmentLine(_ ordinal: UInt64) -> String { "segment \(ordinal)\n" }
 
-    /// Appended by whoever saw it end.
+    /// The line that is appended by the process that saw the session end.
     static func exitLine(_ exit: Exit) -> String {
         "exit \([exit.code, exit.status, exit.result].map { $0.isEmpty ? "-" : oneWord($0) }.joined(separator: " "))\n"
     }
 
-    /// Reads what is there; a line that is cut off or unknown is passed over. `nil` without head, application and
-    /// process.
+    /// Reads a marker. Lines that are cut off or unknown are ignored. `nil` if the head, the application or the process
+    /// is missing.
     init?(reading text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.first.map(String.init) == Self.head else { return nil }

@@ -2,17 +2,18 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// What is known of a sealed segment without inflating it: `….index`. Schemas/logs/FORMAT.md has its form.
+/// What is known of a sealed segment without inflating it. Stored as `….index`; `Schemas/logs/FORMAT.md` defines the
+/// format.
 package struct SegmentIndex: Equatable, Sendable {
-    /// What is known of a stretch of lines as a whole.
+    /// A summary of adjacent lines.
     package struct Stretch: Equatable, Sendable {
         package var rawBytes: Int
         package var storedBytes: Int
         package var first: LogNumber
         package var lines: Int
-        /// Least and greatest, microseconds since 1970.
+        /// Times of the earliest and the latest line, in microseconds since 1970.
         package var times: ClosedRange<Int64>
-        /// Lines per level, most severe first; four.
+        /// Lines per level, most severe first. Always four numbers.
         package var levelCounts: [UInt64]
 
         package init(
@@ -28,7 +29,7 @@ package struct SegmentIndex: Equatable, Sendable {
         }
     }
 
-    /// A gzip member and the lines in it.
+    /// A gzip member and a summary of its lines.
     package struct Block: Equatable, Sendable {
         package var storedOffset: Int
         package var rawOffset: Int
@@ -43,15 +44,15 @@ package struct SegmentIndex: Equatable, Sendable {
 
     package static let version = 1
 
-    /// The epoch of the store whose numbers these are.
+    /// The epoch of the store that numbered the lines.
     package var epoch: LogEpochID
     package var whole: Stretch
     /// The number of the last line.
     package var last: LogNumber
-    /// SHA-256 of the text and of the file as stored, 32 bytes each.
+    /// SHA-256 of the text and of the stored file, 32 bytes each.
     package var rawDigest: Data
     package var storedDigest: Data
-    /// They tile the segment, in order.
+    /// The blocks in order. They cover the segment without a hole or an overlap.
     package var blocks: [Block]
 
     package init(
@@ -66,12 +67,12 @@ package struct SegmentIndex: Equatable, Sendable {
     }
 }
 
-/// The form of `….index`, Schemas/logs/FORMAT.md: this file alone knows it. One value has one text, so what is read is
-/// compared with what would be written, and anything else is damaged. First line and sum have the same form in every
+/// The text form of `….index`; only this file knows it. Each value has exactly one text. A reader therefore writes what
+/// it read again and compares; a difference means damage. The first line and the checksum look the same in every
 /// version.
 extension SegmentIndex {
-    /// No index of a segment within limits is longer: 5,000,000 bytes of text are at most 153 blocks of at least half a
-    /// block each.
+    /// The longest possible index. A segment's 5,000,000 bytes of text make at most 153 blocks, each at least half
+    /// full.
     package static let maximumTextBytes = 1 << 20
 
     private static let title = "ws1log-index "
@@ -103,8 +104,8 @@ extension SegmentIndex {
         return Data(text.bytes)
     }
 
-    /// - Parameter path: of the file, for messages.
-    /// - Throws: `.damaged` for what is not what was written, `.newer` for a whole one of a greater version.
+    /// - Parameter path: the file's path, for messages.
+    /// - Throws: `.damaged` if the text is not what was written, `.newer` if it is intact and of a later version.
     package init(text: Data, path: String) throws(LogStoreError) {
         let bytes = [UInt8](text)
         func damaged(_ what: String) -> LogStoreError {
@@ -169,7 +170,7 @@ extension SegmentIndex {
         Data(SHA256.hash(data: bytes).prefix(sumDigits / 2)).hexadecimal
     }
 
-    /// Whether the blocks tile the segment, in text, file, numbers and levels.
+    /// Whether the blocks cover the segment: in text, file, numbers and levels.
     private var addsUp: Bool {
         var (stored, raw, lines) = (0, 0, 0)
         var levels: [UInt64] = [0, 0, 0, 0]
@@ -179,12 +180,12 @@ extension SegmentIndex {
                 block.stretch.first.value == whole.first.value + UInt64(lines),
                 block.stretch.levelCounts.count == levels.count,
                 let count = Self.sum(of: block.stretch.levelCounts), count <= UInt64(block.stretch.lines),
-                // A block in which no line is of the form has no times of its own.
+                // A block without a well-formed line has no times of its own.
                 count == 0
                     || whole.times.contains(block.stretch.times.lowerBound)
                         && whole.times.contains(block.stretch.times.upperBound)
             else { return false }
-            // Every summand is at most 1 << 62 and the running sums at most what the whole says, so nothing overflows.
+            // No overflow: each summand is at most 1 << 62, and the sums are compared with the whole as they grow.
             stored += block.stretch.storedBytes
             raw += block.stretch.rawBytes
             lines += block.stretch.lines
@@ -207,24 +208,24 @@ extension SegmentIndex {
     }
 }
 
-/// Takes an index's text apart from the front; nothing it meets makes it fail but by `nil` or `false`.
+/// Parses an index's text from front to back. Bad input yields `nil` or `false`, never a trap.
 struct IndexReader {
     private var bytes: ArraySlice<UInt8>
-    /// No number of an index is greater, so two of them can be added.
+    /// The greatest number an index may hold. Two of them can be added without overflow.
     private static let greatest = 1 << 62
 
     init(bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// Whether this comes next; it is taken then.
+    /// Consumes the text if it comes next, and tells whether it did.
     mutating func take(_ text: String) -> Bool {
         guard bytes.starts(with: text.utf8) else { return false }
         bytes = bytes.dropFirst(text.utf8.count)
         return true
     }
 
-    /// Decimal digits.
+    /// Consumes a decimal number.
     mutating func number() -> Int? {
         var value = 0
         var end = bytes.startIndex
@@ -240,7 +241,7 @@ struct IndexReader {
         return value
     }
 
-    /// That many, each after a space.
+    /// Consumes that many numbers, each after a space.
     mutating func numbers(_ count: Int) -> [Int]? {
         var values: [Int] = []
         values.reserveCapacity(count)
@@ -271,13 +272,13 @@ struct IndexReader {
     }
 }
 
-/// Puts an index's text together.
+/// Builds an index's text.
 struct IndexWriter {
     private(set) var bytes: [UInt8] = []
 
     mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    /// The word and each number after a space.
+    /// Adds a line: the word, then each number after a space.
     mutating func line(_ word: some StringProtocol, _ numbers: [some BinaryInteger]) {
         bytes.append(contentsOf: word.utf8)
         for number in numbers {
@@ -289,7 +290,7 @@ struct IndexWriter {
 }
 
 extension SegmentIndex {
-    /// Reads the index of a sealed segment from its file.
+    /// Reads a sealed segment's index from its file.
     /// - Throws: `.notFound`, `.damaged`, `.newer`.
     package init(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .index)
@@ -301,14 +302,14 @@ extension SegmentIndex {
         }
     }
 
-    /// Written and synced, not yet renamed to its name.
+    /// Writes and syncs the file under its partial name. The caller renames it.
     package func writePartial(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let file = try StoreFile(replacing: directory.path(name.file(.index) + SegmentName.partialSuffix))
         try file.write([UInt8](text))
         try file.sync()
     }
 
-    /// Replaces the file, e.g. by an index made anew. For who holds the store's lock.
+    /// Replaces the file, for instance by a rebuilt index. The caller holds the store's lock.
     package func store(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         try writePartial(name, in: directory)
         try directory.rename(name.file(.index) + SegmentName.partialSuffix, to: name.file(.index))

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// The directory of a log store, by its path: what is done with names, not with content.
+/// A log store's directory, by its path. Works with names, not with contents.
 package struct StoreDirectory: Hashable, Sendable {
     package let path: String
 
@@ -14,8 +14,8 @@ package struct StoreDirectory: Hashable, Sendable {
 
     package func has(_ name: SegmentName, _ part: SegmentName.Part) -> Bool { access(path(name, part), F_OK) == 0 }
 
-    /// Every name in it, in no order.
-    /// - Throws: `.notFound` where there is no such directory.
+    /// All names in the directory, unordered.
+    /// - Throws: `.notFound` if the directory does not exist.
     package func names() throws(LogStoreError) -> [String] {
         guard let stream = opendir(path) else { throw .system("opening", path) }
         defer { closedir(stream) }
@@ -29,7 +29,7 @@ package struct StoreDirectory: Hashable, Sendable {
         return names
     }
 
-    /// What lies there of every segment, by name.
+    /// The files of every segment.
     package func segments() throws(LogStoreError) -> [SegmentName: Set<SegmentName.Part>] {
         var found: [SegmentName: Set<SegmentName.Part>] = [:]
         for file in try names() {
@@ -39,17 +39,17 @@ package struct StoreDirectory: Hashable, Sendable {
         return found
     }
 
-    /// Over what is there under the new name.
+    /// Renames a file and replaces one that has the new name.
     package func rename(_ file: String, to newName: String) throws(LogStoreError) {
         guard Glibc.rename(path(file), path(newName)) == 0 else { throw .system("renaming", path(file)) }
     }
 
-    /// Harmless where there is none.
+    /// Removes a file. Does nothing if there is none.
     package func remove(_ file: String) throws(LogStoreError) {
         guard unlink(path(file)) == 0 || errno == ENOENT else { throw .system("removing", path(file)) }
     }
 
-    /// Returns once names made, changed and removed here are on synced disk.
+    /// Returns when names that were made, changed or removed here are on synced disk.
     package func sync() throws(LogStoreError) {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system("opening", path) }
@@ -58,32 +58,32 @@ package struct StoreDirectory: Hashable, Sendable {
     }
 }
 
-/// The names of a segment's files: `<ordinal, ten digits>-<kind>` and what of it a file holds. Sorted by name they are
-/// sorted by ordinal.
+/// The name of a segment's files: `<ordinal, ten digits>-<kind>`, followed by the part that a file holds. Sorted by
+/// name, files are in the order of ordinals.
 package struct SegmentName: Hashable, Comparable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case application
         case crash
-        /// Lines more verbose than the level in force, kept for a while in case they are asked for.
+        /// Lines less severe than the level in force, kept for a while in case a request asks for them.
         case ring
 
         package var type: LogType { self == .crash ? .crash : .application }
     }
 
     package enum Part: String, CaseIterable, Sendable {
-        /// Plain text: active, or not sealed yet.
+        /// Plain text of an active segment, or of one that is not sealed yet.
         case text = ".log"
         case sealed = ".log.gz"
         case index = ".index"
     }
 
-    /// Added to a name while the file is being written.
+    /// Ends a file's name while the file is being written.
     package static let partialSuffix = ".partial"
     package static let stateName = "state"
     package static let lockName = "lock"
     private static let ordinalDigits = 10
 
-    /// From 1.
+    /// Counts from 1.
     package let ordinal: UInt64
     package let kind: Kind
 
@@ -94,13 +94,13 @@ package struct SegmentName: Hashable, Comparable, Sendable {
 
     package func file(_ part: Part) -> String { "\(Self.digits(ordinal))-\(kind.rawValue)\(part.rawValue)" }
 
-    /// An ordinal as names have it.
+    /// An ordinal as it stands in names.
     package static func digits(_ ordinal: UInt64) -> String {
         let digits = String(ordinal)
         return String(repeating: "0", count: max(0, ordinalDigits - digits.utf8.count)) + digits
     }
 
-    /// Reads a file's name; `nil` for what is none of a segment's.
+    /// Parses a file's name; `nil` if the file does not belong to a segment.
     package static func read(_ file: String) -> (name: SegmentName, part: Part)? {
         guard let dash = file.firstIndex(of: "-"), let dot = file[dash...].firstIndex(of: "."),
             let ordinal = UInt64(file[..<dash]), ordinal > 0,
@@ -115,7 +115,7 @@ package struct SegmentName: Hashable, Comparable, Sendable {
 }
 
 extension StoreDirectory {
-    /// Makes it where it is missing, mode 0700, and those above it.
+    /// Makes the directory and its parents with mode 0700, if missing.
     package func make() throws(LogStoreError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
@@ -125,9 +125,10 @@ extension StoreDirectory {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
     }
 
-    /// Runs `body` with the state while holding `lock`, and replaces the file if it was changed: whole, synced if more
-    /// than the next ordinal changed. What an earlier holder was about to remove is removed first.
-    /// - Throws: `.busy`, `.newer`, and what `body` throws: nothing of the state is changed then.
+    /// Passes the state to `body` while holding `lock`, and replaces the file if `body` changed the state. The file is
+    /// synced if more than the next ordinal changed. Segments that an earlier holder was about to remove are removed
+    /// first.
+    /// - Throws: `.busy`, `.newer`, and what `body` throws. The state is unchanged then.
     package func withState<Result>(
         _ body: (inout StoreState) throws(LogStoreError) -> Result
     ) throws(LogStoreError) -> Result {
@@ -142,12 +143,12 @@ extension StoreDirectory {
         guard state != old else { return result }
         try replaceState(
             state, isSynced: state.epoch != old?.epoch || state.dropped != old?.dropped || !state.removing.isEmpty)
-        // Counted by now. What cannot be removed is tried again by the next holder.
+        // They are counted already. The next holder retries what cannot be removed now.
         for name in state.removing { try? remove(name) }
         return result
     }
 
-    /// As it stands, without waiting for a holder of `lock`; `nil` where there is none or it is damaged: the next
+    /// Reads the state without waiting for the holder of `lock`. `nil` if it is missing or damaged; then the next
     /// holder begins a new epoch.
     /// - Throws: `.newer`, `.io`.
     package func readState() throws(LogStoreError) -> StoreState? {
@@ -171,7 +172,7 @@ extension StoreDirectory {
         try rename(partial, to: SegmentName.stateName)
     }
 
-    /// 0: none.
+    /// 0 if there is none.
     private func greatestOrdinal() throws(LogStoreError) -> UInt64 {
         try names().compactMap { SegmentName.read(Self.withoutPartial($0))?.name.ordinal }.max() ?? 0
     }

@@ -2,24 +2,24 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// What a store knows besides its segments: the file `state`. Schemas/logs/FORMAT.md has its form.
+/// What a store keeps besides its segments, in the file `state`. `Schemas/logs/FORMAT.md` defines the format.
 package struct StoreState: Equatable, Sendable {
-    /// What lines are lost, by reason and level.
+    /// Numbers of lost lines by reason and level.
     package typealias Dropped = [LogDropReason: LogLevelCounts]
 
     package static let version = 1
-    /// A state has some hundred bytes; a longer one is none of ours.
+    /// A state has a few hundred bytes. A longer file is not ours.
     package static let maximumBytes = 1 << 20
     private static let sumBytes = 16
     private static let sumLineCharacters = "sum \n".count + 2 * sumBytes
 
-    /// Whose numbers these are.
+    /// The epoch that the line numbers belong to.
     package var epoch: LogEpochID
-    /// The next segment's ordinal.
+    /// The ordinal of the next segment.
     package var next: UInt64
     package var dropped: Dropped
-    /// Counted under `dropped` and about to be removed: so that a crash between the two neither loses nor doubles a
-    /// count.
+    /// Segments that are counted under `dropped` and about to be removed. After a crash between the two, the next
+    /// holder removes them without counting again.
     package var removing: [SegmentName]
 
     package init(epoch: LogEpochID, next: UInt64, dropped: Dropped = [:], removing: [SegmentName] = []) {
@@ -46,7 +46,7 @@ package struct StoreState: Equatable, Sendable {
         return "\(text)sum \(Self.sum(text))\n"
     }
 
-    /// - Throws: `.damaged`, also for a file that is empty; `.newer`.
+    /// - Throws: `.damaged`, also for an empty file; `.newer`.
     package init(text: String, path: String) throws(LogStoreError) {
         let damaged = LogStoreError(
             .damaged, "\(path) is not what was written. Remove it: the store goes on in a new epoch.")

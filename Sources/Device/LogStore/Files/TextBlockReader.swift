@@ -1,18 +1,19 @@
 import Glibc
 import WireModel
 
-/// Reads the text of a segment in the blocks it is sealed in, up to its last whole line. Holds one block in memory.
+/// Reads a segment's text block by block, up to its last whole line. The blocks are those that sealing makes. Holds one
+/// block in memory.
 package struct TextBlockReader: ~Copyable {
     private let file: StoreFile
-    /// Where the text ends for this reader, whatever is appended meanwhile.
+    /// Where this reader stops, whatever is appended meanwhile.
     private let end: Int
-    /// Of the next block; at the end, how many bytes of whole lines there are.
+    /// Offset of the next block. At the end: the number of bytes in whole lines.
     package private(set) var offset: Int
     private var buffer: UnsafeMutableRawBufferPointer
 
     /// - Parameters:
-    ///   - start: where a line begins.
-    ///   - end: where to stop; `nil`: where the file ends now.
+    ///   - start: the offset to start from, at the beginning of a line.
+    ///   - end: the offset to stop at; `nil` for the file's present end.
     package init(_ file: consuming StoreFile, from start: Int = 0, end: Int? = nil) throws(LogStoreError) {
         let size = try file.byteCount()
         self.end = min(end ?? size, size)
@@ -23,11 +24,11 @@ package struct TextBlockReader: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// Bytes after the last whole line; known at the end.
+    /// Bytes after the last whole line. Known at the end.
     package var tornBytes: Int { end - offset }
 
-    /// Valid until the next call; `nil` at the end.
-    /// - Throws: `.damaged` for a line as long as a segment.
+    /// The next block; `nil` at the end. Valid until the next call.
+    /// - Throws: `.damaged` if a line is as long as a segment.
     package mutating func next() throws(LogStoreError) -> UnsafeRawBufferPointer? {
         while offset < end {
             let count = try file.read(
@@ -53,7 +54,7 @@ package struct TextBlockReader: ~Copyable {
     }
 }
 
-/// The lines of some text, in order, each with its end; the last may have none. Nothing is copied.
+/// The lines of a text in order, each with its newline; the last line may have none. Copies nothing.
 package struct LineSlices: Sequence, IteratorProtocol {
     private var rest: UnsafeRawBufferPointer
 
@@ -68,8 +69,8 @@ package struct LineSlices: Sequence, IteratorProtocol {
         return line
     }
 
-    /// How many of the first bytes of a text are its next block: as many whole lines as fit into
-    /// `LogLimits.blockBytes`, at least one. 0 where not even one line is whole.
+    /// The length of a text's first block: as many whole lines as fit into `LogLimits.blockBytes`, and at least one
+    /// line. 0 if the text has no whole line.
     package static func blockBytes(_ text: UnsafeRawBufferPointer, limit: Int) -> Int {
         var end = Swift.min(text.count, limit)
         while end > 0, text[end - 1] != UInt8(ascii: "\n") { end -= 1 }

@@ -1,14 +1,14 @@
 import WireModel
 
-/// The wanted lines of a snapshot for a person to read: those of several processes merged by time. Blocks no line of
-/// which is wanted are not read.
+/// The matching lines of a snapshot in the order a person reads them: lines of several processes are merged by time.
+/// Blocks without a matching line are not read.
 ///
-/// Holds a block of each segment whose times overlap. Not `Sendable`: one thread at a time.
+/// Holds one block of each segment whose times overlap. Not `Sendable`: use it from one thread at a time.
 package final class MergedLines {
     private let directory: StoreDirectory
     private let filter: LogFilter
     private let inflater: BlockInflater
-    /// Not begun; the earliest last.
+    /// Segments not begun yet, the earliest last.
     private var waiting: [StoreSnapshot.Segment]
     private var active: [SegmentCursor] = []
     /// Segments that could not be read to their end.
@@ -22,7 +22,7 @@ package final class MergedLines {
             .sorted { ($0.index.whole.times.lowerBound, $0.name) > ($1.index.whole.times.lowerBound, $1.name) }
     }
 
-    /// Calls `body` with each line and its end, until it throws.
+    /// Calls `body` with each line, including its newline, until `body` throws.
     package func forEach<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
         while let cursor = earliest() {
             try active[cursor].withLine(body)
@@ -52,7 +52,7 @@ package final class MergedLines {
     }
 }
 
-/// The wanted lines of a segment, one after the other.
+/// Walks through the matching lines of one segment.
 final class SegmentCursor {
     let name: SegmentName
     private let filter: LogFilter
@@ -61,7 +61,7 @@ final class SegmentCursor {
     private var lines = WantedLines()
     private var position = 0
 
-    /// `nil` where no line is wanted.
+    /// `nil` if no line matches.
     init?(
         _ segment: StoreSnapshot.Segment, in directory: StoreDirectory, filter: LogFilter, inflater: BlockInflater
     ) throws(LogStoreError) {
@@ -79,7 +79,7 @@ final class SegmentCursor {
         try lines.withLine(position, body)
     }
 
-    /// False at the end.
+    /// Moves to the next line; `false` at the end.
     func advance() throws(LogStoreError) -> Bool {
         position += 1
         if position < lines.list.count { return true }
@@ -97,18 +97,18 @@ final class SegmentCursor {
     }
 }
 
-/// The last wanted lines of a snapshot by time. Blocks are read from the latest on, until none that is left can hold a
+/// The last matching lines of a snapshot by time. Blocks are read from the latest on, until no unread block can hold a
 /// later line.
 package struct LatestLines {
     private struct Candidate {
         var time: Int64
         var name: SegmentName
-        /// The line's offset in the segment's text.
+        /// Offset of the line in the segment's text.
         var offset: Int
         var line: [UInt8]
     }
 
-    /// Sorted by time, each with its end.
+    /// Sorted by time, each with its newline.
     package let lines: [[UInt8]]
     package let problems: [StoreSnapshot.Problem]
 
@@ -139,10 +139,10 @@ package struct LatestLines {
     }
 }
 
-/// The lines of one block that a filter wants, copied.
+/// Copies of the lines of one block that match a filter.
 struct WantedLines {
     struct Line {
-        /// A malformed line has the time of the line before.
+        /// A malformed line takes the time of the line before it.
         var time: Int64
         var range: Range<Int>
     }

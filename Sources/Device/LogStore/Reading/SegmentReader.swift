@@ -1,22 +1,22 @@
 import Gzip
 import WireModel
 
-/// Reads one segment, in whichever form it lies there when it is opened; it stays readable when it is sealed or removed
+/// Reads one segment in the form it has when it is opened. The segment stays readable if it is sealed or removed
 /// meanwhile.
 package final class SegmentReader {
     package let name: SegmentName
-    /// Of a sealed one; made anew in memory where the file is lost or damaged.
+    /// The index of a sealed segment. It is rebuilt in memory if its file is lost or damaged.
     package let index: SegmentIndex?
     private let file: StoreFile
     private let inflater: BlockInflater
 
-    /// - Throws: `.notFound` where nothing is left of it; `.damaged`, `.newer`.
+    /// - Throws: `.notFound` if nothing is left of the segment; `.damaged`, `.newer`.
     package static func open(
         _ name: SegmentName, in directory: StoreDirectory, inflater: BlockInflater
     ) throws(LogStoreError) -> SegmentReader {
         for _ in 0..<3 {
             do throws(LogStoreError) { return try SegmentReader(name, in: directory, inflater: inflater) } catch {
-                // It may be sealed at this moment: index there, text gone.
+                // Sealing may be under way: the index exists, and the text is gone.
                 guard error.code == .notFound else { throw error }
             }
         }
@@ -37,7 +37,7 @@ package final class SegmentReader {
             "\(file.path) has \(size) bytes, its index says \(index.whole.storedBytes). `ws1log verify` tells more.")
     }
 
-    /// `nil`: the text is what there is to read.
+    /// The index of a sealed segment; `nil` if the text must be read.
     private static func index(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex?
     {
         let hasText = directory.has(name, .text)
@@ -47,15 +47,15 @@ package final class SegmentReader {
             case .damaged, .notFound: break
             default: throw error
             }
-            // The lines themselves tell; the text does where it is still there.
+            // The index is rebuilt from the lines. If the text still exists, it is read in their place.
             return hasText ? nil : try SegmentIndex(rebuilding: name, in: directory, epoch: .unknown)
         }
     }
 
     package var isSealed: Bool { index != nil }
 
-    /// What is known of it as a whole and by block; of a text, of the lines that are whole now.
-    /// - Returns: `nil` where there is no whole line.
+    /// Summaries of the whole and of each block. For a text segment they cover the lines that are whole now.
+    /// - Returns: `nil` if there is no whole line.
     package func stretches(epoch: LogEpochID) throws(LogStoreError) -> SegmentIndex? {
         if let index { return index }
         var builder = SegmentIndexBuilder(name, epoch: epoch)
@@ -64,17 +64,16 @@ package final class SegmentReader {
         return builder.index()
     }
 
-    /// The text of one block. Valid until the next call.
+    /// The text of one block, valid until the next call.
     package func text(of block: SegmentIndex.Block) throws(LogStoreError) -> UnsafeRawBufferPointer {
         try inflater.text(of: block, in: file)
     }
 
-    /// Whole lines of a range of the text, in pieces.
+    /// Reads whole lines of a range of the text, piece by piece.
     /// - Parameters:
-    ///   - range: begins and ends at lines; what lies beyond the last whole line is left out.
-    ///   - isWanted: of a block, by what is known of it as a whole; others are not read. Texts have no blocks: all of
-    ///     it is read.
-    ///   - body: gets a piece and where in the text it begins; the piece is valid during the call.
+    ///   - range: begins and ends at line borders. What lies beyond the last whole line is left out.
+    ///   - isWanted: decides by its summary whether a block is read. A text segment has no blocks and is read whole.
+    ///   - body: receives a piece and its offset in the text. The piece is valid during the call.
     package func read(
         _ range: Range<Int>, where isWanted: (SegmentIndex.Stretch) -> Bool,
         _ body: (UnsafeRawBufferPointer, Int) throws(LogStoreError) -> Void
@@ -91,8 +90,9 @@ package final class SegmentReader {
         }
     }
 
-    /// The compressed bytes of a range of the text that begins and ends at blocks, and lies in one piece in the file.
-    /// - Throws: `.damaged` where it does not.
+    /// The compressed bytes of a range of the text. The range must begin and end at block borders and lie contiguously
+    /// in the file.
+    /// - Throws: `.damaged` if it does not.
     package func storedRange(of range: Range<Int>) throws(LogStoreError) -> Range<Int> {
         guard let index, case let blocks = index.blocks[index.blocks(overlapping: range)], let first = blocks.first,
             let last = blocks.last,
@@ -110,7 +110,7 @@ package final class SegmentReader {
 }
 
 extension SegmentIndex {
-    /// Which blocks hold bytes of a range of the text.
+    /// The blocks that hold bytes of a range of the text.
     func blocks(overlapping range: Range<Int>) -> Range<Int> {
         let first = blocks.partitioningIndex { $0.rawOffset + $0.stretch.rawBytes > range.lowerBound }
         let end = blocks.partitioningIndex { $0.rawOffset >= range.upperBound }
@@ -119,7 +119,7 @@ extension SegmentIndex {
 }
 
 extension Array {
-    /// The first position from which on it holds; it holds for all that follow.
+    /// The first position at which `holds` is true. It must be true for all positions after that.
     fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -131,11 +131,12 @@ extension Array {
 }
 
 extension Identifier where Subject == LogEpochSubject {
-    /// Stands for an epoch that the store has not told.
+    /// Used while the store's epoch is unknown.
     package static var unknown: Self { Self(high: 0, low: 0) }
 }
 
-/// Inflates blocks of sealed segments, one after the other, into memory it keeps. Not `Sendable`: one thread at a time.
+/// Inflates blocks of sealed segments, one at a time, into memory that it reuses. Not `Sendable`: use it from one
+/// thread at a time.
 package final class BlockInflater {
     private let inflater: GzipDecompressor
     private var stored = UnsafeMutableRawBufferPointer.allocate(byteCount: LogLimits.blockBytes, alignment: 16)
@@ -152,8 +153,8 @@ package final class BlockInflater {
         text.deallocate()
     }
 
-    /// The text of a block; valid until the next call.
-    /// - Throws: `.damaged` where it is not what the index says.
+    /// The text of a block, valid until the next call.
+    /// - Throws: `.damaged` if it is not what the index says.
     func text(of block: SegmentIndex.Block, in file: borrowing StoreFile) throws(LogStoreError)
         -> UnsafeRawBufferPointer
     {

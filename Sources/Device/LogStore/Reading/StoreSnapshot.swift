@@ -2,17 +2,17 @@ import Glibc
 import WireModel
 
 /// What a store's directory holds at one moment: sealed segments by their indexes, active ones up to their last whole
-/// line. It takes no lock. What writers append later is not part of it; what retention removes is missing only when it
-/// is read.
+/// line. Takes no lock. Lines appended later are not part of it. Segments that retention removes are found missing when
+/// they are read.
 package struct StoreSnapshot: Sendable {
     package struct Segment: Sendable {
         package let name: SegmentName
         package let isSealed: Bool
-        /// Of an active one, a block is as it will be sealed, stored as it is.
+        /// For an active segment, the blocks are those that sealing will make; they are stored uncompressed.
         package let index: SegmentIndex
     }
 
-    /// A segment that cannot be read, and why.
+    /// A segment that cannot be read, and the cause.
     package struct Problem: Sendable {
         package let name: SegmentName
         package let error: LogStoreError
@@ -23,10 +23,10 @@ package struct StoreSnapshot: Sendable {
     /// Sorted by ordinal, which is the byte order of the log.
     package private(set) var segments: [Segment] = []
     package private(set) var problems: [Problem] = []
-    /// Removed between being listed and being opened.
+    /// Segments that were removed between being listed and being opened.
     package private(set) var gone: [SegmentName] = []
 
-    /// - Throws: `.notFound` where there is no directory; what is wrong with one segment is in `problems`.
+    /// - Throws: `.notFound` if there is no directory. Faults of single segments are listed in `problems`.
     package init(_ directory: StoreDirectory, kinds: Set<SegmentName.Kind>, epoch: LogEpochID = .unknown)
         throws(LogStoreError)
     {
@@ -34,7 +34,8 @@ package struct StoreSnapshot: Sendable {
         self.kinds = kinds
         let inflater = try BlockInflater()
         for (name, parts) in try directory.segments().sorted(by: { $0.key < $1.key }) where kinds.contains(name.kind) {
-            // An index alone is what retention leaves for a moment, or a segment lost: nothing to read either way.
+            // Retention leaves an index alone for a moment, or the segment was lost. Either way there is nothing to
+            // read.
             guard parts != [.index] else {
                 gone.append(name)
                 continue
@@ -53,7 +54,7 @@ package struct StoreSnapshot: Sendable {
         }
     }
 
-    /// One segment of it.
+    /// The snapshot reduced to one segment.
     package func only(_ segment: Segment) -> StoreSnapshot {
         var copy = self
         (copy.segments, copy.problems, copy.gone) = ([segment], [], [])
@@ -61,20 +62,20 @@ package struct StoreSnapshot: Sendable {
     }
 }
 
-/// Tells what was appended to a store since it was asked last, in active segments and in those that began or were
-/// sealed meanwhile. Not `Sendable`: one thread at a time.
+/// Reports what was appended to a store since the last call, in active segments and in those begun or sealed meanwhile.
+/// Not `Sendable`: use it from one thread at a time.
 package final class StoreFollower {
     private let directory: StoreDirectory
     private let kinds: Set<SegmentName.Kind>
     private let filter: LogFilter
     private let matcher: LogLineMatcher
     private let inflater: BlockInflater
-    /// Bytes of text that were told, or are not asked for.
+    /// Bytes of text that were reported or lie before the start.
     private var offsets: [SegmentName: Int]
-    /// Sealed, and told to the end, or not readable.
+    /// Sealed segments that were reported to their end or cannot be read.
     private var finished: Set<SegmentName>
 
-    /// Begins after what the snapshot holds.
+    /// Starts after what the snapshot holds.
     package init(after snapshot: StoreSnapshot, filter: LogFilter) throws(LogStoreError) {
         directory = snapshot.directory
         kinds = snapshot.kinds
@@ -85,14 +86,14 @@ package final class StoreFollower {
         finished = Set(snapshot.segments.filter(\.isSealed).map(\.name) + snapshot.problems.map(\.name))
     }
 
-    /// New wanted lines, by time, each with its end.
+    /// New matching lines, sorted by time, each with its newline.
     package func poll() throws(LogStoreError) -> [[UInt8]] {
         var found: [(time: Int64, line: [UInt8])] = []
         for (name, parts) in try directory.segments().sorted(by: { $0.key < $1.key }) where kinds.contains(name.kind) {
             guard !finished.contains(name), parts != [.index] else { continue }
             var offset = offsets[name, default: 0]
             var status = stat()
-            // Nothing was appended: the usual case.
+            // The usual case: nothing was appended.
             if parts == [.text], stat(directory.path(name, .text), &status) == 0, status.st_size == off_t(offset) {
                 continue
             }
@@ -106,12 +107,12 @@ package final class StoreFollower {
                 }
                 if reader.isSealed { finished.insert(name) }
             } catch {
-                // Removed meanwhile, or damaged: there is nothing more to tell of it.
+                // The segment was removed meanwhile or is damaged, so it has nothing more to report.
                 finished.insert(name)
             }
             offsets[name] = offset
         }
-        // Sorting keeps the order of lines of the same time: by segment, then by place.
+        // Lines of the same time keep their order: by segment, then by place.
         return found.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(
             \.element.line)
     }

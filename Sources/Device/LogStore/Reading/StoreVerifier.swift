@@ -3,13 +3,14 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// Checks every promise of Schemas/logs/FORMAT.md on a store's files. Reads everything, changes nothing, takes no lock.
+/// Checks every promise of `Schemas/logs/FORMAT.md` on a store's files. Reads everything, changes nothing, takes no
+/// lock.
 package struct StoreVerifier {
     package struct Finding: Codable, Equatable, Sendable {
         package var file: String
         /// What is wrong, and what it means.
         package var message: String
-        /// Lines are lost or not what was written; otherwise the next writer mends it by itself.
+        /// Whether lines are lost or altered. Otherwise the next writer repairs it by itself.
         package var isDamage: Bool
 
         package init(file: String, message: String, isDamage: Bool) {
@@ -22,16 +23,15 @@ package struct StoreVerifier {
     package private(set) var findings: [Finding] = []
     package private(set) var segments = 0
     package private(set) var lines = 0
-    /// Bytes of text that were checked.
+    /// Bytes of text checked so far.
     package private(set) var bytes = 0
 
     private let directory: StoreDirectory
     private let inflater: BlockInflater
-    /// Odd lines that may still be named one by one: enough to see what is wrong, and a segment may have a hundred
-    /// thousand.
+    /// How many more malformed lines are named one by one. A segment may have a hundred thousand of them.
     private var namableLines = 20
 
-    /// - Parameter progress: called after each segment with how many of how many are done.
+    /// - Parameter progress: called after each segment with the number done and the number of all.
     package init(_ directory: StoreDirectory, progress: (Int, Int) -> Void = { _, _ in }) throws(LogStoreError) {
         self.directory = directory
         inflater = try BlockInflater()
@@ -89,7 +89,7 @@ package struct StoreVerifier {
                 note(name.file(.index), "is alone: its lines are gone")
             }
         } catch {
-            // Removed by the store's limits while we looked.
+            // The store's limits removed the segment during the check.
             if error.code != .notFound { note(name.file(parts.contains(.sealed) ? .sealed : .text), error.message) }
         }
     }
@@ -160,7 +160,7 @@ package struct StoreVerifier {
         bytes += reader.offset
     }
 
-    /// The first odd lines of the store are named, those of each file counted.
+    /// Names the store's first malformed lines, and counts those of each file.
     private mutating func take(_ check: LineCheck) {
         findings += check.findings
         namableLines -= check.findings.count
@@ -170,18 +170,18 @@ package struct StoreVerifier {
     }
 }
 
-/// Whether the lines of a segment are of the form and numbered one by one.
+/// Checks that the lines of a segment are well-formed and numbered without a gap.
 struct LineCheck {
     private let name: SegmentName
     let path: String
     private let maximumFindings: Int
     private(set) var lines = 0
-    /// Lines that are not of the form or have another number.
+    /// Lines that are malformed or have an unexpected number.
     private(set) var oddLines = 0
-    /// The first of them.
+    /// The first of these lines.
     private(set) var findings: [StoreVerifier.Finding] = []
 
-    /// - Parameter maximumFindings: how many odd lines are named; all are counted.
+    /// - Parameter maximumFindings: how many of them are named; all are counted.
     init(_ name: SegmentName, path: String, naming maximumFindings: Int) {
         self.name = name
         self.path = path

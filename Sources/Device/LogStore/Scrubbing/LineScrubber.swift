@@ -1,20 +1,20 @@
 import WireModel
 
-/// Scrub rules made ready to be applied to many lines.
+/// Applies compiled scrub rules to lines.
 ///
-/// All values and patterns are searched in the original text before anything is replaced. Each stretch that they cover
-/// together becomes one `[scrubbed]`, so no part of a longer value stays because a shorter one inside it was replaced
-/// first. In metadata a pattern may match the key, the value or `key=value`.
+/// It finds all values and patterns in the original text before it replaces anything. Each stretch that they cover
+/// together becomes one `[scrubbed]`. So no part of a longer value survives because a shorter one inside it was
+/// replaced first. In metadata a pattern may match the key, the value or `key=value`.
 final class LineScrubber: Sendable {
-    /// Of a text that is longer, so much is looked at; only the first half of that is kept, so that what is cut never
-    /// shows the beginning of something that would have been scrubbed, unless that has more bytes than the other half.
+    /// The most bytes of a text that are searched. Of a longer text only the first half of these is kept. A secret that
+    /// begins in the kept half is therefore found, unless it is longer than the other half.
     static let windowBytes = 256 << 10
     static let replacement = "[scrubbed]"
 
     private let values: ScrubValues
     private let programs: [ScrubProgram]
 
-    /// `nil` where there is nothing to scrub.
+    /// `nil` if there are no rules.
     /// - Throws: `.invalid`
     init?(_ scrubbing: LogScrubbing) throws(LogStoreError) {
         if scrubbing.values.isEmpty, scrubbing.patterns.isEmpty { return nil }
@@ -31,7 +31,7 @@ final class LineScrubber: Sendable {
         self.programs = programs
     }
 
-    /// Values are secrets: none is shown.
+    /// Values are secrets, so no message shows them.
     private static func check(_ texts: [String], _ what: String) throws(LogStoreError) {
         guard texts.count <= ProfileLimits.scrubs else {
             throw LogStoreError(
@@ -51,7 +51,7 @@ final class LineScrubber: Sendable {
         for place in line.fields.indices { line.leftOutBytes += scrub(&line.fields[place]) }
     }
 
-    /// - Returns: bytes that were cut off because the text is longer than is looked at.
+    /// - Returns: bytes that were cut off because the text is longer than the searched part.
     @discardableResult
     private func scrub(_ text: inout String) -> Int {
         let leftOut = cut(&text)
@@ -74,7 +74,7 @@ final class LineScrubber: Sendable {
         return keyLeftOut + valueLeftOut
     }
 
-    /// Cuts a text to what is looked at.
+    /// Cuts a text to the part that is searched.
     private func cut(_ text: inout String) -> Int {
         let count = text.utf8.count
         guard count > Self.windowBytes else { return 0 }
@@ -122,14 +122,14 @@ final class LineScrubber: Sendable {
     }
 }
 
-/// What is replaced in lines before they are kept anywhere.
+/// What is replaced in lines before they are stored anywhere.
 public struct LogScrubbing: Equatable, Sendable {
-    /// Texts, exactly as they stand. Each 1 to 1,024 bytes; at most 256.
+    /// Literal texts. Each has 1 to 1,024 bytes; at most 256 texts.
     public var values: [String]
-    /// Patterns, in the syntax of a profile's `logging.scrubPatterns`. Each 1 to 1,024 bytes; at most 256.
+    /// Patterns in the syntax of a profile's `logging.scrubPatterns`. Each has 1 to 1,024 bytes; at most 256 patterns.
     public var patterns: [String]
 
-    /// Nothing by default.
+    /// Scrubs nothing by default.
     public init(values: [String] = [], patterns: [String] = []) {
         self.values = values
         self.patterns = patterns

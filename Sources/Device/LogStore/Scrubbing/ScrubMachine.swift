@@ -1,25 +1,26 @@
 import WireModel
 
-/// Finds a program's matches in a text: the leftmost, of those the preferred one, then the next behind it. Empty
-/// matches do not count.
+/// Finds a pattern's matches in a text: the leftmost one, at equal starts the preferred one, then the next behind it.
+/// Empty matches do not count.
 ///
-/// All ways through a program are followed at once, so a search looks at each character once, whatever the pattern.
-/// Searches after a match may look at characters again; `effort` bounds what is spent on one text by its length. If it
-/// runs out, the rest of the text counts as matched: no pattern stops the logging, and none lets a secret pass.
+/// It follows all paths through the pattern at once, so one search reads each character once, whatever the pattern.
+/// Searches after a match may read characters again. `effort` bounds the work on one text in proportion to its length.
+/// If the effort is used up, the rest of the text counts as matched: no pattern can stop logging, and none lets a
+/// secret pass.
 struct ScrubMachine {
-    /// What may be spent on a text.
+    /// The most steps that a text of that length may cost.
     static func effort(forBytes count: Int) -> Int { 1_000_000 + 200 * count }
 
     private struct Way {
         var place: Int
-        /// Offset of its first character.
+        /// Offset of the match's first character.
         var start: Int
     }
 
     private(set) var effort: Int
     private var ways: [Way] = []
     private var next: [Way] = []
-    /// The last turn in which a place was reached.
+    /// For each place of the program, the last turn in which it was reached.
     private var reached: [Int] = []
     private var turn = 0
     private var open: [Int] = []
@@ -28,7 +29,7 @@ struct ScrubMachine {
 
     /// - Parameters:
     ///   - text: UTF-8.
-    ///   - found: is given each match.
+    ///   - found: receives each match.
     mutating func search(_ program: ScrubProgram, in text: UnsafeBufferPointer<UInt8>, found: (Range<Int>) -> Void) {
         if reached.count < program.steps.count { reached = [Int](repeating: 0, count: program.steps.count) }
         var start = 0
@@ -69,7 +70,7 @@ struct ScrubMachine {
                 case .match:
                     guard position > way.start else { continue }
                     match = way.start..<position
-                    // What is less preferred ends here.
+                    // Drops the less preferred paths.
                     break stepping
                 default: break
                 }
@@ -81,7 +82,7 @@ struct ScrubMachine {
         }
     }
 
-    /// Adds the places that are reached from one without a character, in the order of preference.
+    /// Adds the places that can be reached without reading a character, in order of preference.
     private mutating func reach(
         _ way: Way, _ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, at position: Int, isNext: Bool
     ) {
@@ -104,7 +105,7 @@ struct ScrubMachine {
         }
     }
 
-    /// Where a match may begin, from `start` on.
+    /// The next offset, from `start` on, at which a match can begin.
     private static func nextStart(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int?
     {
         var position = start
@@ -122,14 +123,14 @@ struct ScrubMachine {
         case .start: return position == 0
         case .end: return position == text.count
         case .word, .noWord:
-            // Word characters are ASCII, so a byte tells.
+            // Word characters are ASCII, so testing one byte is enough.
             let isBehindWord = position > 0 && ScrubCharacters.wordCharacters.contains(UInt32(text[position - 1]))
             let isBeforeWord = position < text.count && ScrubCharacters.wordCharacters.contains(UInt32(text[position]))
             return (isBehindWord != isBeforeWord) == (border == .word)
         }
     }
 
-    /// The character at an offset of valid UTF-8, and its bytes.
+    /// The character at an offset of valid UTF-8, and its length in bytes.
     @inline(__always)
     private static func scalar(_ text: UnsafeBufferPointer<UInt8>, _ position: Int) -> (UInt32, Int) {
         let lead = UInt32(text[position])
@@ -141,16 +142,16 @@ struct ScrubMachine {
     }
 }
 
-/// Places of a text that are covered, whatever covers them; what overlaps or touches is one.
+/// The stretches of a text that matches cover. Overlapping and adjacent stretches are joined.
 struct CoveredRanges: Equatable, Sendable {
-    /// Ascending, with room between neighbours, once `settle` was called.
+    /// Ascending and apart from each other, after `settle`.
     private(set) var ranges: [Range<Int>] = []
     private var isSettled = true
 
     var isEmpty: Bool { ranges.isEmpty }
 
     mutating func add(_ range: Range<Int>) {
-        // Finds come mostly in order: they are merged at once, so there are never more than there are holes.
+        // Matches come mostly in order. They are joined at once, so the list stays short.
         var range = range
         while let last = ranges.last, last.upperBound >= range.lowerBound, range.upperBound >= last.lowerBound {
             range = min(last.lowerBound, range.lowerBound)..<max(last.upperBound, range.upperBound)
@@ -168,7 +169,7 @@ struct CoveredRanges: Equatable, Sendable {
         isSettled = true
     }
 
-    /// The part of them that lies within `bounds`, counted from its start.
+    /// The part of the stretches within `bounds`, with offsets from its start.
     func clipped(to bounds: Range<Int>) -> CoveredRanges {
         var result = CoveredRanges()
         for range in ranges where range.overlaps(bounds) {

@@ -1,19 +1,19 @@
 import WireModel
 
-/// A pattern written out as steps that a machine takes one character at a time (Thompson, "Regular Expression Search
-/// Algorithm", 1968; the order of preference after Pike).
+/// A pattern as a list of steps for `ScrubMachine`, which reads one character at a time (Thompson, "Regular Expression
+/// Search Algorithm", 1968; order of preference after Pike).
 struct ScrubProgram: Sendable {
     enum Step: Equatable, Sendable {
-        /// One character of this set, by its place in `sets`.
+        /// Matches one character of a set; the number is the set's index in `sets`.
         case character(Int)
         case border(ScrubPattern.Border)
-        /// Both ways, the first preferred.
+        /// Continues at both places; the first is preferred.
         case split(Int, Int)
         case jump(Int)
         case match
     }
 
-    /// Characters, quick to look up.
+    /// A set of characters with fast lookup.
     struct CharacterSet: Sendable {
         private let low: UInt64
         private let high: UInt64
@@ -40,7 +40,7 @@ struct ScrubProgram: Sendable {
 
     private(set) var steps: [Step] = []
     private(set) var sets: [CharacterSet] = []
-    /// The characters with which a match can begin.
+    /// The characters a match can begin with.
     private(set) var first = CharacterSet(ScrubCharacters())
     private var characters: [ScrubCharacters] = []
 

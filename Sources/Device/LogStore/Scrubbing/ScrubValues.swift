@@ -1,21 +1,19 @@
-/// Finds all places of many texts in another, in one pass over it (Aho and Corasick, "Efficient String Matching",
-/// 1975).
+/// Finds all occurrences of many texts in one pass (Aho and Corasick, "Efficient String Matching", 1975).
 struct ScrubValues: Sendable {
     private struct Node {
         var byte: UInt8
-        /// Of the texts that go on alike, as a list: the first that is longer by a byte, and the next beside this one.
-        /// 0: none.
+        /// Index of the first child, one byte longer. `sibling` is the next child of the same parent. 0: none.
         var child: Int32 = 0
         var sibling: Int32 = 0
-        /// Where to go on when no child fits: the longest end of what was read that begins another text.
+        /// The node to continue at if no child fits: the longest suffix of what was read that begins another text.
         var fallback: Int32 = 0
-        /// Bytes of the longest text that ends here; 0: none.
+        /// Length in bytes of the longest text that ends here; 0: none.
         var length: Int32 = 0
         var parent: Int32 = 0
     }
 
     private var nodes = [Node(byte: 0)]
-    /// The root's children, by byte.
+    /// The root's children by byte.
     private var first = [Int32](repeating: 0, count: 256)
 
     var isEmpty: Bool { nodes.count == 1 }
@@ -29,7 +27,7 @@ struct ScrubValues: Sendable {
         link()
     }
 
-    /// - Parameter found: is given places whose union are all places of all texts; their ends ascend.
+    /// - Parameter found: receives ranges whose union is all occurrences of all texts. Their ends ascend.
     func search(_ text: UnsafeBufferPointer<UInt8>, found: (Range<Int>) -> Void) {
         var node: Int32 = 0
         for (position, byte) in text.enumerated() {
@@ -63,7 +61,7 @@ struct ScrubValues: Sendable {
     }
 
     private mutating func link() {
-        // By length, shortest first: a fallback is shorter than what falls back to it.
+        // Nodes by length, shortest first, because a fallback is always shorter than its node.
         var level = children(of: 0)
         while !level.isEmpty {
             for node in level {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// Gathers an index block by block, in the order in which they lie in the segment.
+/// Builds an index block by block, in the segment's order.
 package struct SegmentIndexBuilder {
     private let name: SegmentName
     private let epoch: LogEpochID
@@ -20,7 +20,7 @@ package struct SegmentIndexBuilder {
 
     /// - Parameters:
     ///   - text: whole lines.
-    ///   - stored: how they lie in the file.
+    ///   - stored: the bytes of these lines in the file.
     package mutating func add(text: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) {
         var tally = LineTally()
         tally.add(text: text)
@@ -33,7 +33,7 @@ package struct SegmentIndexBuilder {
         storedDigest.update(bufferPointer: stored)
     }
 
-    /// `nil` where there is no line.
+    /// `nil` if there is no line.
     package func index() -> SegmentIndex? {
         guard whole.lines > 0 else { return nil }
         return SegmentIndex(
@@ -45,13 +45,13 @@ package struct SegmentIndexBuilder {
     }
 }
 
-/// Makes a lost or damaged index anew from the compressed lines, which are read whole and checked. Holds a block in
+/// Rebuilds a lost or damaged index from the compressed lines, all of which it reads and checks. Holds one block in
 /// memory.
 final class SegmentIndexRebuilder {
     private let file: StoreFile
     private let inflater: GzipDecompressor
     private var builder: SegmentIndexBuilder
-    /// Of the member that is being read; `storedStart` is its place in the file.
+    /// The text of the current gzip member; `storedStart` is the member's offset in the file.
     private var text: [UInt8] = []
     private var stored: [UInt8] = []
     private var storedStart = 0
@@ -104,20 +104,21 @@ final class SegmentIndexRebuilder {
 }
 
 extension SegmentIndex {
-    /// Made anew from the compressed lines.
-    /// - Throws: `.damaged` where they are not what was written, `.notFound`.
+    /// Rebuilds the index from the compressed lines.
+    /// - Throws: `.damaged` if they are not what was written; `.notFound`.
     package init(rebuilding name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) {
         self = try SegmentIndexRebuilder(name, in: directory, epoch: epoch).index()
     }
 }
 
 extension InflateLimits {
-    /// A segment is at most 5,000,000 bytes of text, with room for one that is not of ours; lines that are all alike
-    /// compress a thousandfold.
+    /// A segment has at most 5,000,000 bytes of text; the limit leaves room for segments of other programs. Identical
+    /// lines compress a thousandfold.
     static let sealedSegment = InflateLimits(maximumBytes: 4 * LogLimits.chunkBytes, maximumRatio: 2_000)
 }
 
-/// Counts what a stretch of lines holds. A line that is not of the form counts as a line, without time and level.
+/// Counts the lines of a text by level, and finds the earliest and latest time. A malformed line counts as a line
+/// without time and level.
 package struct LineTally: Equatable, Sendable {
     package private(set) var rawBytes = 0
     package private(set) var lines = 0
@@ -131,20 +132,20 @@ package struct LineTally: Equatable, Sendable {
         rawBytes = stretch.rawBytes
         lines = stretch.lines
         levelCounts = stretch.levelCounts
-        // Where no line is of the form, the times are of none.
+        // A text without a well-formed line has no times.
         if levelCounts.contains(where: { $0 > 0 }) {
             (earliest, latest) = (stretch.times.lowerBound, stretch.times.upperBound)
         }
     }
 
-    /// All lines of a text.
+    /// Adds all lines of a text.
     package mutating func add(text: UnsafeRawBufferPointer) {
         for line in LineSlices(text) { add(LogLine(line), bytes: line.count) }
     }
 
     /// - Parameters:
-    ///   - line: `nil` where it is not of the form.
-    ///   - bytes: with its end.
+    ///   - line: `nil` if the line is malformed.
+    ///   - bytes: length with the newline.
     package mutating func add(_ line: LogLine?, bytes: Int) {
         rawBytes += bytes
         lines += 1
@@ -164,7 +165,7 @@ package struct LineTally: Equatable, Sendable {
 
     package mutating func add(_ stretch: SegmentIndex.Stretch) { add(LineTally(stretch)) }
 
-    /// 1970 where no line has a time.
+    /// 1970 if no line has a time.
     package var times: ClosedRange<Int64> { earliest <= latest ? earliest...latest : 0...0 }
 
     package func stretch(first: LogNumber, storedBytes: Int) -> SegmentIndex.Stretch {

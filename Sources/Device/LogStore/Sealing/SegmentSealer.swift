@@ -1,21 +1,21 @@
 import Gzip
 import WireModel
 
-/// Makes sealed segments of active ones. Meant to be kept: its compressor is reused.
+/// Compresses active segments into sealed ones. Keep the sealer: it reuses its compressor.
 ///
-/// What a crash leaves is mended by sealing again; at every moment the lines are there once, in the text or in a whole
-/// sealed segment:
-/// 1. `….log.gz.partial` is written block by block and synced, then `….index.partial`;
-/// 2. the first is renamed, then the second, and the directory synced: from here on the segment is sealed;
-/// 3. the text is removed.
+/// Every line exists at every moment, either in the text or in a whole sealed segment. After a crash, sealing again
+/// repairs what was left. The steps:
+/// 1. Write and sync `….log.gz.partial` block by block, then `….index.partial`.
+/// 2. Rename the first, then the second, and sync the directory. From here on the segment is sealed.
+/// 3. Remove the text.
 ///
-/// Holds a block in memory. Not `Sendable`: one thread at a time, which holds the lock
-/// of the segment's text. Nobody may write to the segment any more.
+/// Holds one block in memory. Not `Sendable`: use it from one thread at a time. That thread holds the lock of the
+/// segment's text, and nobody may write to the segment any more.
 package final class SegmentSealer {
     package struct Outcome: Equatable, Sendable {
-        /// `nil`: there was no whole line, and nothing is left of the segment.
+        /// `nil` if there was no whole line. Then nothing is left of the segment.
         package var index: SegmentIndex?
-        /// Bytes of a last line without its end. They are not in the sealed segment.
+        /// Bytes of a last line without newline. They are not in the sealed segment.
         package var tornBytes: Int
     }
 
@@ -25,15 +25,15 @@ package final class SegmentSealer {
         do { compressor = try GzipCompressor() } catch { throw LogStoreError(.io, error.message, cause: error) }
     }
 
-    /// Seals a segment of which there is text; one that is sealed already stays as it is.
-    /// - Throws: `.notFound` where there is neither; `.diskFull`, `.io`: the text is still there.
+    /// Seals a segment that has a text. A segment that is sealed already stays as it is.
+    /// - Throws: `.notFound` if there is neither text nor sealed file; `.diskFull`, `.io`: the text is still there.
     package func seal(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError)
         -> Outcome
     {
         if let index = try Self.sealed(name, in: directory) {
             var tornBytes = 0
             if directory.has(name, .text) {
-                // A crash came before the last step.
+                // The process crashed before step 3.
                 tornBytes = try StoreFile(reading: directory.path(name, .text)).byteCount() - index.whole.rawBytes
                 try Self.removeText(name, in: directory)
             }
@@ -71,7 +71,7 @@ package final class SegmentSealer {
         return Outcome(index: builder.index(), tornBytes: reader.tornBytes)
     }
 
-    /// The index of a segment that is sealed and whole, as far as that shows without reading it.
+    /// The index of a segment that is sealed and looks whole without reading its lines.
     private static func sealed(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) -> SegmentIndex?
     {
         do {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A thread of its own for work that blocks.
+/// Starts a thread for work that blocks.
 enum BackgroundThread {
     private static let stackBytes = 512 << 10
 
@@ -18,8 +18,8 @@ enum BackgroundThread {
 
     /// - Parameters:
     ///   - name: at most 15 bytes; shown by `top -H`.
-    ///   - isLowPriority: gets what other threads of the machine leave.
-    /// - Returns: whether there was room for one.
+    ///   - isLowPriority: runs at the lowest priority (nice 19).
+    /// - Returns: `false` if the system has no room for another thread.
     static func start(_ name: String, isLowPriority: Bool = false, _ body: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -28,7 +28,7 @@ enum BackgroundThread {
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         let work = Unmanaged.passRetained(Work(name: name, isLowPriority: isLowPriority, body: body))
         var thread = pthread_t()
-        // A new thread inherits the mask: the program's signals are for the program's threads.
+        // The new thread blocks all signals, because signals belong to the program's own threads.
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)
@@ -42,13 +42,13 @@ enum BackgroundThread {
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in
         let work = Unmanaged<Work>.fromOpaque(work!).takeRetainedValue()
         rename(work.name)
-        // On Linux a thread has a niceness of its own.
+        // On Linux each thread has its own niceness.
         if work.isLowPriority { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19) }
         work.body()
         return nil
     }
 
-    /// This thread. Nothing depends on it.
+    /// Names this thread. Only for people who look at it.
     private static func rename(_ name: String) {
         let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
@@ -57,10 +57,10 @@ enum BackgroundThread {
     }
 }
 
-/// Work that waits for the disk, off the threads that tasks share.
+/// Runs work that waits for the disk outside of the threads that tasks share.
 package enum BlockingWork {
-    /// Runs it on a thread of its own.
-    /// - Throws: what it throws; `.io` if there is no room for a thread.
+    /// Runs the work on a new thread.
+    /// - Throws: what the work throws; `.io` if the system has no room for another thread.
     package static func run<Result: Sendable>(
         _ body: @escaping @Sendable () throws(LogStoreError) -> Result
     ) async throws(LogStoreError) -> Result {

@@ -1,15 +1,15 @@
 import Glibc
 import WireModel
 
-/// The text of lines, gathered for one write: time, level and number are put before their bodies here.
+/// Collects lines for one write, and puts time, level and number before each body.
 struct LineText: ~Copyable {
-    /// Gathered before it is written.
+    /// Bytes to collect before a write.
     static let fullBytes = 256 << 10
 
     private(set) var count = 0
     private(set) var counts = LogLevelCounts()
     private let memory: UnsafeMutableRawBufferPointer
-    /// The second of the line before, which most lines share.
+    /// The second of the previous line. Most lines share it.
     private var second = Int64.min
     private static let secondBytes = 20
     private let secondText: UnsafeMutableRawBufferPointer
@@ -27,12 +27,12 @@ struct LineText: ~Copyable {
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
     var isFull: Bool { count >= Self.fullBytes }
 
-    /// The length of a whole line, with its end.
+    /// The length of a whole line with its newline.
     static func lineBytes(number: LogNumber, body: Int) -> Int {
         LogLine.numberOffset + digits(number.value) + 1 + body + 1
     }
 
-    /// Call it only while `isFull` is false.
+    /// Adds a line. Call it only while `isFull` is false.
     mutating func append(time: Int64, level: LogLevel, number: LogNumber, body: UnsafeRawBufferPointer) {
         let line = UnsafeMutableRawBufferPointer(rebasing: memory[count...])
         let time = min(max(time, 0), LogTime.greatest)
@@ -75,7 +75,7 @@ struct LineText: ~Copyable {
     }
 }
 
-/// Clocks of the system.
+/// Reads the system's clocks.
 enum SystemClock {
     /// Microseconds since 1970.
     static func wallMicroseconds() -> Int64 {
@@ -84,14 +84,14 @@ enum SystemClock {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// Milliseconds since boot, also while the machine sleeps.
+    /// Milliseconds since boot, including sleep.
     static func bootMilliseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Of the machine since it was started; `nil` where the kernel does not tell.
+    /// Identifies the machine's present boot; `nil` if the kernel does not tell.
     static func bootID() -> String? {
         let bytes = try? StoreFile(reading: "/proc/sys/kernel/random/boot_id").read(36, at: 0)
         return bytes.map { String(decoding: $0, as: UTF8.self) }

@@ -2,17 +2,17 @@ import Glibc
 import Synchronization
 import WireModel
 
-/// Takes lines from any thread and writes them to the disk.
+/// Takes lines from any thread and writes them to disk.
 ///
-/// Two locks: the callers' (`waiting`) guards lines in memory and is held only while one is copied. The writer's
-/// (`output`) guards the segments and is held while they are written, by the background thread or by a caller that logs
-/// an error or flushes. So a slow disk stops only those. Waiting lines are taken out together under both locks, so
-/// lines are written in the order in which they were taken.
+/// There are two locks. The callers' lock (`waiting`) guards the lines in memory and is held only while one line is
+/// copied. The writer's lock (`output`) guards the segments and is held during writes, by the background thread or by a
+/// caller that logs an error or flushes. So a slow disk stops only these. Waiting lines are taken out under both locks,
+/// so they are written in the order in which they came.
 ///
-/// Sealing and retention run on a second thread of low priority, which lives while there is work.
+/// Sealing and retention run on a second thread of low priority, which exists only while there is work.
 final class LogWriter: Sendable {
     struct Settings: Sendable {
-        /// 0: every call writes.
+        /// 0: every call writes its own line.
         var flushMilliseconds: Int64
         var segmentBytes: Int
         var ringSegmentBytes: Int
@@ -25,12 +25,12 @@ final class LogWriter: Sendable {
         let ring: SegmentStream
         var losses = LossLedger()
         var spare = LineBuffer()
-        /// Lines handed on, of those taken ever.
+        /// The number of lines handed on since the start.
         var done: UInt64 = 0
         /// Milliseconds since boot.
         var lastNote = Int64.min / 2
         var lastSave = Int64.min / 2
-        /// The segments are given up; none is begun any more.
+        /// The segments are closed, and no new one is begun.
         var isClosed = false
     }
 
@@ -44,14 +44,14 @@ final class LogWriter: Sendable {
     private let maintenance = Mutex(Maintenance.none)
     private let isStopping = Atomic(false)
     private let session: SessionKeeper
-    /// One at a time: a stop that seals waits for what is being sealed.
+    /// Serializes sealing. A stop that seals waits for the sealing under way.
     private let sealing = Mutex(())
     private let stopped = Mutex<[@Sendable () -> Void]?>([])
 
-    /// Losses are told and saved at most so often.
+    /// Losses are reported and saved at most this often.
     private static let noteMilliseconds: Int64 = 1000
     private static let saveMilliseconds: Int64 = 10_000
-    /// Age is looked at so often, and what others left behind.
+    /// Interval of the search for old segments, and for those that dead processes left.
     private static let maintenanceMilliseconds: Int64 = 3_600_000
 
     init(_ settings: Settings, keeper: StoreKeeper, session: SessionKeeper) {
@@ -67,7 +67,7 @@ final class LogWriter: Sendable {
                 ring: SegmentStream(.ring, maximumBytes: settings.ringSegmentBytes, keeper: keeper)))
     }
 
-    /// - Throws: `.io` if there is no room for a thread.
+    /// - Throws: `.io` if the system has no room for another thread.
     func start() throws(LogStoreError) {
         guard BackgroundThread.start("ws1-log", { self.run() }) else {
             throw LogStoreError(
@@ -79,7 +79,8 @@ final class LogWriter: Sendable {
 
     // MARK: - Callers
 
-    /// Takes a line; see `LineBuffer.append`. An error is with the kernel when this returns, or counted.
+    /// Takes a line; see `LineBuffer.append`. When the call returns, a line at level error is with the kernel or
+    /// counted as lost.
     func append(
         time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
         message: UnsafeBufferPointer<UInt8>?
@@ -98,12 +99,12 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes lines behind everything taken until now; they are with the kernel when this returns, or counted as lost.
-    /// - Returns: how many of each kind are with the kernel, and why not all.
+    /// Writes lines behind everything taken so far. When the call returns, they are with the kernel or counted as lost.
+    /// - Returns: the number of each kind that the kernel has, and why others are missing.
     func deliver(_ buffer: LineBuffer) -> (application: UInt64, ring: UInt64, failure: LogStoreError?) {
         drain(through: .max)
         defer {
-            // Somebody has to look at the age of what is begun now.
+            // The thread must watch the age of the segment that begins now.
             wakeUp.wake()
         }
         return output.withLock { output in
@@ -116,10 +117,10 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Everything taken until now is with the kernel when this returns, or counted.
+    /// When the call returns, every line taken before is with the kernel or counted as lost.
     func flush() { drain(through: .max) }
 
-    /// Lets go of segments that were removed: as long as one is open its content stays on the disk.
+    /// Closes segments whose files were removed. The file system frees their blocks only then.
     func letGoOfRemoved() {
         output.withLock { output in
             output.application.beginTurn(&output.losses)
@@ -151,9 +152,9 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes what waits and ends the thread. Lines that come later are not taken.
+    /// Writes waiting lines and ends the thread. Later lines are not taken.
     /// - Parameters:
-    ///   - sealing: whether the segments are sealed at once rather than by whoever opens the store next.
+    ///   - sealing: whether to seal the segments now. Otherwise the next program that opens the store seals them.
     ///   - completion: called on the thread when all is done.
     func stop(sealing: Bool, completion: @escaping @Sendable () -> Void = {}) {
         waiting.withLock { $0.close() }
@@ -177,7 +178,7 @@ final class LogWriter: Sendable {
             let isWoken = wakeUp.wait(milliseconds: isIdle ? idleMilliseconds() : settings.flushMilliseconds)
             let isLast = isStopping.load(ordering: .acquiring)
             if isIdle, isWoken, !isLast {
-                // The first line after a pause: it may wait for others.
+                // The first line after a pause may wait for more lines.
                 isIdle = false
                 if waiting.withLock({ $0.buffer.count < WaitingLines.urgentBytes }) { continue }
             }
@@ -198,7 +199,7 @@ final class LogWriter: Sendable {
             defer { waiters = nil }
             return waiters ?? []
         }
-        // Whoever waits for the end finds the session ended.
+        // The session must have ended before waiting callers continue.
         session.end()
         for waiter in waiters { waiter() }
     }
@@ -221,7 +222,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// - Returns: how many of these lines are with the kernel.
+    /// - Returns: the number of these lines that the kernel has.
     @discardableResult
     private func write(_ buffer: LineBuffer, _ output: inout Output) -> (application: UInt64, ring: UInt64) {
         if buffer.count == 0, output.losses.note == nil { return (0, 0) }
@@ -240,11 +241,11 @@ final class LogWriter: Sendable {
         return (output.application.written.total - before.application, output.ring.written.total - before.ring)
     }
 
-    /// The line that says what was lost, once there is room for it.
+    /// Logs what was lost, once there is room for the line.
     private func tell(_ output: inout Output) {
         let now = SystemClock.bootMilliseconds()
         guard now - output.lastNote >= Self.noteMilliseconds, let note = output.losses.note else { return }
-        // A line about lines that could not be written is not itself counted as one.
+        // If this line cannot be written, it is not counted as lost itself.
         var attempt = output.losses
         note.withUnsafeBytes { note in
             output.application.append(time: SystemClock.wallMicroseconds(), level: .warning, body: note, &attempt)
@@ -274,7 +275,7 @@ final class LogWriter: Sendable {
 
     // MARK: - Sealing and retention
 
-    /// Has them done by the thread of low priority.
+    /// Starts sealing and retention on the thread of low priority.
     private func maintain() {
         let mustStart = maintenance.withLock { state in
             defer { state = state == .none ? .running : .runningAndWanted }
@@ -295,9 +296,9 @@ final class LogWriter: Sendable {
     }
 
     private func sealAll() {
-        // What fails stays as it is, readable, and is tried again with the next segment or in an hour.
+        // A segment that cannot be sealed stays readable. The next segment, or the next hour, tries again.
         sealing.withLock { _ in
-            // Crash logs are segments: a stop that seals waits for those that are being written, too.
+            // Crash logs are segments too, so a stop that seals waits for them.
             session.reportCrashes()
             guard let sealer = try? SegmentSealer() else { return }
             try? keeper.sealAll(with: sealer)

@@ -1,28 +1,28 @@
 import Glibc
 import WireModel
 
-/// Lines of one kind on their way into segments: numbered, gathered, written, and on to the next segment when one is
-/// full or old.
+/// Writes the lines of one kind into segments. It numbers and collects them, and begins a new segment when one is full
+/// or old.
 ///
-/// Not `Sendable`: behind the writer's lock.
+/// Not `Sendable`: guarded by the writer's lock.
 final class SegmentStream {
     private let kind: SegmentName.Kind
-    /// The longest text of a segment.
+    /// The most bytes of text in a segment.
     private let maximumBytes: Int
     private let keeper: StoreKeeper
-    /// It is gone a moment later, and goes on where the visitor before it stopped.
+    /// A short-lived program writes, and continues the segment that the visitor before it left.
     private let isVisiting: Bool
-    /// Hears of each segment that is begun.
+    /// Called for each new segment.
     private let began: (SegmentName) -> Void
     private var active: ActiveSegment?
     private var text = LineText()
-    /// The position of the last gathered line in its segment.
+    /// The position of the last collected line in its segment.
     private var position: UInt64 = 0
-    /// Why nothing can be written for the rest of this turn.
+    /// Why nothing more can be written in this turn.
     private var obstacle: LogDropReason?
-    /// Lines handed to the kernel, since the start.
+    /// Lines handed to the kernel since the start.
     private(set) var written = LogLevelCounts()
-    /// Whether there is a segment to seal since this was last set.
+    /// Whether a segment became ready for sealing since this was last cleared.
     var hasRetired = false
 
     init(
@@ -36,7 +36,7 @@ final class SegmentStream {
         self.keeper = keeper
     }
 
-    /// A turn: lines are appended and flushed, and what fails fails for the rest of it.
+    /// Begins a turn of appending and flushing. After a failure, the rest of the turn fails too.
     func beginTurn(_ losses: inout LossLedger) {
         obstacle = nil
         guard let active, !active.isInPlace else { return }
@@ -54,8 +54,8 @@ final class SegmentStream {
         if text.isFull { flush(&losses) }
     }
 
-    /// Hands what is gathered to the kernel.
-    /// - Returns: whether all is there.
+    /// Hands collected lines to the kernel.
+    /// - Returns: whether the kernel has all of them.
     @discardableResult
     func flush(_ losses: inout LossLedger) -> Bool {
         guard text.count > 0, let active else { return obstacle == nil }
@@ -75,7 +75,7 @@ final class SegmentStream {
         return failure == nil
     }
 
-    /// Closes the segment if its first line is older than that; `nil`: in any case.
+    /// Closes the segment if its first line is older than that. With `nil`, closes it in any case.
     func retire(ifBegunBefore bootMilliseconds: Int64? = nil) {
         guard let active else { return }
         if let bootMilliseconds { guard let began = active.began, began <= bootMilliseconds else { return } }
@@ -83,10 +83,10 @@ final class SegmentStream {
         hasRetired = true
     }
 
-    /// Milliseconds since boot, of the oldest line of the active segment.
+    /// Time of the active segment's oldest line, in milliseconds since boot.
     var oldestLine: Int64? { active?.began }
 
-    /// The next line's number, in a segment that has room for it.
+    /// The number for the next line, in a segment that has room for it.
     private func makeRoom(for body: Int, _ losses: inout LossLedger) -> LogNumber? {
         guard obstacle == nil else { return nil }
         if isVisiting, active == nil, let (segment, last) = try? keeper.resume(kind, maximumBytes: maximumBytes) {
@@ -120,16 +120,16 @@ final class SegmentStream {
     }
 }
 
-/// A segment that is being written: its file, held with `flock` until this value goes.
+/// A segment that is being written. Its file is locked with `flock` while this value exists.
 final class ActiveSegment {
     let name: SegmentName
     private(set) var bytes = 0
     private(set) var counts = LogLevelCounts()
-    /// Milliseconds since boot, of the first line.
+    /// Time of the first line, in milliseconds since boot.
     private(set) var began: Int64?
     private let file: StoreFile
 
-    /// For who holds the store's `lock`: a text that nobody has locked is taken for left behind.
+    /// Call it under the store's `lock`. Otherwise others could see the text unlocked and take it for abandoned.
     init(making name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .text)
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -140,9 +140,9 @@ final class ActiveSegment {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .system("locking", path) }
     }
 
-    /// Goes on in a text that nobody holds. For who holds the store's `lock`.
-    /// - Returns: `nil` where it does not end in a whole line of ours, is full, or is held; the position of its last
-    ///   line otherwise.
+    /// Continues a text that nobody holds. Call it under the store's `lock`.
+    /// - Returns: the segment and the position of its last line. `nil` if the text is full, is held, or does not end in
+    ///   a well-formed line.
     static func resume(
         _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int
     ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
@@ -179,11 +179,12 @@ final class ActiveSegment {
     }
 
     deinit {
-        // Closing alone would leave it held by a child that is being started at this moment.
+        // A child process that is being started has a copy of the descriptor until it calls exec. Closing alone would
+        // leave the lock with it.
         flock(file.descriptor, LOCK_UN)
     }
 
-    /// Whether what is written still goes where it should: the file was neither removed nor changed by another.
+    /// Whether the file is still the segment's: it was not removed, and no other process changed it.
     var isInPlace: Bool {
         var status = stat()
         return fstat(file.descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size == bytes
@@ -194,8 +195,8 @@ final class ActiveSegment {
         return fstat(file.descriptor, &status) == 0 && status.st_nlink == 0
     }
 
-    /// Hands whole lines to the kernel, all of them or as many as there is room for.
-    /// - Returns: bytes of the lines that are in the file, and what went wrong where that is not all.
+    /// Hands whole lines to the kernel, as many as there is room for.
+    /// - Returns: bytes of the lines in the file, and the failure if these are not all.
     func write(_ text: UnsafeRawBufferPointer, counts: LogLevelCounts) -> (bytes: Int, failure: LogStoreError?) {
         var written = 0
         var failure: LogStoreError?
@@ -210,7 +211,8 @@ final class ActiveSegment {
             self.counts += counts
             return (written, nil)
         }
-        // No part of a line stays. Cutting needs no room; where it fails the caller goes on in another segment.
+        // A part of a line must not stay. Truncating needs no free space. If it fails, the caller continues in another
+        // segment.
         let whole = text[..<written].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         if whole < written { ftruncate(file.descriptor, off_t(bytes + whole)) }
         var tally = LineTally()

@@ -2,20 +2,21 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// Works on whole segments: begins, seals, deletes, and tidies up after processes that died. Safe from any thread and
-/// process: `lock` is held for each step, and whoever writes or seals a segment locks its text.
+/// Begins, seals and deletes segments, and cleans up after processes that died. Safe from any thread and process: each
+/// step holds the store's `lock`, and whoever writes or seals a segment locks its text.
 struct StoreKeeper: Sendable {
     let directory: StoreDirectory
     let maximumBytes: Int
     let ringBytes: Int
-    /// Microseconds.
+    /// In microseconds.
     let maximumAge: Int64
 
-    /// Texts that are looked at for one to go on with.
+    /// How many texts are tried when looking for one to continue.
     private static let resumable = 4
 
-    /// A new segment, locked. Makes the directory where it is missing, and room where the store is over its limits.
-    /// - Parameter losses: counted in the state in the same step.
+    /// Makes a new, locked segment. Makes the directory if it is missing, and removes old segments if the store is over
+    /// its limits.
+    /// - Parameter losses: added to the state's counts in the same step.
     func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
         do { return try beginOnce(kind, counting: losses) } catch {
             guard error.code == .notFound else { throw error }
@@ -32,8 +33,8 @@ struct StoreKeeper: Sendable {
             return try directory.withState { (state) throws(LogStoreError) in
                 state.count(losses)
                 let segments = try survey()
-                // Where the state is older than the segments (restored, or not synced before a power cut) no number is
-                // given again.
+                // The state may be older than the segments after a restore or a power cut. No ordinal may be used
+                // twice.
                 state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
                 retain(segments, &state)
                 let segment = try ActiveSegment(making: SegmentName(ordinal: state.next, kind: kind), in: directory)
@@ -47,8 +48,8 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The newest segment of a kind that nobody holds and that can be gone on with, locked, and the position of its
-    /// last line.
+    /// The newest segment of a kind that can be continued and that nobody holds. It is locked. Also returns the
+    /// position of its last line.
     func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
         segment: ActiveSegment, position: UInt64
     )? {
@@ -66,13 +67,13 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// Adds to the counts of what is lost.
+    /// Adds to the state's counts of lost lines.
     func count(_ losses: StoreState.Dropped) throws(LogStoreError) {
         guard !losses.isEmpty else { return }
         try directory.withState { $0.count(losses) }
     }
 
-    /// Removes what is over the limits.
+    /// Removes segments that exceed the limits.
     func retain() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in retain(try survey(), &state) }
     }
@@ -89,7 +90,8 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// Bytes that all files of each segment take on the disk, in blocks: small segments take more than they hold.
+    /// Bytes that each segment's files take on disk. Counted in file system blocks, because small segments take more
+    /// than they hold.
     func sizes() throws(LogStoreError) -> [SegmentName: Int] { try sizes(of: directory.segments()) }
 
     private static let diskBlockBytes = 4096
@@ -107,7 +109,7 @@ struct StoreKeeper: Sendable {
         return sizes
     }
 
-    /// The caller holds `lock`.
+    /// Call it under `lock`.
     private func survey() throws(LogStoreError) -> [RetentionPlan.Segment] {
         let segments = try directory.segments()
         return sizes(of: segments).map { name, bytes in
@@ -116,7 +118,7 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The segment's lines by level: from its index, or without one from the lines.
+    /// The segment's lines by level, taken from its index or, without one, from its lines.
     private func lines(of name: SegmentName) -> LogLevelCounts {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
@@ -130,8 +132,8 @@ struct StoreKeeper: Sendable {
         return LogLevelCounts(tally.levelCounts)
     }
 
-    /// Removes every segment, counted as deleted; also those that are being written, whose writers count what they lose
-    /// when they notice.
+    /// Removes every segment, counted as deleted. Segments being written are removed too; their writers count the lines
+    /// that they lose when they notice it.
     func eraseAll() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in
             for (name, parts) in try directory.segments() {
@@ -144,8 +146,8 @@ struct StoreKeeper: Sendable {
 
     // MARK: - Sealing
 
-    /// Seals every segment that nobody writes any more, oldest first, and removes what is over the limits.
-    /// - Throws: what stopped it; the rest is left for the next time.
+    /// Seals every segment that nobody writes any more, oldest first, and then removes those over the limits.
+    /// - Throws: what stopped it. The next call continues.
     func sealAll(with sealer: SegmentSealer) throws(LogStoreError) {
         try tidy()
         var done: UInt64 = 0
@@ -176,7 +178,7 @@ struct StoreKeeper: Sendable {
         return nil
     }
 
-    /// Files that were never finished, of processes that died.
+    /// Removes unfinished files of processes that died.
     private func tidy() throws(LogStoreError) {
         let lock = try StoreLock(directory)
         defer { extendLifetime(lock) }
@@ -190,12 +192,12 @@ struct StoreKeeper: Sendable {
         }
     }
 
-    /// The hold on a segment's text, while it is being sealed.
+    /// The lock on a segment's text while it is being sealed.
     private struct Claim: ~Copyable {
         let name: SegmentName
         private let file: StoreFile
 
-        /// For who holds `lock`. `nil` if another has it, or it is gone.
+        /// Call it under the store's `lock`. `nil` if another process holds the text, or if the text is gone.
         init?(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
             let path = directory.path(name, .text)
             let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
@@ -213,7 +215,7 @@ struct StoreKeeper: Sendable {
 
         deinit { flock(file.descriptor, LOCK_UN) }
 
-        /// The level of a line without its end; verbose where not even that was written.
+        /// The level of an incomplete line; verbose if even the level is missing.
         func level(ofLast bytes: Int) -> LogLevel {
             guard bytes > LogLine.levelOffset, let size = try? file.byteCount(),
                 let letter = try? file.read(1, at: size - bytes + LogLine.levelOffset).first
@@ -223,21 +225,21 @@ struct StoreKeeper: Sendable {
     }
 }
 
-/// Which segments have to go: oldest first, never one that is being written.
+/// Decides which segments must go: the oldest first, and never one that is being written.
 struct RetentionPlan: Equatable, Sendable {
     struct Segment: Equatable, Sendable {
         var name: SegmentName
-        /// The size of all its files.
+        /// Bytes of all its files.
         var bytes: Int
-        /// Nobody writes or seals it.
+        /// Nobody writes or seals the segment.
         var isClosed: Bool
     }
 
     struct Limits: Equatable, Sendable {
-        /// The limit of everything but the ring.
+        /// Limit of all segments but the ring's.
         var bytes: Int
         var ringBytes: Int
-        /// Segments whose last line is older go, microseconds since 1970.
+        /// Segments whose last line is older than this must go, in microseconds since 1970.
         var oldest: Int64
     }
 
@@ -250,8 +252,8 @@ struct RetentionPlan: Equatable, Sendable {
 
     /// - Parameters:
     ///   - segments: in any order.
-    ///   - lastTime: of a segment's lines; `nil` where it is not known. Asked only until the first that is young
-    ///     enough.
+    ///   - lastTime: the time of a segment's last line; `nil` if unknown. Called only until the first segment that is
+    ///     young enough.
     init(_ segments: [Segment], limits: Limits, lastTime: (SegmentName) -> Int64?) {
         for (isRing, cap) in [(false, limits.bytes), (true, limits.ringBytes)] {
             let ours = segments.filter { ($0.name.kind == .ring) == isRing }.sorted { $0.name < $1.name }
@@ -271,16 +273,16 @@ struct RetentionPlan: Equatable, Sendable {
     }
 }
 
-/// Deletes sealed segments that somebody names: counted as `deleted` in the state, in one step with the decision.
+/// Deletes sealed segments that somebody selected. They are counted as `deleted` in the same step.
 package struct SegmentDeletion: Sendable {
     package let directory: StoreDirectory
     /// Sorted by ordinal.
     package let segments: [StoreSnapshot.Segment]
 
-    /// Of a snapshot, the sealed segments all of whose lines lie in a stretch of time.
+    /// Selects the sealed segments of a snapshot whose lines all lie within a time span.
     /// - Parameters:
-    ///   - since: microseconds since 1970; `nil`: from the beginning.
-    ///   - until: before this time; `nil`: to the end.
+    ///   - since: microseconds since 1970; `nil` for the beginning.
+    ///   - until: before this time; `nil` for the end.
     package init(_ snapshot: StoreSnapshot, since: Int64?, until: Int64?) {
         directory = snapshot.directory
         segments = snapshot.segments.filter { segment in
@@ -289,7 +291,7 @@ package struct SegmentDeletion: Sendable {
         }
     }
 
-    /// - Returns: the lines that were deleted, by level; what was gone already is not among them.
+    /// - Returns: the deleted lines by level. Lines that were gone already are not counted.
     package func perform() throws(LogStoreError) -> LogLevelCounts {
         try directory.withState { (state) throws(LogStoreError) in
             var deleted = LogLevelCounts()

@@ -1,26 +1,26 @@
 import Glibc
 import WireModel
 
-/// The lines that wait, and what the writer's thread is told about them. Behind the callers' lock, which is held only
-/// while a line is copied.
+/// The lines that wait in memory, and whether the writer's thread must wake. Guarded by the callers' lock, which is
+/// held only while a line is copied.
 struct WaitingLines: Sendable {
     enum Admission: Equatable, Sendable {
         case refused
-        /// The line is in memory; the number counts the lines taken so far.
+        /// The line is in memory. The number is that of all lines taken so far.
         case taken(UInt64)
-        /// The same, and the writer's thread is to be woken.
+        /// As `taken`, and the caller must wake the writer's thread.
         case takenFirst(UInt64)
     }
 
-    /// From here on the writer does not wait for the flush interval.
+    /// With this many bytes waiting, the writer does not wait for the flush interval.
     static let urgentBytes = 256 << 10
 
     var buffer = LineBuffer()
-    /// Lines taken, ever.
+    /// The number of lines taken since the start.
     private(set) var taken: UInt64 = 0
-    /// Lines refused since this was last looked at, and their number ever.
+    /// Lines refused since the last `take`.
     private(set) var refused = LogLevelCounts()
-    /// The writer's thread sleeps until it is woken.
+    /// The writer's thread sleeps until somebody wakes it.
     var isWriterIdle = true
     private var isUrgent = false
     private var isClosed = false
@@ -47,7 +47,7 @@ struct WaitingLines: Sendable {
         return .taken(taken)
     }
 
-    /// Everything that waits, for the writer, in exchange for an empty buffer.
+    /// Hands all waiting lines to the writer, in exchange for an empty buffer.
     mutating func take(for empty: LineBuffer) -> (buffer: LineBuffer, taken: UInt64, refused: LogLevelCounts) {
         defer {
             buffer = empty
@@ -62,8 +62,8 @@ struct WaitingLines: Sendable {
 
 /// How much memory waiting lines may take, and which level is refused first.
 ///
-/// Verbose lines are taken below one half of it, information below three quarters, warnings up to all of it. Errors may
-/// exceed it by an eighth: their callers write them themselves and wait for the disk.
+/// Verbose lines are taken below one half, information below three quarters, warnings up to the whole. Errors may
+/// exceed it by an eighth, because their callers write them themselves and wait for the disk.
 struct WaitingLimits: Equatable, Sendable {
     let bytes: Int
 
@@ -79,24 +79,24 @@ struct WaitingLimits: Equatable, Sendable {
     }
 }
 
-/// Lines in memory that wait to be written, one behind the other in one block of memory.
+/// Waiting lines, one behind the other in one block of memory.
 ///
-/// `@unchecked Sendable`: whoever holds it has it alone; it is handed from the callers' lock to the writer's and back.
+/// `@unchecked Sendable`: one owner at a time. Ownership passes from the callers' lock to the writer's and back.
 final class LineBuffer: @unchecked Sendable {
     struct Line {
         /// Microseconds since 1970.
         let time: Int64
         let level: LogLevel
         let isRing: Bool
-        /// From the category on.
+        /// The line from its category to its end.
         let body: UnsafeRawBufferPointer
     }
 
-    /// What of its memory is kept while nothing waits.
+    /// The most memory that is kept while nothing waits.
     static let keptBytes = 64 << 10
     private static let headBytes = 16
 
-    /// Bytes that are in use.
+    /// Bytes in use.
     private(set) var count = 0
     private(set) var counts = LogLevelCounts()
     private var memory: UnsafeMutableRawPointer
@@ -113,7 +113,7 @@ final class LineBuffer: @unchecked Sendable {
 
     /// - Parameters:
     ///   - category: escaped.
-    ///   - message: escaped; a space is put between the two. `nil`: the category is the whole body.
+    ///   - message: escaped; a space goes between the two. With `nil`, `category` is the whole body.
     func append(
         time: Int64, level: LogLevel, isRing: Bool, category: UnsafeBufferPointer<UInt8>,
         message: UnsafeBufferPointer<UInt8>?
@@ -137,7 +137,7 @@ final class LineBuffer: @unchecked Sendable {
         counts[level] += 1
     }
 
-    /// In the order in which they came.
+    /// Calls `body` in the order in which the lines came.
     func forEach(_ body: (Line) -> Void) {
         var position = 0
         while position < count {
@@ -154,7 +154,7 @@ final class LineBuffer: @unchecked Sendable {
     }
 
     func empty() {
-        // Memory that one burst needed is not kept for ever.
+        // Releases memory that one burst needed.
         if capacity > Self.keptBytes, count < capacity / 8 {
             memory.deallocate()
             capacity = Self.keptBytes

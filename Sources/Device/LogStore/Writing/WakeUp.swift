@@ -1,8 +1,8 @@
 import Glibc
 
-/// Wakes one thread that waits; a wake while nobody waits is kept. Any thread may wake.
+/// Wakes one waiting thread. A wake-up while nobody waits is kept for the next wait. Any thread may wake.
 ///
-/// `@unchecked Sendable`: what lies behind the pointers is made for several threads, and `isAwake` is behind the mutex.
+/// `@unchecked Sendable`: the pointers are to objects made for several threads, and the mutex guards `isAwake`.
 final class WakeUp: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -14,7 +14,7 @@ final class WakeUp: @unchecked Sendable {
         condition.initialize(to: pthread_cond_t())
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // A wall clock that is set must not stretch a wait.
+        // Setting the wall clock must not stretch a wait.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -34,7 +34,7 @@ final class WakeUp: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// - Returns: whether it was woken before the time was over.
+    /// - Returns: `false` if the time passed without a wake-up.
     func wait(milliseconds: Int64) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -54,11 +54,11 @@ final class WakeUp: @unchecked Sendable {
     }
 }
 
-/// A value behind a lock that very many callers hold for the time it takes to copy a line.
+/// A value behind a lock for very many callers, each of which holds it only while a line is copied.
 ///
-/// Not `Mutex`: on Linux that is a futex with priority inheritance, which hands itself on to a waiter that first has to
-/// be woken, so with more threads than processors a call costs a switch of threads (four threads on two processors: a
-/// fifth of this one's calls). This one goes to whoever runs.
+/// `Mutex` is slower here. On Linux it is a futex with priority inheritance, which passes itself to a waiter that must
+/// first be woken. With more threads than processors, each call then costs a thread switch: with four threads on two
+/// processors it made a fifth of this lock's calls. This lock goes to any thread that is running.
 ///
 /// `@unchecked Sendable`: the value is touched only while the lock is held.
 final class ShortLock<Value>: @unchecked Sendable {
