@@ -119,7 +119,7 @@ extension WireNetworkClass {
 /// *Offline* is believed once an attempt has confirmed it, and is checked again from time to time: a collector on this
 /// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
 /// samples and logs, but not without end. Times are microseconds since boot.
-package struct GateStateMachine: Sendable {
+package struct GatePolicy: Sendable {
     /// While offline, an attempt is made this often.
     package static let offlineLook: UInt64 = 900 * 1_000_000
     /// Longer than this a stall is how the machine is.

@@ -7,7 +7,7 @@ import WireModel
 /// Carries what waits in the queue to the collector: one part per stream and request, status first, until nothing is
 /// due.
 ///
-/// The shell around `TransmitterStateMachine` and `GateStateMachine`: it reads the queue, speaks to the collector
+/// The shell around `TransmitterStateMachine` and `GatePolicy`: it reads the queue, speaks to the collector
 /// through a `Transport`, hands answers to the queue, and waits. One exchange runs at a time. A record leaves the queue
 /// only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves everything on
 /// disk consistent: an answer not applied costs one repeat.
@@ -49,7 +49,7 @@ package actor Transmitter {
 
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
-    var gate = GateStateMachine()
+    var gate = GatePolicy()
     /// As the gates stood at the last look.
     private var openStreams: Set<StreamName> = []
     /// The conditions of the exchange under way.
@@ -272,7 +272,7 @@ package actor Transmitter {
         }
     }
 
-    private func gates() -> GateStateMachine.Decision {
+    private func gates() -> GatePolicy.Decision {
         let decision = gate.decide(
             rules: settings.rules, paused: settings.pausedStreams, conditions: lookAtConditions(),
             now: clock.now().timeSinceBoot)
@@ -289,7 +289,7 @@ package actor Transmitter {
         return conditionsNow
     }
 
-    private func nothingDue(_ decision: GateStateMachine.Decision, now: UInt64) -> PassResult {
+    private func nothingDue(_ decision: GatePolicy.Decision, now: UInt64) -> PassResult {
         let probe = machine.nextProbe(after: now)
         if probe == nil { toldFailures.sentAll() }
         published.withLock {

@@ -3,13 +3,10 @@ import WireModel
 /// Decides what the transmitter sends next and what an answer leads to. Holds no clock, no socket and no queue; times
 /// are microseconds since boot, counting suspend.
 ///
-/// Per stream it keeps how much may go into the next part. `open` -> (413, refused, 5xx) -> `narrowed`, halved each
-/// time until one record is left; a success doubles it back -> `open`. Refused or failed with several parts in one
-/// request, the streams go one by one (`isolating`) until each has had its own answer. A stream that fails alone, or of
-/// which one record alone is refused, is `suspected`: it waits by a backoff of its own, and goes alone, so that the
-/// others flow on. Its one record is quarantined after ten minutes in which other streams pass, at most one an hour,
-/// whoever answered and with whatever status (`RefusalEvidence` says why). Where nothing passes at all it is an outage,
-/// and nothing is quarantined.
+/// Each stream has a ``StreamState``, and a limit to what goes into its next part: halved after a 413, a refusal or a
+/// 5xx until one record is left, and doubled back by each success. The one record of a suspected stream is quarantined
+/// after ten minutes in which other streams pass, at most one an hour, whoever answered and with whatever status
+/// (`RefusalEvidence` says why). Where nothing passes at all it is an outage, and nothing is quarantined.
 ///
 /// A collector that wants to refuse one record for good has its own way: it counts the record as rejected and moves its
 /// mark past it, which the chain confirms. So a part outcome `too-large` or `damaged` is no stronger word than a 413.
@@ -74,7 +71,21 @@ package struct TransmitterStateMachine: Sendable {
         var records = Int.max
     }
 
-    /// A stream that drew 5xx alone, or of which one record was refused.
+    /// How a stream is sent.
+    private enum StreamState {
+        /// Together with the others. -> isolated, suspected
+        case flowing
+        /// Alone, since a request with several streams was refused or failed, until it has an answer of its own or
+        /// nothing is due in it. -> flowing, suspected
+        case isolated
+        /// Alone, and after a backoff of its own, so that the others flow on: it failed alone, or one record of it was
+        /// refused. -> flowing
+        case suspected(Suspicion)
+
+        var suspicion: Suspicion? { if case .suspected(let suspicion) = self { suspicion } else { nil } }
+    }
+
+    /// Against a stream that drew 5xx alone, or of which one record was refused.
     private struct Suspicion {
         var failures = 0
         /// It is not tried before.
@@ -102,8 +113,8 @@ package struct TransmitterStateMachine: Sendable {
     private let partBytes: Int
     private let policy: RetryPolicy
     private var limits: [StreamName: Limit]
-    private var suspicions: [StreamName: Suspicion] = [:]
-    private var toIsolate: [StreamName] = []
+    /// Those that are not here flow.
+    private var states: [StreamName: StreamState] = [:]
     private var enrolledAgain = false
     /// 403 in a row.
     private var forbiddenInRow = 0
@@ -118,8 +129,13 @@ package struct TransmitterStateMachine: Sendable {
 
     /// What the next request may hold.
     package func plan(at now: UInt64) -> TransmitPlan {
-        let eligible = StreamName.allCases.filter { (suspicions[$0]?.notBefore ?? 0) <= now }
-        let alone = eligible.filter { suspicions[$0] != nil || toIsolate.contains($0) }
+        let eligible = StreamName.allCases.filter { (states[$0]?.suspicion?.notBefore ?? 0) <= now }
+        let alone = eligible.filter { stream in
+            switch states[stream] {
+            case .flowing, nil: false
+            case .isolated, .suspected: true
+            }
+        }
         return TransmitPlan(alone: alone, together: eligible.filter { !alone.contains($0) }) { stream in
             let limit = limits[stream] ?? Limit(bytes: partBytes)
             return TransmitPlan.Part(stream: stream, maximumBytes: limit.bytes, maximumRecords: limit.records)
@@ -129,30 +145,28 @@ package struct TransmitterStateMachine: Sendable {
     /// When a suspected stream that may not be tried yet may be, and why it waits; `nil` where none waits. One whose
     /// time has come is not waited for: it is in the plan, and where it is not sent that has other reasons.
     package func nextProbe(after now: UInt64) -> (at: UInt64, why: String)? {
-        suspicions.values.filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }.map {
-            ($0.notBefore, $0.why)
-        }
+        states.values.compactMap(\.suspicion).filter { $0.notBefore > now }.min { $0.notBefore < $1.notBefore }
+            .map { ($0.notBefore, $0.why) }
     }
 
     /// Whether the stream's records may be there still after a pass that found nothing more to send.
-    package func holdsBack(_ stream: StreamName) -> Bool { suspicions[stream] != nil }
+    package func holdsBack(_ stream: StreamName) -> Bool { states[stream]?.suspicion != nil }
 
     /// Streams whose first record is not taken alone. Where that was so more than once, something else that passes
     /// would tell a bad record from an outage.
     package var blocked: [StreamName: TransmitterStatus.Blocked] {
-        suspicions.filter { $0.value.evidence.refusals > 0 }
+        states.compactMapValues(\.suspicion).filter { $0.value.evidence.refusals > 0 }
             .mapValues { TransmitterStatus.Blocked(why: $0.why, refusals: $0.evidence.refusals) }
     }
 
     /// Nothing is due in these streams of the plan, so that there is nothing to isolate in them.
     package mutating func foundNothing(in streams: [StreamName]) {
-        toIsolate.removeAll { streams.contains($0) }
+        for stream in streams { if case .isolated = states[stream] { states[stream] = .flowing } }
     }
 
     /// A new epoch began, or the queue was emptied: what was known of the records at the front is of no use any more.
     package mutating func epochBegan() {
-        suspicions = [:]
-        toIsolate = []
+        states = [:]
         for stream in limits.keys { limits[stream] = Limit(bytes: partBytes) }
     }
 
@@ -239,19 +253,24 @@ extension TransmitterStateMachine {
         // The collector is back: what waited for it need not wait longer. Whoever fails again alone is told apart by
         // it.
         if failures > 0 {
-            suspicions = suspicions.mapValues { suspicion in
-                var suspicion = suspicion
-                suspicion.notBefore = min(suspicion.notBefore, now)
-                return suspicion
-            }
+            changeSuspicions { $0.notBefore = min($0.notBefore, now) }
         }
         failures = 0
         enrolledAgain = false
-        suspicions[stream] = nil
-        for other in suspicions.keys { suspicions[other]?.evidence.otherPassed() }
-        toIsolate.removeAll { $0 == stream }
+        states[stream] = .flowing
+        changeSuspicions { $0.evidence.otherPassed() }
         widen(stream)
     }
+
+    private mutating func changeSuspicions(_ change: (inout Suspicion) -> Void) {
+        for (stream, state) in states {
+            guard var suspicion = state.suspicion else { continue }
+            change(&suspicion)
+            states[stream] = .suspected(suspicion)
+        }
+    }
+
+    private mutating func isolate(_ sent: [Sent]) { for part in sent { states[part.stream] = .isolated } }
 
     /// The form of the request was refused, or its size. With more than one record it is cut down at once; one record
     /// alone is suspected as one that draws 5xx is.
@@ -260,7 +279,7 @@ extension TransmitterStateMachine {
     {
         guard let only = sent.first else { return backOff(nil, why, roll: roll) }
         guard sent.count == 1 else {
-            toIsolate = sent.map(\.stream)
+            isolate(sent)
             return .goOn
         }
         guard only.records <= 1 else {
@@ -275,10 +294,9 @@ extension TransmitterStateMachine {
         _ sent: [Sent], _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Action {
         guard sent.count == 1, let only = sent.first else {
-            toIsolate = sent.map(\.stream)
+            isolate(sent)
             return backOff(after, why, roll: roll)
         }
-        toIsolate.removeAll { $0 == only.stream }
         if suspect(only, after, why, mayQuarantine: mayQuarantine, now: now, roll: roll) {
             return .quarantine(only.stream, why)
         }
@@ -290,7 +308,7 @@ extension TransmitterStateMachine {
     private mutating func suspect(
         _ part: Sent, _ after: Duration?, _ why: String, mayQuarantine: Bool, now: UInt64, roll: Double
     ) -> Bool {
-        var suspicion = suspicions[part.stream] ?? Suspicion()
+        var suspicion = states[part.stream]?.suspicion ?? Suspicion()
         suspicion.failures += 1
         suspicion.why = why
         if part.records != 1 || part.last != suspicion.suspect { suspicion.evidence = RefusalEvidence() }
@@ -298,7 +316,7 @@ extension TransmitterStateMachine {
         if part.records == 1 {
             suspicion.evidence.refused(at: now)
             if mayQuarantine, suspicion.evidence.isProven {
-                suspicions[part.stream] = nil
+                states[part.stream] = .flowing
                 return true
             }
         } else if part.records > 1, suspicion.failures > 1 {
@@ -308,7 +326,7 @@ extension TransmitterStateMachine {
         // At least half the window, so that a lucky roll makes no hot loop of a stream beside which others pass.
         let delay = policy.delay(failures: suspicion.failures, roll: RetryPolicy.upperHalf(roll), retryAfter: after)
         suspicion.notBefore = now &+ delay.wholeMicroseconds
-        suspicions[part.stream] = suspicion
+        states[part.stream] = .suspected(suspicion)
         return false
     }
 

@@ -23,20 +23,28 @@ struct BeaconScheduleStateMachine: Sendable {
     private struct Flight: Sendable {
         /// The newest change it holds.
         var change: UInt64
-        var callers: [Caller] = []
+        var callers: [Caller]
     }
 
     private struct Waiting: Sendable {
         var trigger: WireBeaconTrigger
-        var callers: [Caller] = []
+        var callers: [Caller]
+    }
+
+    private enum State: Sendable {
+        /// No beacon is being made. -> inFlight
+        case idle
+        /// One is being made. -> idle, followed
+        case inFlight(Flight)
+        /// One is being made that does not hold the newest change; the next one will. -> inFlight
+        case followed(Flight, by: Waiting)
     }
 
     /// Microseconds; `nil`: no schedule.
     private(set) var interval: UInt64?
     /// When the schedule's next is due; `nil`: no schedule.
     private(set) var nextDue: UInt64?
-    private var flight: Flight?
-    private var waiting: Waiting?
+    private var state = State.idle
     /// Counts the changes of what a beacon says.
     private var change: UInt64 = 0
 
@@ -80,25 +88,31 @@ struct BeaconScheduleStateMachine: Sendable {
 
     /// What was in flight has ended. Its callers get its outcome; the returned action is the beacon after it.
     mutating func finished() -> (callers: [Caller], next: Action) {
-        guard let ended = flight else { return ([], .none) }
-        flight = nil
-        guard let waiting else { return (ended.callers, .none) }
-        self.waiting = nil
-        flight = Flight(change: change, callers: waiting.callers)
-        return (ended.callers, .make(trigger: waiting.trigger))
+        switch state {
+        case .idle: return ([], .none)
+        case .inFlight(let ended):
+            state = .idle
+            return (ended.callers, .none)
+        case .followed(let ended, by: let waiting):
+            state = .inFlight(Flight(change: change, callers: waiting.callers))
+            return (ended.callers, .make(trigger: waiting.trigger))
+        }
     }
 
     private mutating func demand(_ trigger: WireBeaconTrigger, caller: Caller?) -> Action {
-        guard flight != nil else {
-            flight = Flight(change: change, callers: caller.map { [$0] } ?? [])
+        let callers = caller.map { [$0] } ?? []
+        switch state {
+        case .idle:
+            state = .inFlight(Flight(change: change, callers: callers))
             return .make(trigger: trigger)
+        case .inFlight(var flight) where flight.change == change:
+            flight.callers += callers
+            state = .inFlight(flight)
+        case .inFlight(let flight): state = .followed(flight, by: Waiting(trigger: trigger, callers: callers))
+        case .followed(let flight, by: var waiting):
+            waiting.callers += callers
+            state = .followed(flight, by: waiting)
         }
-        if let holds = flight?.change, holds == change {
-            if let caller { flight?.callers.append(caller) }
-            return .none
-        }
-        if waiting == nil { waiting = Waiting(trigger: trigger) }
-        if let caller { waiting?.callers.append(caller) }
         return .none
     }
 }

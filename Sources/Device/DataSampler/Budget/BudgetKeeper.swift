@@ -4,7 +4,7 @@ import RecordQueue
 import Synchronization
 import WireModel
 
-/// Keeps the budgets of a running sampler: feeds the machine, keeps the day in `<data>/budget.json`, and says when the
+/// Keeps the budgets of a running sampler: feeds the policy, keeps the day in `<data>/budget.json`, and says when the
 /// slowdown changes. Safe from any thread.
 ///
 /// The file is written after each hundredth of a budget, every ten minutes, and at the end. A crash forgets no more
@@ -15,7 +15,7 @@ final class BudgetKeeper: Sendable {
 
     /// The file's content.
     private struct Content: Codable, Sendable {
-        var day: BudgetStateMachine.Saved
+        var day: BudgetPolicy.Saved
         /// The clocks when it was right, from which the time since is told: as the queue clock, bounded to 0 to 24 h
         /// across boots.
         var wallTime: Int64
@@ -24,7 +24,7 @@ final class BudgetKeeper: Sendable {
     }
 
     private struct State {
-        var machine: BudgetStateMachine
+        var policy: BudgetPolicy
         var clock: QueueClock
         var savedTime = 0.0
         var savedUsage = BudgetUsage()
@@ -41,17 +41,17 @@ final class BudgetKeeper: Sendable {
         file = StateFile(directory: directory, name: Self.name)
         self.logger = logger
         guard let content = try file.loadOrKeepAsDamaged(damaged: damaged) else {
-            state = Mutex(State(machine: BudgetStateMachine(), clock: QueueClock(stamp: now)))
+            state = Mutex(State(policy: BudgetPolicy(), clock: QueueClock(stamp: now)))
             return
         }
         let written = RecordStamp(
             wallTime: content.wallTime, bootID: content.boot.flatMap { BootID($0) },
             timeSinceBoot: content.timeSinceBoot)
-        // At its time zero the saved day was right; the machine passes the time since then with its first step.
+        // At its time zero the saved day was right; the policy passes the time since then with its first step.
         let clock = QueueClock(stamp: written).resumed(at: now)
-        var machine = BudgetStateMachine(resuming: content.day)
-        _ = machine.advance(to: 0, usage: BudgetUsage(), budgets: DataSamplerBudgets())
-        state = Mutex(State(machine: machine, clock: clock))
+        var policy = BudgetPolicy(resuming: content.day)
+        _ = policy.advance(to: 0, usage: BudgetUsage(), budgets: DataSamplerBudgets())
+        state = Mutex(State(policy: policy, clock: clock))
     }
 
     /// Takes usage over, saves where due, and answers how much to slow down.
@@ -62,10 +62,10 @@ final class BudgetKeeper: Sendable {
         verdict: BudgetVerdict, changed: Bool
     ) {
         let (before, verdict, content) = state.withLock { state in
-            let before = state.machine.verdict
+            let before = state.policy.verdict
             state.clock = state.clock.advanced(to: now)
             let time = Double(state.clock.time) / 1_000_000
-            let verdict = state.machine.advance(to: time, usage: usage, budgets: budgets)
+            let verdict = state.policy.advance(to: time, usage: usage, budgets: budgets)
             let isDue =
                 time - state.savedTime >= Self.saveSeconds || Self.isMuch(usage, since: state.savedUsage, budgets)
             guard isDue else { return (before, verdict, Content?.none) }
@@ -80,7 +80,7 @@ final class BudgetKeeper: Sendable {
     }
 
     /// How much it is slowed down now.
-    var verdict: BudgetVerdict { state.withLock { $0.machine.verdict } }
+    var verdict: BudgetVerdict { state.withLock { $0.policy.verdict } }
 
     /// Saves the day; to be called when the sampler stops.
     func save() { save(state.withLock { Self.content($0) }) }
@@ -95,7 +95,7 @@ final class BudgetKeeper: Sendable {
     private static func content(_ state: State) -> Content {
         let stamp = state.clock.stamp
         return Content(
-            day: state.machine.saved, wallTime: stamp.wallTime, boot: stamp.bootID.map { "\($0)" },
+            day: state.policy.saved, wallTime: stamp.wallTime, boot: stamp.bootID.map { "\($0)" },
             timeSinceBoot: stamp.timeSinceBoot)
     }
 

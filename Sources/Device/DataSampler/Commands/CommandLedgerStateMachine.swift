@@ -3,21 +3,27 @@ import WireModel
 
 /// The state of each command, and what to do next. Pure.
 ///
-/// A command goes from `received` to `running` to `done` or `failed`. One that must not or cannot run becomes
-/// `expired`, `unsupported` or `failed` at once. `notNow` is tried again until the command expires. A long one
-/// (`isLong`, a request for logs) stays `running` while others are carried out and reports its progress.
+/// Each command has a ``State``. A long one (`isLong`, a request for logs) stays `running` while others are carried out
+/// and reports its progress.
 ///
 /// Every change is persisted before it is acted on, so a crash repeats a step and never skips one. A command stays
 /// until it expires, so that a repeat is answered and not run again. Times are microseconds of the queue clock, which
 /// setting the wall clock does not move.
 struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     enum State: String, Codable, Sendable {
+        /// It waits for its turn. -> running, failed (cancelled), expired
         case received
+        /// It is being carried out. -> done, failed, notNow, unsupported, expired (a long one), received (restart)
         case running
+        /// Final.
         case done
+        /// It went wrong, was cancelled or must not be carried out. Final.
         case failed
+        /// It is tried again, or goes on, when what it waits for has changed. -> running, done, failed, expired
         case notNow = "not-now"
+        /// Its time is over. Final.
         case expired
+        /// This version does not know it. Final.
         case unsupported
 
         var isFinal: Bool {

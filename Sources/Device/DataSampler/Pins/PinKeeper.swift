@@ -4,13 +4,13 @@ import Synchronization
 import Transmitter
 
 /// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around
-/// ``PinStateMachine``. A device that never had pins has no such file. Safe from any thread.
+/// ``PinPolicy``. A device that never had pins has no such file. Safe from any thread.
 final class PinKeeper: Sendable {
     static let fileName = "pins.json"
 
     private struct State {
-        var machine: PinStateMachine
-        var saved: PinStateMachine
+        var policy: PinPolicy
+        var saved: PinPolicy
         /// The pins of the applied profile.
         var profile: [Data]
         var revision: UInt64 = 0
@@ -21,19 +21,19 @@ final class PinKeeper: Sendable {
         var listener: (@Sendable () -> Void)?
 
         func finding(_ pins: [Data]) -> PinFinding? {
-            machine.finding(pins).map { PinFinding(reason: $0, fallsBackToNone: machine.inForce(pins).isEmpty) }
+            policy.finding(pins).map { PinFinding(reason: $0, fallsBackToNone: policy.inForce(pins).isEmpty) }
         }
     }
 
-    private let file: StateFile<PinStateMachine>
+    private let file: StateFile<PinPolicy>
     private let state: Mutex<State>
     private let logger: Logger
 
     /// - Parameter damaged: is told of a file that was quarantined.
     init(directory: String, logger: Logger, damaged: (DataSamplerError) -> Void) throws(DataSamplerError) {
         file = StateFile(directory: directory, name: Self.fileName)
-        let machine = try file.loadOrKeepAsDamaged(damaged: damaged) ?? PinStateMachine()
-        state = Mutex(State(machine: machine, saved: machine, profile: []))
+        let policy = try file.loadOrKeepAsDamaged(damaged: damaged) ?? PinPolicy()
+        state = Mutex(State(policy: policy, saved: policy, profile: []))
         self.logger = logger
     }
 
@@ -50,7 +50,7 @@ final class PinKeeper: Sendable {
     }
 
     /// The pins in force, given those of a profile.
-    func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.machine.inForce(profile) } }
+    func inForce(_ profile: [Data]) -> [Data] { state.withLock { $0.policy.inForce(profile) } }
 
     /// Why the pins of the profile are not in force; `nil`: they are.
     func finding(_ profile: [Data]) -> PinFinding? {
@@ -59,13 +59,13 @@ final class PinKeeper: Sendable {
 
     /// To be told before a new profile is kept: a restart in between must not find its pins unchecked.
     func arrived(_ pins: [Data], revision: UInt64, key: Data?) {
-        change(of: (pins: pins, revision: revision)) { $0.machine.arrived(pins, former: $0.profile, key: key) }
+        change(of: (pins: pins, revision: revision)) { $0.policy.arrived(pins, former: $0.profile, key: key) }
     }
 
-    func connected(to key: Data) { change { $0.machine.connected($0.profile, key: key) } }
+    func connected(to key: Data) { change { $0.policy.connected($0.profile, key: key) } }
 
     func mismatched(now: Int64) {
-        change { $0.machine.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) }
+        change { $0.policy.mismatched($0.profile, allowedSeconds: $0.allowedSeconds, now: now) }
     }
 
     var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
@@ -81,7 +81,7 @@ final class PinKeeper: Sendable {
     /// - Parameter arriving: pins and revision of the profile whose finding changes; `nil`: the one that is applied. A
     ///   profile that arrives is applied later.
     private func change(
-        of arriving: (pins: [Data], revision: UInt64)? = nil, _ body: (inout State) -> PinStateMachine.Change?
+        of arriving: (pins: [Data], revision: UInt64)? = nil, _ body: (inout State) -> PinPolicy.Change?
     ) {
         let listener = state.withLock { state -> (@Sendable () -> Void)? in
             let change = body(&state)
@@ -90,11 +90,11 @@ final class PinKeeper: Sendable {
                 state.changes.append(
                     PinChange(change: change, revision: arriving?.revision ?? state.revision, finding: finding))
             }
-            if state.machine != state.saved {
+            if state.policy != state.saved {
                 // Kept before it is acted on: a restart must not forget which set worked.
                 do throws(DataSamplerError) {
-                    try file.save(state.machine)
-                    state.saved = state.machine
+                    try file.save(state.policy)
+                    state.saved = state.policy
                     state.isUnsaved = false
                 } catch {
                     // Tried again with every answer, told once.
@@ -114,7 +114,7 @@ final class PinKeeper: Sendable {
 
 /// What changed, and what is to be said of the pins since then.
 struct PinChange: Equatable, Sendable {
-    var change: PinStateMachine.Change
+    var change: PinPolicy.Change
     /// The revision of the profile that has the pins.
     var revision: UInt64
     /// `nil`: the pins are in force.
@@ -123,7 +123,7 @@ struct PinChange: Equatable, Sendable {
 
 /// That the certificate pins of the profile are not in force: in words for people, and as a name for the collector.
 struct PinFinding: Equatable, Sendable {
-    var reason: PinStateMachine.Reason
+    var reason: PinPolicy.Reason
     var fallsBackToNone: Bool
 
     /// The stable name in beacons.

@@ -7,7 +7,7 @@ import WireModel
 
 /// Keeps the profile this device runs: the last good one from disk, newer ones from the collector when they are due.
 ///
-/// The shell around `ProfileRefreshStateMachine`. A profile is validated, then on synced disk, then applied; one that
+/// The shell around `ProfileRefreshPolicy`. A profile is validated, then on synced disk, then applied; one that
 /// is not valid is refused and the last good one stays. Safe from any task.
 actor ProfileKeeper {
     /// Asks the collector under the device's credential.
@@ -44,7 +44,7 @@ actor ProfileKeeper {
     private let logger: Logger
     private let wake = AsyncEvent()
     private let newest = Mutex<UInt64>(0)
-    private var machine: ProfileRefreshStateMachine
+    private var policy: ProfileRefreshPolicy
     private var stored: StoredProfile?
     private var waiting: [CheckedContinuation<Outcome, Never>] = []
     private var hasEnded = false
@@ -76,7 +76,7 @@ actor ProfileKeeper {
         self.logger = logger
         self.arriving = arriving
         self.apply = apply
-        machine = ProfileRefreshStateMachine(now: clock.now().timeSinceBoot)
+        policy = ProfileRefreshPolicy(now: clock.now().timeSinceBoot)
         report.revision = stored?.revision ?? 0
         report.fetched = stored?.fetched
     }
@@ -100,13 +100,13 @@ actor ProfileKeeper {
     func run() async {
         while !Task.isCancelled {
             let now = clock.now().timeSinceBoot
-            if machine.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
-                || machine.dueAt <= now
+            if policy.noticed(newest: newest.withLock { $0 }, running: report.revision, now: now)
+                || policy.dueAt <= now
             {
                 finish(await fetch())
                 continue
             }
-            await wake.wait(for: .microseconds(Int64(clamping: machine.dueAt - now)), clock: sleeper)
+            await wake.wait(for: .microseconds(Int64(clamping: policy.dueAt - now)), clock: sleeper)
         }
         hasEnded = true
         finish(.failed("the data sampler has stopped"))
@@ -129,13 +129,13 @@ actor ProfileKeeper {
     /// Something outside changed, such as an enrollment: looks at once where the last look failed.
     func lookAgain() {
         guard report.revision == 0 || report.failure != nil else { return }
-        machine.demanded(now: clock.now().timeSinceBoot)
+        policy.demanded(now: clock.now().timeSinceBoot)
         wake.signal()
     }
 
     /// Looks at once, whatever was planned.
     func demand() {
-        machine.demanded(now: clock.now().timeSinceBoot)
+        policy.demanded(now: clock.now().timeSinceBoot)
         wake.signal()
     }
 
@@ -143,7 +143,7 @@ actor ProfileKeeper {
     func switched(disabled: Bool) {
         guard disabled != isDisabled else { return }
         isDisabled = disabled
-        machine.switched(disabled: disabled, now: clock.now().timeSinceBoot, roll: roll())
+        policy.switched(disabled: disabled, now: clock.now().timeSinceBoot, roll: roll())
         wake.signal()
     }
 
@@ -152,7 +152,7 @@ actor ProfileKeeper {
         guard !hasEnded else { return .failed("the data sampler has stopped") }
         return await withCheckedContinuation { continuation in
             waiting.append(continuation)
-            machine.demanded(now: clock.now().timeSinceBoot)
+            policy.demanded(now: clock.now().timeSinceBoot)
             wake.signal()
         }
     }
@@ -162,7 +162,7 @@ actor ProfileKeeper {
         let etag = stored.flatMap { $0.audience == audience && !$0.etag.isEmpty ? $0.etag : nil }
         let answer = await request(etag)
         let (outcome, step) = await take(answer, audience: audience)
-        machine.finished(step, disabled: isDisabled, now: clock.now().timeSinceBoot, roll: roll())
+        policy.finished(step, disabled: isDisabled, now: clock.now().timeSinceBoot, roll: roll())
         switch outcome {
         case .applied, .unchanged:
             report.failure = nil
@@ -177,7 +177,7 @@ actor ProfileKeeper {
     }
 
     private func take(_ answer: CollectorAnswer, audience: String) async -> (
-        Outcome, ProfileRefreshStateMachine.Outcome
+        Outcome, ProfileRefreshPolicy.Outcome
     ) {
         switch answer {
         case .notModified: return (.unchanged(revision: report.revision), .current(revision: report.revision))
@@ -194,7 +194,7 @@ actor ProfileKeeper {
     }
 
     private func take(_ body: Data, etag: String, audience: String) async -> (
-        Outcome, ProfileRefreshStateMachine.Outcome
+        Outcome, ProfileRefreshPolicy.Outcome
     ) {
         let profile: WireProfile
         do {

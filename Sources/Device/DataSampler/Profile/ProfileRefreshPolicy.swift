@@ -3,7 +3,7 @@
 /// At the start, every 8 h (intune), and at once when an answer names a newer revision. Failures are retried with full
 /// jitter, without end. A refused revision is fetched again only with the next regular look: somebody has to mend it.
 /// Times are microseconds of one clock that never goes back.
-struct ProfileRefreshStateMachine: Equatable, Sendable {
+struct ProfileRefreshPolicy: Equatable, Sendable {
     enum Outcome: Equatable, Sendable {
         /// A good profile, or word that the one at hand still is.
         case current(revision: UInt64)

@@ -2,7 +2,7 @@ import Testing
 import Transmitter
 import WireModel
 
-@Suite struct GateStateMachineTests {
+@Suite struct GatePolicyTests {
     private static let second: UInt64 = 1_000_000
 
     private func conditions(_ network: WireNetworkClass, stalled: Bool? = nil) -> DeviceConditions {
@@ -13,7 +13,7 @@ import WireModel
     }
 
     @Test func offlineIsBelievedOnceAnAttemptConfirmedItAndLookedIntoFromTimeToTime() {
-        var gate = GateStateMachine()
+        var gate = GatePolicy()
         let offline = conditions(.offline)
         #expect(gate.decide(rules: [], paused: [], conditions: offline, now: 0).open.count == 3, "not confirmed yet")
         gate.attempted(offline, reached: false, now: 0)
@@ -30,7 +30,7 @@ import WireModel
     }
 
     @Test func aCollectorThatIsReachedAllTheSameProvesTheConditionWrong() {
-        var gate = GateStateMachine()
+        var gate = GatePolicy()
         let offline = conditions(.offline)
         _ = gate.decide(rules: [], paused: [], conditions: offline, now: 0)
         gate.attempted(offline, reached: true, now: 0)
@@ -42,7 +42,7 @@ import WireModel
     }
 
     @Test func backOnLineItIsOpenAtOnce() {
-        var gate = GateStateMachine()
+        var gate = GatePolicy()
         gate.attempted(conditions(.offline), reached: false, now: 0)
         #expect(
             gate.decide(rules: [], paused: [], conditions: conditions(.offline), now: 1).closed[.status] == .offline)
@@ -50,14 +50,14 @@ import WireModel
     }
 
     @Test func pausedStreamsStayClosedWhateverTheConditionsAre() {
-        var gate = GateStateMachine()
+        var gate = GatePolicy()
         let decision = gate.decide(rules: [], paused: [.event, .sample], conditions: conditions(.wifi), now: 0)
         #expect(decision.open == [.status])
         #expect(decision.closed == [.event: .paused, .sample: .paused])
     }
 
     @Test func aStallPutsSamplesOffForAMinuteAtMost() {
-        var gate = GateStateMachine()
+        var gate = GatePolicy()
         let busy = conditions(.wifi, stalled: true)
         #expect(gate.decide(rules: [], paused: [], conditions: busy, now: 0).closed == [.sample: .stalled])
         #expect(

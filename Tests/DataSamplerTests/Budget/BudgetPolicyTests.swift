@@ -4,10 +4,10 @@ import WireModel
 
 @testable import DataSampler
 
-@Suite struct BudgetStateMachineTests {
+@Suite struct BudgetPolicyTests {
     /// A sampler that would use so much a second, and slows down when told.
     private struct Simulation {
-        var machine = BudgetStateMachine()
+        var policy = BudgetPolicy()
         var time = 0.0
         var sent = 0.0
         var written = 0.0
@@ -27,12 +27,12 @@ import WireModel
         ) {
             let end = time + seconds
             while time < end {
-                let factor = machine.verdict.factor
+                let factor = policy.verdict.factor
                 time += step
                 sent += sentRate * step / factor + beacons * step
                 written += writtenRate * step / factor
                 cpu += cpuRate * step / factor
-                factors.append(machine.advance(to: time, usage: usage, budgets: budgets).factor)
+                factors.append(policy.advance(to: time, usage: usage, budgets: budgets).factor)
             }
         }
     }
@@ -47,7 +47,7 @@ import WireModel
             sentBytesPerDay: 1_000_000, writtenBytesPerDay: 1_000_000, processorShare: 0.01)
         simulation.run(seconds: 2 * Self.day, sent: 10, written: 10, cpu: 8_000)
         #expect(simulation.factors.allSatisfy { $0 == 1 })
-        #expect(simulation.machine.verdict.wire == nil)
+        #expect(simulation.policy.verdict.wire == nil)
     }
 
     @Test(arguments: [1.5, 3, 10, 50])
@@ -60,7 +60,7 @@ import WireModel
         let before = simulation.sent
         simulation.run(seconds: 3_600, sent: 10 * excess)
         #expect(simulation.sent > before)
-        #expect(simulation.factors.max() ?? 0 <= BudgetStateMachine.maximumFactor)
+        #expect(simulation.factors.max() ?? 0 <= BudgetPolicy.maximumFactor)
     }
 
     @Test func theFactorMovesSmoothlyAndDoesNotFlutter() {
@@ -77,9 +77,9 @@ import WireModel
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 6 * 3_600, sent: 40)
-        #expect(simulation.machine.verdict.reason == .sentBytes)
+        #expect(simulation.policy.verdict.reason == .sentBytes)
         simulation.run(seconds: 18 * 3_600, sent: 2)
-        #expect(simulation.machine.verdict == BudgetVerdict())
+        #expect(simulation.policy.verdict == BudgetVerdict())
     }
 
     @Test func aBurstThatTheDayCanBearIsForgivenWithinHours() {
@@ -88,7 +88,7 @@ import WireModel
         // A backlog of a tenth of the day's budget goes out in a minute.
         simulation.run(seconds: 60, sent: 1_440)
         simulation.run(seconds: 4 * 3_600, sent: 2)
-        #expect(simulation.machine.verdict.factor == 1)
+        #expect(simulation.policy.verdict.factor == 1)
     }
 
     @Test func beaconsAreOutsideTheSlowdownAndDoNotDriveItUpWithoutNeed() {
@@ -108,7 +108,7 @@ import WireModel
         simulation.run(seconds: 3_600, step: 10, cpu: 20_000)
         let share = (simulation.cpu - before) / 3_600 / 1_000_000
         #expect(share < 0.0058 && share > 0.004, "\(share)")
-        let wire = simulation.machine.verdict.wire
+        let wire = simulation.policy.verdict.wire
         #expect(wire?.budget == "cpu" && wire?.allowed == 50)
         #expect((40...60).contains(wire?.used ?? 0), "\(wire?.used ?? 0)")
     }
@@ -117,7 +117,7 @@ import WireModel
         var simulation = Simulation()
         simulation.budgets = DataSamplerBudgets(sentBytesPerDay: 864_000, writtenBytesPerDay: 864_000)
         simulation.run(seconds: 6 * 3_600, sent: 20, written: 60)
-        let verdict = simulation.machine.verdict
+        let verdict = simulation.policy.verdict
         #expect(verdict.reason == .writtenBytes && verdict.allowed == 864_000 && verdict.factor > 3)
         #expect(verdict.wire?.factor == UInt32((verdict.factor * 100).rounded()))
     }
@@ -130,9 +130,9 @@ import WireModel
             simulation.run(seconds: Self.day / 48, sent: 100)
             total += simulation.sent
             // The process ends; its counters begin anew.
-            simulation.machine = BudgetStateMachine(resuming: simulation.machine.saved)
+            simulation.policy = BudgetPolicy(resuming: simulation.policy.saved)
             simulation.sent = 0
-            _ = simulation.machine.advance(to: simulation.time, usage: BudgetUsage(), budgets: simulation.budgets)
+            _ = simulation.policy.advance(to: simulation.time, usage: BudgetUsage(), budgets: simulation.budgets)
         }
         #expect(total <= 864_000 * 1.03, "\(total)")
     }
@@ -141,34 +141,34 @@ import WireModel
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 12 * 3_600, sent: 40)
-        let before = simulation.machine
+        let before = simulation.policy
         let usage = simulation.usage
         #expect(
-            simulation.machine.advance(to: simulation.time - 50_000, usage: usage, budgets: simulation.budgets)
+            simulation.policy.advance(to: simulation.time - 50_000, usage: usage, budgets: simulation.budgets)
                 == before.verdict)
-        #expect(simulation.machine == before)
+        #expect(simulation.policy == before)
         #expect((before.saved.used["sent-bytes"] ?? 0) > 400_000)
-        _ = simulation.machine.advance(to: simulation.time + 10 * Self.day, usage: usage, budgets: simulation.budgets)
-        #expect(simulation.machine.saved.used["sent-bytes"] ?? 0 < 1_000)
-        #expect(simulation.machine.saved.dayElapsed < Self.day)
+        _ = simulation.policy.advance(to: simulation.time + 10 * Self.day, usage: usage, budgets: simulation.budgets)
+        #expect(simulation.policy.saved.used["sent-bytes"] ?? 0 < 1_000)
+        #expect(simulation.policy.saved.dayElapsed < Self.day)
     }
 
     @Test func budgetsCanChangeAtAnyTime() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 6 * 3_600, sent: 40)
-        #expect(simulation.machine.verdict.reason == .sentBytes)
+        #expect(simulation.policy.verdict.reason == .sentBytes)
         simulation.budgets = DataSamplerBudgets()
         simulation.run(seconds: 60, sent: 40)
-        #expect(simulation.machine.verdict == BudgetVerdict(), "no budget, no slowdown")
+        #expect(simulation.policy.verdict == BudgetVerdict(), "no budget, no slowdown")
     }
 
     @Test func whatNoMachineWroteIsNotBelieved() {
-        let saved = BudgetStateMachine.Saved(
+        let saved = BudgetPolicy.Saved(
             dayElapsed: .nan, used: ["sent-bytes": -.infinity], demand: ["cpu": .nan, "sent-bytes": -1], factor: 0)
-        var machine = BudgetStateMachine(resuming: saved)
+        var policy = BudgetPolicy(resuming: saved)
         let budgets = DataSamplerBudgets(sentBytesPerDay: 100)
-        _ = machine.advance(to: 0, usage: BudgetUsage(), budgets: budgets)
-        #expect(machine.advance(to: 60, usage: BudgetUsage(), budgets: budgets) == BudgetVerdict())
+        _ = policy.advance(to: 0, usage: BudgetUsage(), budgets: budgets)
+        #expect(policy.advance(to: 60, usage: BudgetUsage(), budgets: budgets) == BudgetVerdict())
     }
 }

@@ -3,7 +3,7 @@ import WireModel
 
 /// Keeps budgets by slowing down: usage over time goes in, a factor comes out. Pure.
 ///
-/// For each budget the machine estimates the demand: the use per second without any slowdown, averaged over
+/// For each budget the policy estimates the demand: the use per second without any slowdown, averaged over
 /// ``demandSeconds``. It divides the demand by the allowance. For bytes, the allowance is the rest of the day's budget
 /// over the rest of the day; for the processor, its share. The quotient is the factor wanted. So usage is spread over
 /// the whole day and never stops dead: the factor grows up to ``maximumFactor`` as the budget empties, and falls when
@@ -14,7 +14,7 @@ import WireModel
 /// the next half hour.
 ///
 /// Days are counted on the queue clock, so setting the wall clock fills no budget.
-struct BudgetStateMachine: Equatable, Sendable {
+struct BudgetPolicy: Equatable, Sendable {
     /// A factor beyond this would not tell a slowed sampler from a dead one.
     static let maximumFactor = 100.0
     static let daySeconds = 86_400.0
@@ -158,16 +158,16 @@ struct BudgetStateMachine: Equatable, Sendable {
     }
 }
 
-extension BudgetStateMachine.Saved {
+extension BudgetPolicy.Saved {
     /// What no machine can have written (a file edited by hand) counts as nothing.
     fileprivate var sound: Self {
         func sound(_ values: [String: Double]) -> [String: Double] {
             values.filter { $0.value.isFinite && $0.value >= 0 && $0.value < 1e18 }
         }
         return Self(
-            dayElapsed: dayElapsed.isFinite ? min(max(0, dayElapsed), BudgetStateMachine.daySeconds) : 0,
+            dayElapsed: dayElapsed.isFinite ? min(max(0, dayElapsed), BudgetPolicy.daySeconds) : 0,
             used: sound(used),
-            demand: sound(demand), factor: factor.isFinite ? min(max(1, factor), BudgetStateMachine.maximumFactor) : 1)
+            demand: sound(demand), factor: factor.isFinite ? min(max(1, factor), BudgetPolicy.maximumFactor) : 1)
     }
 }
 

@@ -16,7 +16,7 @@ import FoundationEssentials
 /// While a set is refused, a key of either set is taken: both came from the collector over a connection that was
 /// trusted. Where the former set was empty, any key is taken that a certificate authority vouches for, as before the
 /// profile.
-struct PinStateMachine: Codable, Equatable, Sendable {
+struct PinPolicy: Codable, Equatable, Sendable {
     /// Why a set of the profile is not in force.
     enum Reason: String, Codable, Sendable {
         /// The key that the collector showed when the set came is not in it.
