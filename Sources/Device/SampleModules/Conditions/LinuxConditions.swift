@@ -2,21 +2,21 @@ import Logging
 import Synchronization
 import WireModel
 
-/// The conditions of a Linux machine: default route, power supplies, pressure, and what NetworkManager and ModemManager
-/// say.
+/// The conditions of a Linux machine: default route, power supplies, pressure, and the facts of NetworkManager and
+/// ModemManager.
 ///
-/// Files answer from the last ``fileSeconds``, network services from the last ``busSeconds``. A service that does not
-/// answer is waited for a tenth of a second and then left alone for ``silenceSeconds``; meanwhile it is not known what
-/// it would say. Safe from any thread.
+/// Answers of files are reused for ``fileSeconds``, answers of network services for ``busSeconds``. A service that does
+/// not answer within a tenth of a second is not asked again for ``silenceSeconds``; until then its facts are unknown.
+/// Safe from any thread.
 ///
 /// Tested on captured machines, and against a real message bus with services that act as NetworkManager and
-/// ModemManager; not on a machine with a modem.
+/// ModemManager. Not tested on a machine with a modem.
 package final class LinuxConditions: ConditionsSource {
-    /// For how long what files said is repeated.
+    /// How long answers of files are reused.
     static let fileSeconds: UInt64 = 2
-    /// For how long what services said is repeated.
+    /// How long answers of services are reused.
     static let busSeconds: UInt64 = 10
-    /// For how long a service is not asked again that did not answer.
+    /// How long a service that did not answer is not asked again.
     static let silenceSeconds: UInt64 = 60
 
     private struct State {
@@ -26,7 +26,7 @@ package final class LinuxConditions: ConditionsSource {
         var filesRead: UInt64?
         var busAsked: UInt64?
         var isBusSilent = false
-        /// Whether the services were asked about a modem.
+        /// Whether the last question to the services was about a modem.
         var wasCellular = false
     }
 
@@ -35,14 +35,14 @@ package final class LinuxConditions: ConditionsSource {
     private let network: @Sendable (any HostSource) -> WireNetworkClass
     private let state: Mutex<State>
 
-    /// - Parameter bus: the network services; `nil`: those on the system bus.
+    /// - Parameter bus: the network services; `nil` asks those on the system bus.
     package convenience init(host: any HostSource, bus: (any BusFactsSource)? = nil, logger: Logger) {
         self.init(host: host, bus: bus ?? SystemBusFacts(logger: logger), logger: logger) { host in
             DefaultRoute.interface(host: host).map { InterfaceClass.classify($0, host: host) } ?? .offline
         }
     }
 
-    /// - Parameter network: the class of the interface that the default route leaves by.
+    /// - Parameter network: the class of the default route's interface.
     init(
         host: any HostSource, bus: any BusFactsSource, logger: Logger,
         network: @escaping @Sendable (any HostSource) -> WireNetworkClass
@@ -73,7 +73,7 @@ package final class LinuxConditions: ConditionsSource {
         }
     }
 
-    /// A clock that went back means another boot.
+    /// A clock that went back means that the machine was booted again.
     private static func isDue(_ last: UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
         guard let last, now >= last else { return true }
         return now - last >= seconds * 1_000_000
@@ -88,7 +88,8 @@ package final class LinuxConditions: ConditionsSource {
             memory: state.reader.pressure(of: "memory"), disk: state.reader.pressure(of: "io"))
     }
 
-    /// What lives without a battery has power; a battery without a line supply beside it tells by what happens to it.
+    /// A machine without a battery has external power. A battery without a known line supply tells by whether it
+    /// charges.
     static func externalPower(_ power: WirePower?) -> Bool? {
         guard let power, power.hasBatteryLevel || power.state != .unknown else { return true }
         if power.hasExternalPower { return power.externalPower }
@@ -107,20 +108,20 @@ package final class LinuxConditions: ConditionsSource {
     }
 }
 
-/// Whether the machine stalls, from its pressure figures (kernel, Documentation/accounting/psi.rst). Pure.
+/// Decides from the pressure figures whether the machine stalls (kernel, Documentation/accounting/psi.rst). Pure.
 ///
-/// A stall begins above one share and ends below half of it, so that it does not flutter. The averages are those of the
+/// A stall begins above a threshold and ends below half of it, so it does not flicker. The averages are those of the
 /// last ten seconds, in hundredths of a per cent. Waiting for a processor is no stall: a machine that computes all day
 /// is healthy, and sending costs it little.
 struct StallDetector: Equatable, Sendable {
-    /// A tenth of the time nobody got on because memory had to be reclaimed first.
+    /// For 10 % of the time all tasks waited because memory had to be reclaimed.
     static let memoryFull: UInt32 = 10_00
-    /// Half the time nobody got on because of the disk.
+    /// For 50 % of the time all tasks waited for the disk.
     static let diskFull: UInt32 = 50_00
 
     private var isStalled = false
 
-    /// - Returns: `nil` where the kernel tells nothing.
+    /// - Returns: `nil` if the kernel has no pressure figures.
     mutating func stalled(memory: PressureFile?, disk: PressureFile?) -> Bool? {
         let shares = [
             (memory?.full?.average10, Self.memoryFull), (disk?.full?.average10, Self.diskFull),

@@ -2,7 +2,8 @@ import Glibc
 import Logging
 import Synchronization
 
-/// What the machine's network services know of the connection; `nil` where they are not there or do not say.
+/// What the machine's network services know about the connection. A value is `nil` if its service is missing or does
+/// not know.
 package struct BusFacts: Equatable, Sendable {
     package var metered: Bool?
     package var roaming: Bool?
@@ -13,30 +14,29 @@ package struct BusFacts: Equatable, Sendable {
     }
 }
 
-/// Asks the network services: the port between the conditions and the system's message bus.
+/// Asks the network services. This is the port between the conditions and the system's message bus.
 package protocol BusFactsSource: Sendable {
-    /// - Parameter cellular: whether the default route leaves by a modem; only then is one asked about roaming.
-    /// - Returns: `nil` where nobody answered in time.
+    /// - Parameter cellular: whether the default route uses a modem. Only then is a service asked about roaming.
+    /// - Returns: `nil` if no service answered in time.
     func facts(cellular: Bool) -> BusFacts?
 }
 
-/// NetworkManager and ModemManager over the system bus.
+/// Asks NetworkManager and ModemManager over the system bus.
 ///
-/// Both only answer from their own memory. Whatever they do, asking ends within the time given; without a bus it ends
-/// at once.
+/// Both answer from memory. Asking ends within the time-out whatever they do, and at once if there is no bus.
 package struct SystemBusFacts: BusFactsSource {
     private let address: DBusAddress?
     private let timeoutMilliseconds: UInt64
     private let trace: FailureTrace
 
-    /// The bus that `DBUS_SYSTEM_BUS_ADDRESS` names, else the usual one.
+    /// Uses the bus in `DBUS_SYSTEM_BUS_ADDRESS`, or else the usual address.
     package init(logger: Logger, timeoutMilliseconds: UInt64 = 100) {
         let said = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
         self.init(
             address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
     }
 
-    /// - Parameter address: `nil`: there is no bus that could be asked.
+    /// - Parameter address: `nil` if there is no bus that can be asked.
     init(address: DBusAddress?, timeoutMilliseconds: UInt64, logger: Logger) {
         self.address = address
         self.timeoutMilliseconds = timeoutMilliseconds
@@ -52,7 +52,7 @@ package struct SystemBusFacts: BusFactsSource {
             if cellular { facts.roaming = try Self.roaming(bus) }
         } catch {
             switch error {
-            // A machine without a bus is a machine that does not say, not a failure.
+            // A machine without a bus does not know. This is not a failure.
             case .absent: return BusFacts()
             case .timedOut, .refused, .malformed, .io:
                 trace.note("\(error)")
@@ -63,7 +63,7 @@ package struct SystemBusFacts: BusFactsSource {
         return facts
     }
 
-    /// NetworkManager's word on the connection: yes and guessed yes, no and guessed no (NMMetered).
+    /// NetworkManager reports yes, guessed yes, no and guessed no (NMMetered).
     private static func metered(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
         let service = "org.freedesktop.NetworkManager"
         let value: DBusValue
@@ -71,7 +71,7 @@ package struct SystemBusFacts: BusFactsSource {
             value = try bus.property(
                 "Metered", of: service, at: "/org/freedesktop/NetworkManager", destination: service)
         } catch {
-            // The service is not there, or is too old to know.
+            // The service is missing or too old.
             if case .refused = error { return nil }
             throw error
         }
@@ -82,7 +82,7 @@ package struct SystemBusFacts: BusFactsSource {
         }
     }
 
-    /// Whether any modem is registered with a network that is not its own (MMModem3gppRegistrationState).
+    /// Whether any modem is registered with a foreign network (MMModem3gppRegistrationState).
     private static func roaming(_ bus: DBusConnection) throws(DBusConnection.Failure) -> Bool? {
         let call = DBusMessage.Call(
             destination: "org.freedesktop.ModemManager1", path: "/org/freedesktop/ModemManager1",
@@ -96,13 +96,14 @@ package struct SystemBusFacts: BusFactsSource {
         let states = modems.values.compactMap {
             $0["org.freedesktop.ModemManager1.Modem.Modem3gpp"]?["RegistrationState"]?.unsignedValue
         }
-        // Roaming: in full, for messages only, or without preference of a circuit-switched fallback; home likewise.
+        // Roaming comes in three forms: full, messages only, or without preferred circuit-switched fallback. So does
+        // home.
         if states.contains(where: { [5, 7, 10].contains($0) }) { return true }
         return states.contains { [1, 6, 9].contains($0) } ? false : nil
     }
 }
 
-/// Says a failure once until another one, or a success, comes.
+/// Logs a failure once, until another failure or a success follows.
 private final class FailureTrace: Sendable {
     private let logger: Logger
     private let last = Mutex<String?>(nil)

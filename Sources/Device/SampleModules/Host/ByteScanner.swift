@@ -2,7 +2,7 @@ import Glibc
 
 /// Reads numbers and words from a line of a kernel file without making strings.
 ///
-/// Lives no longer than the bytes it looks at. Nothing moves past the end; whatever is not there is `nil`.
+/// Valid as long as the bytes it looks at. It never moves past the end; a missing item is `nil`.
 struct ByteScanner {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -17,7 +17,7 @@ struct ByteScanner {
         while position < bytes.count, Self.isBlank(bytes[position]) { position += 1 }
     }
 
-    /// Takes `text` if it is next.
+    /// Consumes `text` if it comes next.
     mutating func take(_ text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
         guard bytes.count - position >= count else { return false }
@@ -26,8 +26,7 @@ struct ByteScanner {
         return true
     }
 
-    /// The next decimal number after blanks, up to a character that is no digit; `nil` if there is none or it is over
-    /// 64 bits.
+    /// The next decimal number after blanks. `nil` if there is none, or if it needs more than 64 bits.
     mutating func number() -> UInt64? {
         skipBlanks()
         return digits()
@@ -64,7 +63,7 @@ struct ByteScanner {
         return position > start ? value : nil
     }
 
-    /// The next characters up to a blank, or `nil` at the end.
+    /// The characters up to the next blank; `nil` at the end.
     mutating func word() -> UnsafeRawBufferPointer? {
         skipBlanks()
         let start = position
@@ -72,7 +71,7 @@ struct ByteScanner {
         return position > start ? UnsafeRawBufferPointer(rebasing: bytes[start..<position]) : nil
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     mutating func rest() -> UnsafeRawBufferPointer {
         let start = position
         position = bytes.count
@@ -82,7 +81,8 @@ struct ByteScanner {
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
-/// The complete lines of a file. A last line without its line end was cut off and is not given: half a number is none.
+/// The complete lines of a file. A last line without newline was cut off and is skipped, because half a number is no
+/// number.
 struct CompleteLines: Sequence, IteratorProtocol {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -92,7 +92,7 @@ struct CompleteLines: Sequence, IteratorProtocol {
     }
 
     mutating func next() -> UnsafeRawBufferPointer? {
-        // memchr: the interrupt line of /proc/stat is tens of kilobytes on a large server.
+        // memchr is fast: the interrupt line of /proc/stat has tens of kilobytes on a large server.
         guard position < bytes.count, let base = bytes.baseAddress,
             let found = memchr(base + position, 0x0a, bytes.count - position)
         else { return nil }
@@ -103,7 +103,8 @@ struct CompleteLines: Sequence, IteratorProtocol {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes as text; what is not UTF-8 becomes the replacement character, as protobuf strings must be valid.
+    /// The bytes as text. Bytes that are not UTF-8 become the replacement character, because protobuf strings must be
+    /// valid.
     var text: String { String(decoding: self, as: UTF8.self) }
 
     func equals(_ text: StaticString) -> Bool {
@@ -112,7 +113,7 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// Without blanks, line ends and NULs at both ends.
+    /// Without blanks, newlines and NULs at both ends.
     var trimmed: UnsafeRawBufferPointer {
         var start = 0
         var end = count

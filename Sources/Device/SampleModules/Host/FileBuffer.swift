@@ -1,30 +1,29 @@
-/// Memory that readings of files share, so that a sample allocates none. Grows to what the longest file needs.
+/// Memory shared by all file reads, so a sample allocates none. It grows to the longest file's need.
 package struct FileBuffer: Sendable {
     private var storage: [UInt8]
-    /// How many bytes the last reading gave.
+    /// Bytes that the last read returned.
     package private(set) var count = 0
 
     package init(capacity: Int = 16 * 1024) {
         storage = [UInt8](repeating: 0, count: capacity)
     }
 
-    /// The bytes of the last reading; valid only inside `body`.
+    /// The bytes of the last read. Valid only inside `body`.
     package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         storage.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 
-    /// Forgets what is in it, or all behind the first `length` bytes.
+    /// Removes everything behind the first `length` bytes.
     package mutating func truncate(to length: Int = 0) {
         count = max(0, min(count, length))
     }
 
-    /// Puts one message behind what is there.
+    /// Appends one message.
     ///
     /// - Parameters:
-    ///   - room: the free memory `next` is given, in bytes.
-    ///   - next: answers how much it put there, or how much it would have; more than `room` or less than 0 adds
-    ///     nothing.
-    /// - Returns: the answer of `next`.
+    ///   - room: the free memory that `next` receives, in bytes.
+    ///   - next: returns the bytes it wrote, or would have written. More than `room` or less than 0 appends nothing.
+    /// - Returns: the result of `next`.
     package mutating func append(room: Int, from next: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
         if storage.count - count < room {
             storage.append(contentsOf: repeatElement(0, count: count + room - storage.count))
@@ -37,10 +36,10 @@ package struct FileBuffer: Sendable {
         return got
     }
 
-    /// Fills the buffer from `next`, which is given free memory and the offset and answers how much it put there.
+    /// Fills the buffer by calling `next` with free memory and an offset. `next` returns the bytes it wrote.
     ///
-    /// Ends at 0 (complete), at a negative answer (passed on) or when `maximumBytes` are full.
-    /// - Returns: the last answer of `next`, or `nil` where the bound was met.
+    /// Ends when `next` returns 0 (complete) or a negative number (an error), or when `maximumBytes` are full.
+    /// - Returns: the last result of `next`; `nil` if the limit was reached.
     package mutating func fill(maximumBytes: Int, from next: (UnsafeMutableRawBufferPointer, Int) -> Int) -> Int? {
         count = 0
         while count < maximumBytes {

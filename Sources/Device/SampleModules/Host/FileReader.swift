@@ -1,6 +1,6 @@
 import Logging
 
-/// Reads files through the host source with one shared buffer, and traces the odd ones once.
+/// Reads files through the host source with one shared buffer, and logs each odd file once.
 struct FileReader: Sendable {
     let host: any HostSource
     private var buffer = FileBuffer()
@@ -15,9 +15,9 @@ struct FileReader: Sendable {
     ///
     /// - Parameters:
     ///   - keepOpen: the file is read on every sample (see ``HostSource/read(_:into:maximumBytes:keepOpen:)``).
-    ///   - traced: `false` for files whose absence says nothing, such as one of two places for the same fact.
-    ///   - parse: gives `nil` where what is needed is not in the bytes. A beginning (bound met) is parsed too: parsers
-    ///     take complete lines only.
+    ///   - traced: `false` for files whose absence means nothing, such as one of two places for the same fact.
+    ///   - parse: returns `nil` if the bytes lack what is needed. A file that exceeds the limit is parsed up to it, so
+    ///     parsers must take complete lines only.
     mutating func parse<Value>(
         _ path: String, maximumBytes: Int, keepOpen: Bool = false, traced: Bool = true,
         _ parse: (UnsafeRawBufferPointer) -> Value?
@@ -26,8 +26,8 @@ struct FileReader: Sendable {
         return value(after: outcome, of: path, traced: traced, parse)
     }
 
-    /// Asks the kernel over netlink; `nil` where it does not answer. An answer cut off by the bound is parsed too: it
-    /// holds complete messages only.
+    /// Asks the kernel over netlink; `nil` if it does not answer. An answer that exceeds the limit is parsed up to it,
+    /// since it holds complete messages only.
     mutating func exchange<Value>(
         _ request: NetlinkRequest, maximumBytes: Int, traced: Bool = true, _ parse: (NetlinkMessages) -> Value?
     ) -> Value? {
@@ -63,7 +63,7 @@ struct FileReader: Sendable {
         }
     }
 
-    /// The number a one-line file holds, and nothing else.
+    /// The number in a one-line file that holds nothing else.
     mutating func signedNumber(_ path: String, traced: Bool = false) -> Int64? {
         parse(path, maximumBytes: 64, traced: traced) { bytes in
             guard bytes.last == 0x0a else { return nil }
@@ -73,7 +73,7 @@ struct FileReader: Sendable {
         }
     }
 
-    /// The names in a directory, in natural order (`hwmon2` before `hwmon10`); traced when it is not there.
+    /// The names in a directory in natural order (`hwmon2` before `hwmon10`). A missing directory is logged.
     mutating func list(_ path: String, maximumEntries: Int) -> [String] {
         guard let names = host.list(path, maximumEntries: maximumEntries) else {
             trace.note(path, .absent)
@@ -83,26 +83,26 @@ struct FileReader: Sendable {
         return names.sorted { $0.utf8.count != $1.utf8.count ? $0.utf8.count < $1.utf8.count : $0 < $1 }
     }
 
-    /// Marks a file as odd that was read but holds lines not understood.
+    /// Marks a file as odd that could be read but has lines that could not be parsed.
     mutating func noteMalformed(_ path: String) {
         trace.note(path, .malformed)
     }
 }
 
-/// Says once what is odd about a file, not once a second: again only when the oddity changes or returns.
+/// Logs what is odd about a file once, and again only if the oddity changes or returns.
 struct OddFileTrace: Sendable {
     enum Oddity: Sendable, Equatable {
         /// The file, or the kernel feature behind it, does not exist here.
         case absent
         case denied
         case failed(errno: Int32)
-        /// Longer than we read.
+        /// The file is longer than we read.
         case tooLong
-        /// Read, but what is needed was not in it.
+        /// The file was read, but what is needed is not in it.
         case malformed
     }
 
-    /// More odd files than this are not told apart from "already said".
+    /// The most odd files that are remembered. Further ones count as logged.
     static let maximumFiles = 256
 
     private let logger: Logger
@@ -112,10 +112,10 @@ struct OddFileTrace: Sendable {
         self.logger = logger
     }
 
-    /// Notes the state of a file after a reading; `nil` means all is well.
+    /// Notes the result of a read; `nil` means that all is well.
     mutating func note(_ path: String, _ oddity: Oddity?) {
         guard let oddity else {
-            // Nearly always empty: a healthy machine pays nothing here.
+            // Nearly always empty, so a healthy machine pays nothing here.
             if !said.isEmpty { said[path] = nil }
             return
         }

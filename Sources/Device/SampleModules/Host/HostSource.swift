@@ -1,52 +1,52 @@
 import WireModel
 
-/// What a machine tells modules about itself: the port between them and the operating system.
+/// The port between modules and the operating system.
 ///
-/// Modules read through it only, so that tests run on captured machines. Implementations are safe to use from several
-/// threads; a call may block for as long as the file behind it does, and for that reason nothing on a network is asked.
+/// Modules read the machine only through it, so tests can run on captured machines. Implementations are safe to use
+/// from several threads. A call may block as long as the file behind it does; therefore nothing on a network is ever
+/// asked.
 package protocol HostSource: Sendable {
-    /// Reads a whole file, at most `maximumBytes` of it, into `buffer`.
+    /// Reads a file into `buffer`, at most `maximumBytes` of it.
     ///
-    /// - Parameter keepOpen: the file is read on every sample; where sound its descriptor stays open. Only for fixed
-    ///   names in `/proc`, whose content is made anew by each read from the start.
+    /// - Parameter keepOpen: the file is read on every sample, so its descriptor may stay open. Use it only for fixed
+    ///   names in `/proc`, whose content the kernel generates anew for each read from the start.
     func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome
 
-    /// The names in a directory without `.` and `..`, in no order; at most `maximumEntries`, what is beyond is left
-    /// out.
+    /// The names in a directory, unordered, without `.` and `..`. At most `maximumEntries`; further names are left out.
     func list(_ path: String, maximumEntries: Int) -> [String]?
 
-    /// Where a symbolic link points; `nil` if it is none or cannot be read.
+    /// The target of a symbolic link; `nil` if it is no link or cannot be read.
     func readLink(_ path: String) -> String?
 
-    /// Owner, mode and identity of a file, links followed; `nil` if there is none or the system will not say.
+    /// Owner, mode and identity of a file, following links. `nil` if it does not exist or cannot be read.
     func fileStatus(_ path: String) -> FileStatus?
 
-    /// Asks the kernel over netlink and puts the messages of its answer into `buffer`, one behind the other, headers
-    /// included (``NetlinkMessages`` takes them apart).
+    /// Asks the kernel over netlink and puts the messages of its answer into `buffer`, headers included
+    /// (``NetlinkMessages`` parses them).
     ///
-    /// Waits for the kernel for a bounded time. The buffer is empty unless the outcome is `complete`, or `truncated`:
-    /// then it holds the messages up to the bound.
+    /// Waits for the kernel for a bounded time. The buffer is empty unless the outcome is `complete` or `truncated`; if
+    /// truncated, it holds the messages up to the limit.
     func exchange(_ request: NetlinkRequest, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome
 
-    /// The figures of a mounted file system. Never call it for one on a network: it may not return.
+    /// The figures of a mounted file system. Never call it for a network file system: it may not return.
     func fileSystemFigures(at mountPoint: String) -> FileSystemFigures?
 
-    /// Host name, kernel and architecture; `nil` if the system will not say.
+    /// Host name, kernel and architecture; `nil` if the system does not tell.
     func systemName() -> SystemName?
 
-    /// What this process has cost.
+    /// The resources this process has used.
     func processFigures() -> ProcessFigures
 
-    /// Both clocks, now.
+    /// The present time of both clocks.
     func now() -> SampleTime
 }
 
-/// How reading a file, or an exchange with the kernel, went.
+/// The outcome of reading a file or asking the kernel.
 package enum FileOutcome: Sendable, Equatable {
     case complete
-    /// The bound was met: the buffer holds the beginning.
+    /// The limit was reached. The buffer holds the beginning.
     case truncated
-    /// No such file, device, protocol or kernel feature.
+    /// The file, device, protocol or kernel feature does not exist.
     case absent
     case denied
     case failed(errno: Int32)
@@ -58,7 +58,7 @@ package struct FileSystemFigures: Sendable, Equatable {
     package var blockSize: UInt64
     package var blocks: UInt64
     package var blocksFree: UInt64
-    /// Free to an ordinary user.
+    /// Free for an ordinary user.
     package var blocksAvailable: UInt64
     package var inodes: UInt64
     package var inodesFree: UInt64
@@ -91,7 +91,7 @@ package struct SystemName: Sendable, Equatable {
     }
 }
 
-/// What the process has used so far, and the units its files in `/proc/self` count in.
+/// The resources this process has used, and the units of its files in `/proc/self`.
 package struct ProcessFigures: Sendable, Equatable {
     package var cpuTimeMicroseconds: UInt64?
     package var openFiles: UInt32?
@@ -109,7 +109,7 @@ package struct ProcessFigures: Sendable, Equatable {
 }
 
 extension HostSource {
-    /// Which boot this is; `nil` where the kernel does not say.
+    /// Identifies the present boot; `nil` if the kernel does not tell.
     package func bootID() -> BootID? {
         var buffer = FileBuffer(capacity: 64)
         guard read(BootIDFile.path, into: &buffer, maximumBytes: 64, keepOpen: false) == .complete else { return nil }
@@ -117,7 +117,7 @@ extension HostSource {
     }
 }
 
-/// What `stat` tells of a file.
+/// The result of `stat`.
 package struct FileStatus: Sendable, Equatable {
     package var device: UInt64
     package var inode: UInt64
@@ -128,7 +128,7 @@ package struct FileStatus: Sendable, Equatable {
     package var size: Int64
     /// When its content was last changed, nanoseconds since 1970.
     package var modified: Int64
-    /// When content or attributes were last changed, nanoseconds since 1970; no program can set it back.
+    /// When content or attributes were last changed, nanoseconds since 1970. No program can set it back.
     package var changed: Int64
 
     package init(

@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// The machine at hand.
+/// The machine this process runs on.
 ///
-/// Descriptors of files read on every sample stay open (at most ``maximumKeptOpen``) and are read with `pread` from the
-/// start, which makes the kernel write them anew; a descriptor that fails is opened again once. One netlink socket per
-/// family stays open likewise.
+/// Files that are read on every sample keep their descriptors open, at most ``maximumKeptOpen``. They are read with
+/// `pread` from the start, which makes the kernel generate them anew. A descriptor that fails is opened again once. One
+/// netlink socket per family stays open likewise.
 package final class LinuxHostSource: HostSource {
-    /// Enough for the fixed files of all modules; further files are opened for each reading.
+    /// Enough for the fixed files of all modules. Other files are opened for each read.
     static let maximumKeptOpen = 32
 
     private let kept = Mutex<[String: CInt]>([:])
@@ -27,7 +27,7 @@ package final class LinuxHostSource: HostSource {
 
     package func read(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int, keepOpen: Bool) -> FileOutcome {
         guard keepOpen else { return readOnce(path, into: &buffer, maximumBytes: maximumBytes) }
-        // Held while reading, so that no other thread closes the descriptor under us; /proc does not block.
+        // The lock is held while reading, so no other thread closes the descriptor meanwhile. /proc does not block.
         return kept.withLock { descriptors in
             if let descriptor = descriptors[path] {
                 let outcome = Self.fill(&buffer, from: descriptor, maximumBytes: maximumBytes)
@@ -48,7 +48,7 @@ package final class LinuxHostSource: HostSource {
     }
 
     private func readOnce(_ path: String, into buffer: inout FileBuffer, maximumBytes: Int) -> FileOutcome {
-        // O_NONBLOCK: a name that turns out to be a pipe must not hold the sampler up.
+        // O_NONBLOCK: opening a pipe by mistake must not block the sampler.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return Self.outcome(errno) }
         defer { close(descriptor) }
@@ -136,7 +136,7 @@ package final class LinuxHostSource: HostSource {
             ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
     }
 
-    /// Since Linux 6.2 the directory's size is the number; before, the entries are counted.
+    /// Since Linux 6.2 the directory's size is the number. On older kernels the entries are counted.
     private static func openFiles() -> UInt32? {
         var status = stat()
         if stat("/proc/self/fd", &status) == 0, status.st_size > 0 { return UInt32(clamping: status.st_size) }
@@ -146,14 +146,14 @@ package final class LinuxHostSource: HostSource {
         while let entry = readdir(directory) {
             if entry.pointee.d_name.0 != 0x2e { count += 1 }
         }
-        // Without the descriptor of the directory itself.
+        // Without the directory's own descriptor.
         return UInt32(clamping: max(count - 1, 0))
     }
 
     package func now() -> SampleTime {
         var wall = timespec()
         var boot = timespec()
-        // Cannot fail: both clocks exist since Linux 2.6.39 and the memory is ours.
+        // Cannot fail: both clocks exist since Linux 2.6.39, and the memory is ours.
         clock_gettime(CLOCK_REALTIME, &wall)
         clock_gettime(CLOCK_BOOTTIME, &boot)
         return SampleTime(

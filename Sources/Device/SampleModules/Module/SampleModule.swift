@@ -1,25 +1,25 @@
 import FoundationEssentials
 import WireModel
 
-/// One source of samples.
+/// A source of samples.
 ///
-/// A module keeps what it needs for deltas to itself and is driven by one caller at a time (its methods mutate it).
-/// It never throws and never invents: what cannot be read is absent from the sample and traced once.
+/// A module keeps what it needs for deltas. One caller at a time drives it, because its methods mutate it. It never
+/// throws and never invents values: what cannot be read is missing in the sample and logged once.
 package protocol SampleModule: Sendable {
     var name: SampleModuleName { get }
 
-    /// Reads the machine once.
+    /// Takes one sample.
     ///
-    /// - Parameter time: the time of this sample; deltas span from the previous call's.
+    /// - Parameter time: the time of this sample. Deltas cover the time since the previous call.
     mutating func sample(at time: SampleTime) -> SampleResult
 }
 
 extension SampleModule {
-    /// Whether something is due again, `seconds` after it was done last; notes that it is done now. A clock that went
-    /// back means another boot: it is done again.
+    /// Whether `seconds` have passed since the last time, and if so, notes `now` as the last time. A clock that went
+    /// back means another boot, so it is due.
     ///
     /// - Parameters:
-    ///   - last: when it was done last, microseconds since boot; `nil`: never.
+    ///   - last: the last time, in microseconds since boot; `nil` for never.
     ///   - now: microseconds since boot.
     static func isDue(_ last: inout UInt64?, every seconds: UInt64, now: UInt64) -> Bool {
         if let last, now >= last, now - last < seconds * 1_000_000 { return false }
@@ -28,17 +28,17 @@ extension SampleModule {
     }
 }
 
-/// What one reading gave.
+/// The result of one reading.
 package enum SampleResult: Sendable, Equatable {
     case sample(Sample)
-    /// Nothing to send, and why (for the status command and the trace).
+    /// There is nothing to send. The reason appears in status and log.
     case none(reason: String)
 }
 
-/// A record's content, ready for the queue.
+/// The content of a record, ready for the queue.
 package struct Sample: Sendable, Equatable {
     package let kind: WireRecordKind
-    /// The record's `module`: a built-in module's name or that of a custom one.
+    /// The record's `module`: the name of a built-in or custom module.
     package let module: String
     /// The serialized message that belongs to `kind`.
     package let body: Data
@@ -50,11 +50,11 @@ package struct Sample: Sendable, Equatable {
     }
 }
 
-/// When a sample is taken, on both clocks. Taken once per wake-up and handed to every module that is due.
+/// The time of a sample on both clocks. Taken once per wake-up and passed to every module that is due.
 package struct SampleTime: Sendable, Equatable {
-    /// Microseconds since 1970-01-01T00:00:00Z; may jump either way.
+    /// Microseconds since 1970-01-01T00:00:00Z. May jump either way.
     package let wallMicroseconds: Int64
-    /// Microseconds since the machine started, counting suspend; never goes back while it runs.
+    /// Microseconds since boot, including suspend. Never goes back while the machine runs.
     package let sinceBootMicroseconds: UInt64
 
     package init(wallMicroseconds: Int64, sinceBootMicroseconds: UInt64) {
@@ -63,23 +63,23 @@ package struct SampleTime: Sendable, Equatable {
     }
 }
 
-/// Why a module cannot be had or an interval cannot be used.
+/// Why a module is not available or an interval is not valid.
 ///
-/// Expected oddities of a machine (a missing file, a garbled line) are not errors: they make a sample partial.
+/// Expected oddities of a machine, such as a missing file or a garbled line, are no errors. They make a sample partial.
 package struct SampleModuleError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Code: Sendable, Equatable {
         /// No module has this name.
         case unknownModule
-        /// The name is reserved, but no such source exists on this platform.
+        /// The name is reserved, but this platform has no such source.
         case notOfferedByPlatform
-        /// The name is stable and known, but this version has no such module.
+        /// The name is known and stable, but this version has no such module.
         case notOfferedYet
         /// Not a finite number of seconds between the least and the greatest interval.
         case invalidInterval
     }
 
     package let code: Code
-    /// What was asked, why it cannot be, and what to do instead.
+    /// What was asked for, why it is not possible, and what to do.
     package let message: String
     package let cause: (any Error)?
 

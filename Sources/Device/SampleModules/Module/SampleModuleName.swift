@@ -1,20 +1,21 @@
-/// The modules a sampler can be asked for. Names and bits are stable for ever.
+/// The modules of a sampler. Names and bits never change.
 ///
 /// Configuration uses the raw value, never a number. The bits are those of the Workspace ONE SDK's
-/// `AWDataSamplerModuleBitmask`; bit 7 is its application module, which has no counterpart here and stays free.
+/// `AWDataSamplerModuleBitmask`. Bit 7 is that SDK's application module, which has no counterpart here and stays
+/// unused.
 package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
     case system
     case analytics
     case gps
     case networkData
-    /// Reserved: refused wherever it is named (see ``init(configurationName:)``).
+    /// Reserved; refused wherever it is named (see ``init(configurationName:)``).
     case callLog
     case networkAdapter
     case wlan2
-    /// All modules that an application registers by itself.
+    /// All modules that the application registers.
     case custom
 
-    /// The module's place in a ``ModuleSet``.
+    /// The module's bit in a ``ModuleSet``.
     package var bit: UInt8 {
         switch self {
         case .system: 0
@@ -28,14 +29,14 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// What this version can sample.
+    /// The modules of this version.
     package static let offered: Set<SampleModuleName> = [
         .system, .analytics, .networkData, .networkAdapter, .wlan2, .custom,
     ]
 
     /// Reads a name from a configuration file, the command line or a profile.
     ///
-    /// - Throws: `unknownModule` (numbers too), `notOfferedByPlatform` or `notOfferedYet`; a name never passes
+    /// - Throws: `unknownModule` (also for numbers), `notOfferedByPlatform` or `notOfferedYet`. No unknown name passes
     ///   silently.
     package init(configurationName name: String) throws(SampleModuleError) {
         guard let module = SampleModuleName(rawValue: name) else {
@@ -51,7 +52,7 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
         self = module
     }
 
-    /// Refuses a module that this version or platform does not have.
+    /// Throws if this version or platform does not have the module.
     package func requireOffered() throws(SampleModuleError) {
         if self == .callLog {
             throw SampleModuleError(
@@ -97,7 +98,7 @@ package struct ModuleSet: OptionSet, Sendable, Hashable {
     package static let wlan2 = ModuleSet(SampleModuleName.wlan2)
     package static let custom = ModuleSet(SampleModuleName.custom)
 
-    /// The modules in it, by bit.
+    /// The modules of the set in the order of their bits.
     ///
     /// - Throws: `unknownModule` for a bit without a module, and what ``SampleModuleName/requireOffered()`` throws.
     package func modules() throws(SampleModuleError) -> [SampleModuleName] {
@@ -119,7 +120,7 @@ package struct ModuleSet: OptionSet, Sendable, Hashable {
         return modules
     }
 
-    /// Reads a list of names, refusing it at the first that is not offered.
+    /// Reads a list of names. Throws at the first name that is not offered.
     package init(configurationNames names: [String]) throws(SampleModuleError) {
         var set: ModuleSet = []
         for name in names {

@@ -1,20 +1,20 @@
-/// When each module samples next. A value without a clock: the time since boot goes in, what is due comes out.
+/// Decides when each module samples next. A value without a clock: the time since boot goes in, the due modules come
+/// out.
 ///
-/// Slots lie at fixed distances from the schedule's start, so that late wake-ups do not add up, and modules whose
-/// intervals are multiples of each other share their slots. A module is due once however many of its slots have passed
-/// (suspend, a busy machine): missed slots are skipped, not replayed.
+/// Slots lie at fixed distances from the schedule's start. Late wake-ups therefore do not add up, and modules whose
+/// intervals are multiples of each other share slots. If several slots of a module passed (suspend, a busy machine), it
+/// is due once: missed slots are skipped, not replayed.
 ///
-/// - Parameter Module: what is scheduled; its order is the order in which modules due together are sampled.
+/// - Parameter Module: what is scheduled. Modules due together are sampled in the order of this type.
 package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendable {
-    /// Slots this close after a wake-up are served with it, so that timers that fire early do not wake the machine
-    /// twice.
+    /// A slot this soon after a wake-up is served with it, so a timer that fires early does not wake the machine twice.
     package static var toleranceMicroseconds: UInt64 { 20_000 }
 
-    /// What a step says to do.
+    /// The result of a step.
     package struct Step: Sendable, Equatable {
-        /// To be sampled now, in the modules' order.
+        /// The modules to sample now, in order.
         package var due: [Module]
-        /// When to step again, in microseconds since boot; `nil` with no modules.
+        /// When to step again, in microseconds since boot; `nil` if there are no modules.
         package var wakeAt: UInt64?
     }
 
@@ -27,17 +27,17 @@ package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendabl
     private var last: UInt64
     private var entries: [Module: Entry]
 
-    /// All modules are due at once at the start.
+    /// At the start all modules are due.
     package init(intervals: [Module: SampleInterval], now: UInt64) {
         start = now
         last = now
         entries = intervals.mapValues { Entry(interval: $0, next: now) }
     }
 
-    /// Passes to `now`: takes what is due and plans its next slot.
+    /// Advances to `now`: returns what is due and plans the next slots.
     ///
-    /// - Parameter now: microseconds since boot. It does not go back while the machine runs; if it does all the same (a
-    ///   restored machine image), the slots start anew from here instead of waiting for the old ones.
+    /// - Parameter now: microseconds since boot. If it goes back nevertheless (a restored machine image), the slots
+    ///   start again from here.
     package mutating func step(now: UInt64) -> Step {
         if now < last {
             start = now
@@ -53,8 +53,8 @@ package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendabl
         return Step(due: due.sorted(), wakeAt: entries.values.map(\.next).min())
     }
 
-    /// Takes over other intervals at run time: new modules are due at once, changed ones in the first slot of their new
-    /// interval, unchanged ones as before.
+    /// Replaces the intervals at run time. New modules are due at once, changed ones in the first slot of their new
+    /// interval, and unchanged ones as before.
     package mutating func replace(intervals: [Module: SampleInterval], now: UInt64) {
         let old = entries
         entries = [:]
@@ -79,15 +79,15 @@ package struct SampleSchedule<Module: Hashable & Comparable & Sendable>: Sendabl
     }
 }
 
-/// How far apart a module's samples are: 1 s to 366 days.
+/// The time between a module's samples: 1 s to 366 days.
 package struct SampleInterval: Sendable, Hashable {
     package static let least = 1.0
-    /// Bounds the arithmetic; whoever wants fewer samples switches the module off.
+    /// Bounds the arithmetic. To sample less often, switch the module off.
     package static let greatest = 366.0 * 86_400
 
     package let microseconds: UInt64
 
-    /// - Throws: `invalidInterval` for what is not finite or outside the bounds; never rounds up or down to them.
+    /// - Throws: `invalidInterval` if it is not finite or out of range. Nothing is rounded to the range.
     package init(seconds: Double) throws(SampleModuleError) {
         guard seconds.isFinite, seconds >= Self.least, seconds <= Self.greatest else {
             throw SampleModuleError(

@@ -1,8 +1,7 @@
 /// `RTM_NEWLINK`: one network interface (rtnetlink(7), `<linux/if_link.h>`).
 struct LinkMessage: Equatable, Sendable {
     static let type: UInt16 = 16
-    /// All interfaces; without the statistics of the IPv6 protocol, which the kernel would gather per interface for
-    /// nobody.
+    /// All interfaces, without IPv6 statistics, which the kernel would otherwise collect for each interface.
     static let all: NetlinkRequest = {
         var payload = NetlinkBytes()
         payload.add([UInt8](repeating: 0, count: headerLength))
@@ -23,7 +22,7 @@ struct LinkMessage: Equatable, Sendable {
         return NetlinkRequest(family: .route, type: 18, isDump: false, payload: payload.bytes)
     }
 
-    /// Never reused while the machine runs, unless somebody asks for a certain one.
+    /// The kernel does not reuse an index while it runs, unless somebody asks for a certain one.
     var index: UInt32
     /// `ARPHRD_*`
     var hardwareType: UInt16
@@ -32,13 +31,13 @@ struct LinkMessage: Equatable, Sendable {
     /// `IF_OPER_*`, RFC 2863
     var operationalState: UInt8?
     var carrierChanges: UInt32?
-    /// The hardware address; of tunnels the local end's.
+    /// The hardware address. For a tunnel, the address of its local end.
     var address: [UInt8] = []
-    /// What a virtual interface is: `bridge`, `veth`, `wireguard` ...; `nil` for hardware.
+    /// The kind of a virtual interface: `bridge`, `veth`, `wireguard` and so on; `nil` for hardware.
     var kind: String?
     var statistics: InterfaceStatistics?
 
-    /// - Returns: `nil` for another message, or one without the index or the name.
+    /// - Returns: `nil` for another kind of message, or if the index or the name is missing.
     init?(_ message: NetlinkMessages.Message) {
         let body = message.body
         guard message.type == Self.type, body.count >= Self.headerLength, let hardwareType: UInt16 = body.number(at: 2),
@@ -64,7 +63,7 @@ struct LinkMessage: Equatable, Sendable {
     }
 }
 
-/// `RTM_NEWSTATS`: the counters of one interface and nothing else (Linux 4.7 and later).
+/// `RTM_NEWSTATS`: only the counters of one interface (Linux 4.7 and later).
 struct StatisticsMessage: Equatable, Sendable {
     static let type: UInt16 = 92
     /// The 64-bit counters of all interfaces.
@@ -107,7 +106,7 @@ struct InterfaceStatistics: Equatable, Sendable {
 }
 
 extension InterfaceStatistics {
-    /// `nil` where the structure is not whole. Kernels have been making it longer at its end.
+    /// `nil` if the structure is incomplete. Newer kernels append fields.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 8 * 8 else { return nil }
         func counter(_ place: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: place * 8, as: UInt64.self) }

@@ -1,6 +1,6 @@
-/// The messages of an answer, without those that only steer the exchange. Ends at the first that is not whole.
+/// The messages of an answer, without those that only control the exchange. Ends at the first incomplete one.
 package struct NetlinkMessages: Sequence, IteratorProtocol {
-    /// Lives no longer than the bytes it looks at.
+    /// Valid as long as the bytes it looks at.
     package struct Message {
         package let type: UInt16
         /// What follows the header.
@@ -15,7 +15,7 @@ package struct NetlinkMessages: Sequence, IteratorProtocol {
 
     package mutating func next() -> Message? {
         while let header = headers.next() {
-            // Below NLMSG_MIN_TYPE are no answers.
+            // Types below NLMSG_MIN_TYPE are control messages.
             if header.type >= 0x10 { return Message(type: header.type, body: header.body) }
         }
         return nil
@@ -39,7 +39,7 @@ struct NetlinkHeaders: Sequence, IteratorProtocol {
         self.bytes = bytes
     }
 
-    /// Whether nothing is left that is no whole message.
+    /// Whether no complete message is left.
     var isAtEnd: Bool { position >= bytes.count }
 
     mutating func next() -> Header? {
@@ -56,16 +56,16 @@ struct NetlinkHeaders: Sequence, IteratorProtocol {
     }
 }
 
-/// The attributes (`struct nlattr`) that fill a message from `offset` on, or another attribute. Ends at the first that
-/// is not whole.
+/// The attributes (`struct nlattr`) of a message or of another attribute, from `offset` on. Ends at the first
+/// incomplete one.
 struct NetlinkAttributes: Sequence, IteratorProtocol {
-    /// Lives no longer than the bytes it looks at.
+    /// Valid as long as the bytes it looks at.
     struct Attribute {
-        /// Without the flags for nesting and byte order.
+        /// The type without the flags for nesting and byte order.
         let type: UInt16
         let payload: UnsafeRawBufferPointer
 
-        /// The attributes inside.
+        /// The attributes inside this one.
         var nested: NetlinkAttributes { NetlinkAttributes(payload, from: 0) }
 
         /// A number of exactly this width; `nil` for any other length.
@@ -73,7 +73,7 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
             payload.count == MemoryLayout<Number>.size ? payload.loadUnaligned(as: Number.self) : nil
         }
 
-        /// Text up to its NUL; `nil` without one or without text.
+        /// The text up to its NUL; `nil` if it has none or is no text.
         var text: String? {
             guard let end = payload.firstIndex(of: 0), end > 0 else { return nil }
             return UnsafeRawBufferPointer(rebasing: payload[..<end]).text
@@ -100,7 +100,7 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
 }
 
 extension UnsafeRawBufferPointer {
-    /// A number of the kernel's structures in the machine's byte order; `nil` beyond the end.
+    /// A number of a kernel structure, in the machine's byte order; `nil` beyond the end.
     func number<Number: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int, as _: Number.Type = Number.self
     ) -> Number? {

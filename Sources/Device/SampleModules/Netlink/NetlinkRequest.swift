@@ -1,18 +1,18 @@
-/// One question to the kernel over netlink, without the parts that belong to the exchange (sequence and port).
+/// A request to the kernel over netlink. Sequence number and port belong to the exchange.
 package struct NetlinkRequest: Sendable, Hashable, CustomStringConvertible {
-    /// Which part of the kernel is asked; the raw value is the socket's protocol.
+    /// The part of the kernel that is asked. The raw value is the socket's protocol.
     package enum Family: Int32, Sendable, Hashable {
         /// Interfaces, addresses and routes (rtnetlink(7)).
         case route = 0
-        /// Families with a name, wireless among them.
+        /// Families known by name, such as wireless.
         case generic = 16
     }
 
     package let family: Family
     package let type: UInt16
-    /// All there is, instead of the one thing that the payload names.
+    /// Asks for a list of everything, not only for what the payload names.
     package let isDump: Bool
-    /// What follows the message's header.
+    /// The bytes after the message's header.
     package let payload: [UInt8]
 
     package init(family: Family, type: UInt16, isDump: Bool, payload: [UInt8]) {
@@ -22,9 +22,10 @@ package struct NetlinkRequest: Sendable, Hashable, CustomStringConvertible {
         self.payload = payload
     }
 
-    /// For the trace, in place of a path.
+    /// Used in logs in place of a path.
     package var description: String {
-        // A generic message begins with its command, which tells more than its type: families get theirs at run time.
+        // A generic message begins with its command. The command says more than the type, which is assigned at run
+        // time.
         switch family {
         case .route: "netlink:route/\(type)"
         case .generic: "netlink:generic/\(payload.first ?? 0)"
@@ -36,7 +37,7 @@ package struct NetlinkRequest: Sendable, Hashable, CustomStringConvertible {
         var bytes = NetlinkBytes()
         bytes.add(UInt32(16 + payload.count))
         bytes.add(type)
-        // NLM_F_REQUEST, with NLM_F_DUMP or NLM_F_ACK: each exchange has an end that can be told.
+        // NLM_F_REQUEST with NLM_F_DUMP or NLM_F_ACK, so the end of every exchange can be recognized.
         bytes.add(UInt16(isDump ? 0x301 : 0x005))
         bytes.add(sequence)
         bytes.add(port)
@@ -44,7 +45,7 @@ package struct NetlinkRequest: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Writes the kernel's structures: numbers in the machine's byte order, attributes padded to four bytes.
+/// Writes kernel structures: numbers in the machine's byte order, attributes padded to four bytes.
 package struct NetlinkBytes: Sendable {
     package private(set) var bytes: [UInt8] = []
 
@@ -76,7 +77,7 @@ package struct NetlinkBytes: Sendable {
     }
 }
 
-/// Generic netlink: families that have a name and, on each machine, another number.
+/// Generic netlink: families with a name and a number that differs from machine to machine.
 enum GenericNetlink {
     /// `struct genlmsghdr`: command, version, two bytes reserved.
     static let headerLength = 4
@@ -90,8 +91,8 @@ enum GenericNetlink {
 
     /// Asks the controller for a family's number (`CTRL_CMD_GETFAMILY`).
     ///
-    /// The kernel looks for a module to load where it does not know the name, and starts a program for it: ask only for
-    /// a family that other signs say is there.
+    /// If the kernel does not know the name, it starts a program to load a module. Ask only for a family that other
+    /// signs show to exist.
     static func family(named name: String) -> NetlinkRequest {
         var payload = payload(command: 3, version: 1)
         payload.add(attribute: 2, text: name)

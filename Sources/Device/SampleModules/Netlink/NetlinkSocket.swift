@@ -1,18 +1,20 @@
 import Glibc
 
-/// A socket to one netlink family, opened at the first exchange and kept; the shell around ``NetlinkConversation``.
+/// A socket to one netlink family, opened at the first exchange and kept. The protocol's rules are in
+/// ``NetlinkConversation``.
 ///
-/// After anything but a clean end it is closed, so that what is still under way cannot mix with the next answer. Used
-/// by one thread at a time.
+/// It is closed after anything but a clean end, so late messages cannot mix with the next answer. Use it from one
+/// thread at a time.
 struct NetlinkSocket {
-    /// Answers come at once from the same system call; this much later the kernel is taken to be stuck, in
-    /// milliseconds.
+    /// The longest wait, in milliseconds. Answers usually come with the same system call; later the kernel counts as
+    /// stuck.
     static let maximumWait: Int64 = 500
-    /// How often an exchange is done over: interrupted lists, lost datagrams, datagrams larger than thought.
+    /// How often an exchange is tried: lists may be interrupted, datagrams lost or longer than expected.
     static let maximumAttempts = 4
-    /// What the kernel writes into one datagram of a list, unless an entry is larger.
+    /// The usual size of a datagram in a list. A large entry may exceed it.
     private static let usualDatagram = 16 * 1024
-    // <linux/socket.h>, <linux/net.h>, <linux/netlink.h>; numbers, as C libraries differ in how Swift sees their names.
+    // From <linux/socket.h>, <linux/net.h> and <linux/netlink.h>. Swift sees these names differently with different C
+    // libraries.
     private static let raw: CInt = 3
     private static let reportLength: CInt = 0x20
     private static let addressFamily: CInt = 16
@@ -91,7 +93,7 @@ struct NetlinkSocket {
                     continue
                 }
                 close()
-                // The kernel had more to say than the socket holds.
+                // The kernel had more to send than the socket can hold.
                 return error == ENOBUFS ? .again(errno: error) : .broken(errno: error)
             }
             if got > room {
@@ -100,7 +102,7 @@ struct NetlinkSocket {
                 room = got
                 return .again(errno: EMSGSIZE)
             }
-            // Another program may write to our port; only the kernel has the port 0.
+            // Another program may write to our port. Only the kernel has port 0.
             guard Self.port(of: sender) == 0 else {
                 buffer.truncate(to: start)
                 continue
@@ -120,20 +122,20 @@ struct NetlinkSocket {
         return withUnsafeMutablePointer(to: &sender) { storage in
             storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 buffer.append(room: room) { memory in
-                    // MSG_TRUNC: the answer is the datagram's length, even where it did not fit.
+                    // MSG_TRUNC: the result is the datagram's length, even if it did not fit.
                     recvfrom(descriptor, memory.baseAddress, memory.count, Self.reportLength, address, &length)
                 }
             }
         }
     }
 
-    /// - Returns: the error, or `nil`.
+    /// - Returns: the error; `nil` on success.
     private mutating func open() -> CInt? {
         // SOCK_CLOEXEC and SOCK_NONBLOCK are the flags of open(2).
         let opened = socket(Self.addressFamily, Self.raw | O_CLOEXEC | O_NONBLOCK, family.rawValue)
         guard opened >= 0 else { return errno }
-        // Lets the kernel pick what is asked for (routes of one table); kernels before 4.20 list all, which is bounded
-        // and sorted out.
+        // Asks the kernel to filter (routes of one table). Kernels before 4.20 list all; the limit bounds the list, and
+        // we filter.
         var on: CInt = 1
         _ = setsockopt(opened, Self.netlinkLevel, Self.strictChecking, &on, socklen_t(MemoryLayout<CInt>.size))
 
@@ -167,7 +169,7 @@ struct NetlinkSocket {
         let left = deadline - Self.milliseconds()
         guard left > 0 else { return false }
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // Interrupted or not: what is there shows at the next reading.
+        // Interrupted or not: the next read shows what is there.
         return poll(&poller, 1, CInt(left)) != 0
     }
 
@@ -181,18 +183,18 @@ struct NetlinkSocket {
 /// The method named `close` hides the system call.
 private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }
 
-/// What a datagram means for the exchange it came in: the rules of netlink(7), without the socket.
+/// Decides what a datagram means for its exchange: the rules of netlink(7), without the socket.
 struct NetlinkConversation {
     enum Step: Equatable {
         /// Part of the answer; more follows.
         case more
-        /// Of an earlier exchange, or not for us: leave it out.
+        /// A message of an earlier exchange, or for somebody else. Ignore it.
         case stray
-        /// The answer ends with it.
+        /// This message ends the answer.
         case complete
         /// The kernel refuses.
         case refused(errno: Int32)
-        /// Not what the kernel writes, or it lost some.
+        /// The datagram is malformed, or the kernel lost some.
         case broken
     }
 
@@ -203,7 +205,7 @@ struct NetlinkConversation {
 
     private let sequence: UInt32
     private let port: UInt32
-    /// What was listed changed meanwhile: entries may be missing or there twice. The exchange is to be done again.
+    /// The list changed during the exchange. Entries may be missing or duplicate, so the exchange must be repeated.
     private(set) var isInterrupted = false
 
     init(sequence: UInt32, port: UInt32) {
@@ -221,7 +223,7 @@ struct NetlinkConversation {
                 guard let code: Int32 = header.body.number(at: 0) else { return .broken }
                 return Self.end(code)
             case Self.done:
-                // The code is there since Linux 4.15 or so; a bare end means all is well.
+                // Kernels since about 4.15 send a code. An end without one means success.
                 return Self.end(header.body.number(at: 0) ?? 0)
             case Self.overrun:
                 return .broken
@@ -232,7 +234,7 @@ struct NetlinkConversation {
         return headers.isAtEnd ? .more : .broken
     }
 
-    /// The kernel gives errors as negative numbers, 0 as agreement.
+    /// The kernel reports errors as negative numbers and success as 0.
     private static func end(_ code: Int32) -> Step {
         if code == 0 { return .complete }
         return code < 0 && code > -4_096 ? .refused(errno: -code) : .broken

@@ -10,10 +10,10 @@ struct RouteMessage: Equatable, Sendable {
     /// `RTNH_F_DEAD`, `RTNH_F_LINKDOWN`
     private static let dead: UInt32 = 1 | 16
 
-    /// The routes of the main table, of one address family.
+    /// The routes of the main table for one address family.
     ///
-    /// IPv4 lists them by address, so that a bounded answer of a router with a million of them begins with the default
-    /// ones; IPv6 lists the default ones last, where such a router's are unknown to us.
+    /// IPv4 routes are listed by address. Even on a router with a million of them, a bounded answer begins with the
+    /// default routes. IPv6 lists default routes last, so on such a router they are unknown to us.
     static func main(_ family: UInt8) -> NetlinkRequest {
         NetlinkRequest(
             family: .route, type: 26, isDump: true, payload: [family, 0, 0, 0, UInt8(mainTable), 0, 0, 0, 0, 0, 0, 0])
@@ -22,15 +22,15 @@ struct RouteMessage: Equatable, Sendable {
     struct Hop: Equatable, Sendable {
         /// The interface's index.
         var interface: UInt32
-        /// `nil`: everything is reached directly.
+        /// `nil` if the destination is reached directly.
         var gateway: IPAddress?
     }
 
     var isDefault: Bool
     var table: UInt32
-    /// The lower goes first.
+    /// Lower values are preferred.
     var metric: UInt32
-    /// Those that work, in the kernel's order; none for a route that refuses.
+    /// The next hops that work, in the kernel's order. None for a route that refuses.
     var hops: [Hop] = []
 
     init?(_ message: NetlinkMessages.Message) {
@@ -117,7 +117,7 @@ struct AddressMessage: Equatable, Sendable {
         var any: IPAddress?
         for attribute in NetlinkAttributes(body, from: Self.headerLength) {
             switch attribute.type {
-            // Of a point-to-point link this is the other end, and the next one ours.
+            // On a point-to-point link this is the other end's address; the next attribute is ours.
             case 1: any = IPAddress(family: family, attribute.payload)
             case 2: local = IPAddress(family: family, attribute.payload)
             default: break
@@ -130,7 +130,7 @@ struct AddressMessage: Equatable, Sendable {
         scope = body[3]
     }
 
-    /// The scope's name; `nil` for one that people made up by number.
+    /// The scope's name; `nil` for a number that an administrator made up.
     var scopeName: String? {
         switch scope {
         case 0: "global"
@@ -161,7 +161,7 @@ struct IPAddress: Hashable, Sendable {
     /// The usual text, for IPv6 that of RFC 5952.
     var text: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { memory in
-            // Cannot fail: the family is one of two and the memory is long enough.
+            // Cannot fail: the family is one of two, and the memory is long enough.
             guard let text = inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, memory.baseAddress, 64) else {
                 return ""
             }

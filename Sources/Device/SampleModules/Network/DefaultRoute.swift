@@ -1,15 +1,15 @@
 import WireModel
 
-/// Where packets leave that no other route takes.
+/// The route for packets that no other route takes.
 package enum DefaultRoute {
-    /// A home machine's tables are a few kilobytes; of a router's the beginning is enough.
+    /// A typical machine's table has a few kilobytes. Of a router's table the beginning is enough.
     static let maximumBytes = 512 * 1024
 
-    /// The interface of the main table's default route with the lowest metric; of IPv6 where IPv4 has none.
+    /// The interface of the main table's default route with the lowest metric. Uses IPv6 if IPv4 has none.
     ///
-    /// The main table's, because VPNs put theirs beside it (more specific routes or tables of their own): what carries
-    /// them, and may be paid for, is what is asked for here. Costs some ten microseconds on a machine with few routes.
-    /// - Returns: `nil` where there is none (the machine is off line), or nothing can be told.
+    /// VPNs put their routes beside the main table or use more specific ones. The main table names the interface that
+    /// carries the VPN and may cost money. Costs some ten microseconds on a machine with few routes.
+    /// - Returns: `nil` if there is no such route (the machine is offline), or if nothing can be read.
     package static func interface(host: any HostSource) -> String? {
         var buffer = FileBuffer()
         for family in [IPAddress.version4, IPAddress.version6] {
@@ -23,7 +23,7 @@ package enum DefaultRoute {
         return nil
     }
 
-    /// The main table's default routes that work, the preferred first.
+    /// The main table's working default routes, preferred ones first.
     static func defaults(of messages: NetlinkMessages) -> [RouteMessage] {
         var routes: [RouteMessage] = []
         for message in messages {
@@ -32,7 +32,7 @@ package enum DefaultRoute {
             else {
                 continue
             }
-            // Kept in order as they come: of equals the kernel lists the one it takes first.
+            // Keeps the order of equal metrics, because the kernel lists the route that it uses first.
             routes.insert(route, at: routes.firstIndex { $0.metric > route.metric } ?? routes.endIndex)
         }
         return routes

@@ -15,10 +15,10 @@ import WireModel
 /// most for: cellular, wifi, ethernet, tunnel, other.
 package struct InterfaceClass: Equatable, Sendable {
     package let networkClass: WireNetworkClass
-    /// It stands on other interfaces of this machine, which count the same bytes.
+    /// The interface is stacked on other interfaces of this machine, which count the same bytes.
     package let isStacked: Bool
 
-    /// - Returns: `unknown` where the system has no such interface or tells nothing of it.
+    /// - Returns: `unknown` if the interface does not exist or the system tells nothing about it.
     package static func classify(_ interface: String, host: any HostSource) -> WireNetworkClass {
         of(interface, host: host).networkClass
     }
@@ -27,9 +27,9 @@ package struct InterfaceClass: Equatable, Sendable {
         of(interface, host: host, depth: 4)
     }
 
-    /// How far a pile of interfaces is followed: a VLAN in a bridge on a bond is three.
+    /// How deep stacked interfaces are followed. A VLAN in a bridge on a bond needs three.
     private static func of(_ interface: String, host: any HostSource, depth: Int) -> InterfaceClass {
-        // A name is one component of a path, never a path.
+        // A name is one path component, never a path.
         guard !interface.isEmpty, !interface.contains("/"), interface != ".", interface != ".." else {
             return InterfaceClass(networkClass: .unknown, isStacked: false)
         }
@@ -41,23 +41,23 @@ package struct InterfaceClass: Equatable, Sendable {
     }
 }
 
-/// What `/sys/class/net` says about the nature of one interface.
+/// What `/sys/class/net` says about an interface.
 struct InterfaceFacts: Equatable, Sendable {
-    /// `ARPHRD_*`; without it nothing is known.
+    /// `ARPHRD_*`; without it the class is unknown.
     var hardwareType: UInt64?
-    /// `DEVTYPE` of `uevent`: what the driver calls the kind of device, absent for plain Ethernet.
+    /// `DEVTYPE` of `uevent`, the driver's name for the kind of device. Absent for plain Ethernet.
     var deviceType: String?
     /// Has a radio that the kernel's wireless stack knows.
     var isWireless = false
     /// The driver of the device behind it.
     var driver: String?
-    /// A device of a bus is behind it (or of a virtual machine's).
+    /// The interface belongs to a device on a bus, real or virtual.
     var hasDevice = false
     /// `IFF_TUN` 1, `IFF_TAP` 2; absent for all others.
     var tunFlags: UInt64?
-    /// It is part of a bridge or bond.
+    /// The interface is part of a bridge or bond.
     var hasMaster = false
-    /// The interfaces it stands on: a VLAN's trunk, the parts of a bridge or bond.
+    /// The interfaces below: a VLAN's trunk, the parts of a bridge or bond.
     var lower: [String] = []
 
     init() {}
@@ -110,14 +110,14 @@ struct InterfaceFacts: Equatable, Sendable {
         "wireguard", "vxlan", "geneve", "gtp", "amt", "bareudp", "vti", "xfrm",
     ]
 
-    /// Drivers of modems, for those kernels and vendors whose drivers do not say `wwan`.
+    /// Drivers of modems. Some kernels and vendors do not set `DEVTYPE=wwan`.
     private static let modemDrivers: Set<String> = [
         "qmi_wwan", "qmi_wwan_q", "cdc_mbim", "huawei_cdc_ncm", "sierra_net", "GobiNet", "hso", "option", "iosm",
         "mtk_t7xx", "mhi_net",
         "mhi_wwan_mbim", "wwan_hwsim", "ipa", "bam-dmux", "kalmia", "cx82310_eth",
     ]
 
-    /// The class as far as the interface itself tells; `nil`: that of those it stands on.
+    /// The class, if the interface alone tells it; `nil` if it has the class of the interfaces below.
     var ownClass: WireNetworkClass? {
         guard let hardwareType else { return .unknown }
         if hardwareType == Self.loopback { return .loopback }
@@ -127,10 +127,10 @@ struct InterfaceFacts: Equatable, Sendable {
         }
         if Self.tunnels.contains(hardwareType) || deviceType.map(Self.tunnelTypes.contains) == true { return .tunnel }
         if let tunFlags {
-            // A tap in a bridge is a virtual machine's cable; one by itself is a VPN that carries frames.
+            // A tap in a bridge is a virtual machine's cable. A tap by itself is a VPN that carries frames.
             return tunFlags & 2 != 0 && hasMaster ? .other : .tunnel
         }
-        // ARPHRD_NONE, with nothing behind it: packets without frames, which only tunnels have.
+        // ARPHRD_NONE without a device: packets without frames, which only tunnels have.
         if hardwareType == 65_534 { return .tunnel }
         if !lower.isEmpty { return nil }
         return hardwareType == Self.ethernet && hasDevice && deviceType != "bluetooth" ? .ethernet : .other

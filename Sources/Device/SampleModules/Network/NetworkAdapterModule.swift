@@ -1,16 +1,16 @@
 import Logging
 import WireModel
 
-/// The NetworkAdapter module: the machine's network adapters and how they are set up, its default gateways and name
+/// The NetworkAdapter module: the machine's network adapters with their settings, its default gateways and name
 /// servers.
 ///
-/// Two lists of rtnetlink (links, addresses) and the main routing tables per sample. What seldom changes is kept by
-/// interface index: the driver for as long as the interface lives; its class, speed and duplex, for which the driver is
-/// asked, until its state changes, and at most ``slowSeconds`` seconds.
+/// Each sample takes two rtnetlink lists (links, addresses) and the main routing tables. Values that seldom change are
+/// cached by interface index. The driver is kept as long as the interface lives. Class, speed and duplex are kept until
+/// the state changes, and at most ``slowSeconds`` seconds, because the driver must be asked for them.
 package struct NetworkAdapterModule: SampleModule {
-    /// The greatest age of speed, duplex, class and name servers, in seconds.
+    /// The longest time that speed, duplex, class and name servers are reused, in seconds.
     static let slowSeconds: UInt64 = 30
-    /// More adapters than this are left out, the oldest first in.
+    /// The most adapters in a sample. The oldest ones are included.
     static let maximumAdapters = 64
     static let maximumAddresses = 32
     private static let maximumGateways = 16
@@ -22,7 +22,7 @@ package struct NetworkAdapterModule: SampleModule {
         var networkClass: WireNetworkClass
         var speed: UInt32?
         var duplex: String
-        /// What they were read for: another state or carrier asks for a new reading.
+        /// The state for which the cached values were read. Another state or carrier makes them stale.
         var state: UInt8?
         var carrierChanges: UInt32?
         var read: UInt64
@@ -46,7 +46,7 @@ package struct NetworkAdapterModule: SampleModule {
         return .sample(Sample(kind: .sampleNetworkAdapter, module: name.rawValue, body: sample.encoded))
     }
 
-    /// One reading as a message.
+    /// Takes one sample as a message.
     mutating func read(at time: SampleTime) -> WireNetworkAdapterSample? {
         let now = time.sinceBootMicroseconds
         let links = reader.exchange(LinkMessage.all, maximumBytes: Self.maximumAnswer) {
@@ -113,11 +113,11 @@ package struct NetworkAdapterModule: SampleModule {
             return known
         }
         let directory = "\(InterfaceFacts.directory)/\(link.name)"
-        // A virtual interface's driver is its kind, which is what ethtool says of it too.
+        // For a virtual interface the kind is the driver's name, as in ethtool.
         let driver =
             known?.driver ?? link.kind
             ?? reader.host.readLink("\(directory)/device/driver")?.split(separator: "/").last.map(String.init)
-        // Both files refuse while the link is down, and say -1 or "unknown" where there is no such thing.
+        // Both files fail while the link is down, and hold -1 or "unknown" if there is no such value.
         let speed = reader.signedNumber("\(directory)/speed").flatMap { $0 > 0 ? UInt32(exactly: $0) : nil }
         let duplex = reader.line("\(directory)/duplex")
         return Details(
@@ -127,11 +127,11 @@ package struct NetworkAdapterModule: SampleModule {
             carrierChanges: link.carrierChanges, read: now)
     }
 
-    /// The preferred first, each once, IPv4 before IPv6.
+    /// Gateways without duplicates, preferred ones first, IPv4 before IPv6.
     private mutating func gateways() -> [String] {
         var gateways: [String] = []
         for family in [IPAddress.version4, IPAddress.version6] {
-            // A machine without IPv6 has no such routes to list.
+            // A machine without IPv6 has no such routes.
             let isTraced = family == IPAddress.version4
             let routes = reader.exchange(
                 RouteMessage.main(family), maximumBytes: DefaultRoute.maximumBytes, traced: isTraced
@@ -163,7 +163,7 @@ package struct NetworkAdapterModule: SampleModule {
 
 /// The kernel's numbers for kinds of link layers (`ARPHRD_*` of `<linux/if_arp.h>`).
 enum HardwareType {
-    /// The names that `ip link` prints; for others the number.
+    /// The names that `ip link` prints, or the number.
     static func name(_ type: UInt16) -> String {
         switch type {
         case 1: "ether"
@@ -190,7 +190,7 @@ enum HardwareType {
         }
     }
 
-    /// Whether the hardware address is one of a MAC layer; tunnels hold their ends' IP addresses in its place.
+    /// Whether the hardware address is a MAC address. Tunnels have the IP addresses of their ends there.
     static func hasMAC(_ type: UInt16) -> Bool {
         switch type {
         case 1, 24, 32, 801...804: true
@@ -210,9 +210,9 @@ enum MACAddress {
 /// `resolv.conf(5)`: the name servers in use.
 struct ResolverFile: Equatable {
     static let path = "/etc/resolv.conf"
-    /// What systemd-resolved asks itself, where the file above names only its stub.
+    /// The servers that systemd-resolved asks. Used if the file above names only its stub.
     static let resolvedPath = "/run/systemd/resolve/resolv.conf"
-    /// The resolver takes three; more are somebody's notes.
+    /// The resolver itself uses three. More are listed for people.
     static let maximumServers = 16
 
     var servers: [String] = []
@@ -220,12 +220,12 @@ struct ResolverFile: Equatable {
     init(_ bytes: UnsafeRawBufferPointer) {
         for line in CompleteLines(bytes) where servers.count < Self.maximumServers {
             var scanner = ByteScanner(line)
-            // The keyword begins the line; what follows a second word is a comment.
+            // The keyword begins the line. Text after the second word is a comment.
             guard scanner.take("nameserver"), let server = scanner.word() else { continue }
             servers.append(server.text)
         }
     }
 
-    /// Only systemd-resolved's own addresses: the real servers stand elsewhere.
+    /// The file names only systemd-resolved itself. The real servers are elsewhere.
     var isStub: Bool { !servers.isEmpty && servers.allSatisfy { $0 == "127.0.0.53" || $0 == "127.0.0.54" } }
 }

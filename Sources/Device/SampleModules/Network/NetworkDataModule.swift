@@ -1,27 +1,30 @@
 import Logging
 import WireModel
 
-/// The NetworkData module: what went over the machine's interfaces, per interface and per class of network, and how TCP
-/// and UDP fare.
+/// The NetworkData module: the traffic of the machine's interfaces, per interface and per class of network, and the
+/// state of TCP and UDP.
 ///
-/// The counters come from `RTM_GETSTATS`, which costs the kernel half of what writing `/proc/net/dev` does (measured: 5
-/// against 8 microseconds for four interfaces, and less per further one), gives 64-bit numbers, and names interfaces by
-/// their index: one that was removed and made anew has another index even when it has the same name, so its counters
-/// are never compared with its predecessor's. Names, addresses and classes come from `RTM_GETLINK` (23 microseconds),
-/// at most every ``refreshSeconds`` seconds and whenever an unknown index shows. Kernels without `RTM_GETSTATS` (before
-/// 4.7) are asked for links each time.
+/// **Source.** The counters come from `RTM_GETSTATS`. It costs the kernel half of what writing `/proc/net/dev` does
+/// (measured: 5 against 8 microseconds for four interfaces, and less per further one). It gives 64-bit numbers and
+/// identifies interfaces by index. An interface that was removed and made again has another index, so its counters are
+/// never compared with its predecessor's. Names, addresses and classes come from `RTM_GETLINK` (23 microseconds), at
+/// most every ``refreshSeconds`` seconds and whenever an unknown index appears. Kernels before 4.7 have no
+/// `RTM_GETSTATS` and are asked for links each time.
 ///
-/// A delta is absent where there is nothing to compare with: the first sample, a new interface, another hardware
-/// address, counters that began anew, another boot. Classes add up interfaces that do not stand on others (a bond,
-/// bridge or VLAN counts what its parts count); a tunnel counts as tunnel, and what carries it as that. Interfaces that
-/// never moved a packet are left out. Whether the device roams only a modem's manager knows: unknown here, unless
-/// ``roaming`` says.
+/// **Deltas.** A delta is absent if there is nothing to compare with: the first sample, a new interface, another
+/// hardware address, counters that started again, another boot.
+///
+/// **Classes.** A class adds up the interfaces that are not stacked on others, because a bond, bridge or VLAN counts
+/// what its parts count. A tunnel counts as tunnel, and the interface that carries it as its own class. Interfaces that
+/// never moved a packet are left out. Only a modem's manager knows whether the device roams; without ``roaming`` it is
+/// unknown.
 package struct NetworkDataModule: SampleModule {
-    /// The greatest age of names and hardware addresses, in seconds.
+    /// The longest time that names and hardware addresses are reused, in seconds.
     static let refreshSeconds: UInt64 = 10
-    /// The greatest age of classes, in seconds: bonds and bridges get and lose parts.
+    /// The longest time that classes are reused, in seconds. Bonds and bridges gain and lose parts.
     static let classSeconds: UInt64 = 60
-    /// More interfaces than this count in their class only, the oldest first in: a host of containers has thousands.
+    /// The most interfaces listed by themselves, oldest first. Others count only in their class: a host of containers
+    /// has thousands.
     static let maximumInterfaces = 64
     private static let maximumAnswer = 1024 * 1024
     private static let smallFile = 64 * 1024
@@ -34,7 +37,7 @@ package struct NetworkDataModule: SampleModule {
     }
 
     package let name = SampleModuleName.networkData
-    /// What a modem's manager last said, if anybody asked it.
+    /// The last answer of a modem's manager, if it was asked.
     package var roaming = WireVerdict.unknown
 
     private var reader: FileReader
@@ -57,7 +60,7 @@ package struct NetworkDataModule: SampleModule {
         return .sample(Sample(kind: .sampleNetworkData, module: name.rawValue, body: sample.encoded))
     }
 
-    /// One reading as a message; `nil` where neither interfaces nor protocols can be read.
+    /// Takes one sample as a message; `nil` if neither interfaces nor protocols can be read.
     mutating func read(at time: SampleTime) -> WireNetworkDataSample? {
         let now = time.sinceBootMicroseconds
         forgetOtherBoot(now: now)
@@ -73,7 +76,7 @@ package struct NetworkDataModule: SampleModule {
         return sample
     }
 
-    /// Memory may outlive a boot: processes and whole machines are frozen and thawed.
+    /// Memory may outlive a boot, because processes and whole machines are frozen and resumed.
     private mutating func forgetOtherBoot(now: UInt64) {
         let boot = reader.parse(BootIDFile.path, maximumBytes: 64, keepOpen: true) { BootIDFile.parse($0) }
         let isOther = boot != previousBoot || previousTime.map { now < $0.sinceBootMicroseconds } ?? false
@@ -94,7 +97,7 @@ package struct NetworkDataModule: SampleModule {
         if isStale || counters.count != interfaces.count || counters.contains(where: { interfaces[$0.index] == nil }) {
             refresh(now: now)
         }
-        // By age: what the machine started with before what came later.
+        // By age: interfaces present at boot come before those added later.
         counters.sort { $0.index < $1.index }
 
         var classes: [WireNetworkClass: (delta: InterfaceStatistics?, total: InterfaceStatistics)] = [:]
@@ -163,7 +166,7 @@ package struct NetworkDataModule: SampleModule {
                 if classifies { known.kind = InterfaceClass.of(link.name, host: reader.host) }
                 current[link.index] = known
             } else {
-                // A renamed interface goes on as it was.
+                // A renamed interface keeps its counters.
                 let previous = interfaces[link.index].flatMap { $0.address == link.address ? $0.previous : nil }
                 current[link.index] = Interface(
                     name: link.name, address: link.address, kind: InterfaceClass.of(link.name, host: reader.host),
@@ -224,12 +227,12 @@ extension WireInterfaceCounters {
     }
 }
 
-/// How far a counter of the kernel went on between two readings.
+/// The growth of a kernel counter between two readings.
 enum CounterDelta {
-    /// - Returns: `nil` where the counter went back and did not plausibly wrap: it began anew.
+    /// - Returns: `nil` if the counter went back without a plausible wrap, which means that it started again.
     ///
-    /// A counter wraps at 32 bits (older drivers' and kernels') or at 64. It is taken to have wrapped only if it stood
-    /// in the upper half before and went on by less than half of its range: a reset of a young counter looks different.
+    /// A counter wraps at 32 bits (older drivers and kernels) or at 64. We assume a wrap only if it was in the upper
+    /// half before and grew by less than half of its range. The reset of a young counter looks different.
     static func since(_ before: UInt64, _ now: UInt64) -> UInt64? {
         if now >= before { return now - before }
         let half = UInt64(1) << 31
@@ -243,14 +246,15 @@ enum CounterDelta {
 }
 
 extension InterfaceStatistics {
-    /// What was counted since `earlier`.
+    /// The growth since `earlier`.
     ///
-    /// - Returns: `nil` where any counter began anew: an interface is reset as a whole, and then none of them compares.
+    /// - Returns: `nil` if any counter started again. An interface is reset as a whole, so then no counter can be
+    ///   compared.
     func since(_ earlier: InterfaceStatistics) -> InterfaceStatistics? {
         merged(with: earlier) { now, before in CounterDelta.since(before, now) }
     }
 
-    /// Adds another interface's; stays at the greatest number rather than wrap.
+    /// Adds another interface's counters. Stays at the greatest number instead of wrapping.
     mutating func add(_ other: InterfaceStatistics) {
         let sum = merged(with: other) { one, two in
             let (sum, overflow) = one.addingReportingOverflow(two)

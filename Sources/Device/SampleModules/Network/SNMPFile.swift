@@ -1,20 +1,20 @@
-/// `/proc/net/snmp` and `/proc/net/snmp6`: the counters of the Internet protocols since boot, those that samples hold.
+/// `/proc/net/snmp` and `/proc/net/snmp6`: those counters of the Internet protocols since boot that samples contain.
 ///
-/// `/proc/net/netstat` is not read: it has none of them and costs the kernel more than all the other files together.
+/// `/proc/net/netstat` has none of them and costs the kernel more than all the other files together, so it is not read.
 struct SNMPFile: Equatable {
     static let path = "/proc/net/snmp"
     static let path6 = "/proc/net/snmp6"
 
-    /// TCP counts both versions of IP together.
+    /// TCP counts IPv4 and IPv6 together.
     var tcpActiveOpens: UInt64?
     var tcpPassiveOpens: UInt64?
     var tcpResetsSent: UInt64?
-    /// Connections that ended by a reset (`EstabResets`), nearly always the other side's.
+    /// Connections that ended by a reset (`EstabResets`), nearly always from the other side.
     var tcpResetsReceived: UInt64?
     var tcpRetransmits: UInt64?
     var tcpEstablished: UInt64?
-    /// Datagrams that could not be delivered, for want of buffers or a bad checksum; IPv4's here and IPv6's in the
-    /// other file.
+    /// Datagrams that could not be delivered for lack of buffers or a bad checksum. This is the IPv4 count; the IPv6
+    /// count is in the other file.
     var udpErrors: UInt64?
 
     /// Two lines per protocol: the names, then the numbers.
@@ -29,7 +29,7 @@ struct SNMPFile: Equatable {
             var columns = ByteScanner(head)
             var numbers = ByteScanner(line)
             guard let title = columns.word(), let same = numbers.word(), title.elementsEqual(same) else {
-                // Out of step: this line may be the names of the next two.
+                // The pairs are out of step: this line may hold the names for the next.
                 names = line
                 continue
             }

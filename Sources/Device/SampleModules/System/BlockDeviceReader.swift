@@ -1,13 +1,13 @@
 import WireModel
 
-/// What whole disks did between two samples. Partitions are left out (their disk counts them), as are devices that
-/// never did anything.
+/// The activity of whole disks between two samples. Partitions are left out because their disk counts them. Devices
+/// that never did anything are left out too.
 struct BlockDeviceReader: Sendable {
     static let maximumDevices = 256
     private static let wholeDevices = "/sys/block"
 
     private var previous: [String: DiskStats.Device] = [:]
-    /// Device names seen so far, and whether each is a whole device.
+    /// Known device names, and whether each is a whole device.
     private var isWhole: [String: Bool] = [:]
 
     mutating func read(_ reader: inout FileReader, maximumBytes: Int) -> [WireBlockDevice] {
@@ -61,7 +61,7 @@ struct DiskStats: Equatable {
     }
 
     var devices: [Device] = []
-    /// Lines that were not understood.
+    /// Lines that could not be parsed.
     var oddLines = 0
 
     init(_ bytes: UnsafeRawBufferPointer) {
@@ -94,8 +94,7 @@ extension DiskStats.Device {
     /// Has never done anything: an unused loop, memory or floppy device.
     var isIdleSinceBoot: Bool { reads == 0 && writes == 0 }
 
-    /// What the device did since `earlier`; `nil` where it is another device of that name or a counter went back or
-    /// wrapped.
+    /// The activity since `earlier`; `nil` if it is another device of that name, or if a counter went back or wrapped.
     func activity(since earlier: DiskStats.Device) -> WireBlockDevice? {
         guard major == earlier.major, minor == earlier.minor, reads >= earlier.reads, writes >= earlier.writes,
             sectorsRead >= earlier.sectorsRead, sectorsWritten >= earlier.sectorsWritten,

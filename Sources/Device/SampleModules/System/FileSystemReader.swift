@@ -1,7 +1,7 @@
 import WireModel
 
-/// Sizes of the machine's local file systems. The mount table is read for each sample, so that an unmounted file system
-/// is never answered for by the directory beneath it, but parsed only when it changed.
+/// The sizes of the machine's local file systems. The mount table is read for each sample, because otherwise the
+/// directory below could answer for an unmounted file system. It is parsed only if it changed.
 struct FileSystemReader: Sendable {
     private var table: [UInt8] = []
     private var selected: [MountInfo.Mount] = []
@@ -35,7 +35,7 @@ struct FileSystemReader: Sendable {
 }
 
 extension WireFileSystem {
-    /// `nil` for figures that cannot be: no size, or more free than there is.
+    /// `nil` for impossible figures: no size, or more free than there is.
     fileprivate init?(_ mount: MountInfo.Mount, _ figures: FileSystemFigures) {
         guard figures.blocks > 0, figures.blocksFree <= figures.blocks, figures.blocksAvailable <= figures.blocks,
             figures.blockSize > 0, !figures.blocks.multipliedReportingOverflow(by: figures.blockSize).overflow
@@ -73,7 +73,7 @@ struct MountInfo: Equatable {
     }
 
     var mounts: [Mount] = []
-    /// Lines that were not understood.
+    /// Lines that could not be parsed.
     var oddLines = 0
 
     init(_ bytes: UnsafeRawBufferPointer) {
@@ -93,7 +93,7 @@ struct MountInfo: Equatable {
             let root = scanner.word(),
             let mountPoint = scanner.word(), let options = scanner.word()
         else { return nil }
-        // Optional fields (shared:1, master:2 ...) end with a lone hyphen.
+        // Optional fields (shared:1, master:2 and so on) end with a single hyphen.
         while true {
             guard let field = scanner.word() else { return nil }
             if field.equals("-") { break }
@@ -133,13 +133,13 @@ struct MountInfo: Equatable {
 }
 
 extension MountInfo {
-    /// More file systems than this are left out, the root first in.
+    /// The most file systems in a sample. The root is always included.
     static let maximumSelected = 64
 
     /// Local disk file systems that name no device under /dev.
     private static let localTypes: Set<String> = ["zfs", "btrfs", "bcachefs", "ubifs", "jffs2", "yaffs2"]
 
-    /// Read-only images, always full by nature, and what a server or daemon answers for.
+    /// Read-only images, which are always full, and file systems that a server or daemon answers for.
     private static let skippedTypes: Set<String> = [
         "squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs", "fuse", "autofs", "devtmpfs", "tmpfs", "ramfs",
     ]
@@ -150,13 +150,14 @@ extension MountInfo {
         "ocfs2", "beegfs", "davfs", "orangefs", "pvfs2", "gpfs", "fuse", "autofs",
     ]
 
-    /// The mounts whose figures are worth sending: local disks, each once.
+    /// The mounts whose figures are sent: local disks, each once.
     ///
-    /// A mount is taken if its source is a device or its type a local one; at `/` anything that is not on a network, as
-    /// live systems and containers have their root in memory or on an overlay. Left out are images, anything on a
-    /// network or behind FUSE (asking may hang), mounts that another one covers (asking would answer for, or hang on,
-    /// the other), and further mounts of the same file system, of which the whole beats a part, and the shortest path
-    /// the longer ones.
+    /// A mount is included if its source is a device or its type is a local one. At `/`, anything that is not on a
+    /// network is included, because live systems and containers have their root in memory or on an overlay.
+    ///
+    /// Left out are images, and everything on a network or behind FUSE, because asking may hang. Mounts that another
+    /// mount covers are left out too: asking would reach the other one. Of several mounts of one file system, the whole
+    /// is preferred to a part, and the shortest path to longer ones.
     func selected() -> [Mount] {
         var best: [String: Mount] = [:]
         for mount in mounts where Self.isWorthAsking(mount) && !isCovered(mount) {
@@ -185,8 +186,8 @@ extension MountInfo {
         return mount.mountPoint < other.mountPoint
     }
 
-    /// Whether a path lookup of its mount point ends in another mount: one at or above that path that is not among the
-    /// mounts it hangs from.
+    /// Whether looking up the mount point's path ends in another mount: one at or above that path that is not among its
+    /// parents.
     private func isCovered(_ mount: Mount) -> Bool {
         var ancestors: Set<UInt64> = [mount.id]
         var next = mount.parent

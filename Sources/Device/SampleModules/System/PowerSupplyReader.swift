@@ -4,7 +4,7 @@ import WireModel
 enum PowerSupplyReader {
     private static let directory = "/sys/class/power_supply"
 
-    /// - Returns: `nil` for a machine that has neither batteries nor known line power.
+    /// - Returns: `nil` if the machine has neither batteries nor known line power.
     static func read(_ reader: inout FileReader) -> WirePower? {
         var supplies: [PowerSupplyEvent] = []
         for name in reader.list(directory, maximumEntries: 64) {
@@ -16,7 +16,7 @@ enum PowerSupplyReader {
     }
 }
 
-/// `uevent` of a power supply: all its properties in one reading.
+/// `uevent` of a power supply, which holds all its properties.
 struct PowerSupplyEvent: Equatable {
     enum Kind: Equatable {
         case battery
@@ -26,7 +26,7 @@ struct PowerSupplyEvent: Equatable {
     }
 
     var kind: Kind = .other
-    /// Belongs to a mouse, keyboard or the like, not to this machine.
+    /// The battery of a mouse, keyboard or the like, not of this machine.
     var isPeripheral = false
     /// A battery bay may be empty.
     var isPresent = true
@@ -97,9 +97,9 @@ struct PowerSupplyEvent: Equatable {
     }
 }
 
-/// What all power supplies of a machine say together.
+/// The summary of a machine's power supplies.
 enum PowerSummary {
-    /// - Returns: `nil` for a machine that has neither batteries nor known line power.
+    /// - Returns: `nil` if the machine has neither batteries nor known line power.
     static func power(of supplies: [PowerSupplyEvent]) -> WirePower? {
         let own = supplies.filter { !$0.isPeripheral }
         let lines = own.filter { $0.kind == .line }.compactMap(\.online)
@@ -113,18 +113,18 @@ enum PowerSummary {
             power.health = health
         }
         power.state = state(of: batteries)
-        // 0 is what drivers say that cannot count.
+        // Drivers that cannot count report 0.
         if let cycles = batteries.compactMap(\.cycles).max(), cycles > 0 { power.cycleCount = UInt32(clamping: cycles) }
         return power
     }
 
-    /// What the driver calls the capacity of a single battery; of several, by what they hold together.
+    /// The driver's capacity for a single battery. For several batteries it is computed from their charges.
     private static func level(of batteries: [PowerSupplyEvent]) -> UInt32? {
         if batteries.count == 1, let capacity = batteries[0].capacity, capacity <= 100 { return UInt32(capacity * 100) }
         return ratio(batteries.map(\.charge), to: batteries.map(\.chargeFull)).map { min($0, 10_000) }
     }
 
-    /// Ten-thousandths; `nil` unless all parts are known and plausible.
+    /// In ten-thousandths; `nil` unless all parts are known and plausible.
     private static func ratio(_ parts: [UInt64?], to wholes: [UInt64?]) -> UInt32? {
         // A microwatt-hour figure over this is a thousand megawatt-hours.
         let limit: UInt64 = 1_000_000_000_000
@@ -138,7 +138,7 @@ enum PowerSummary {
         }
         guard whole > 0 else { return nil }
         let ratio = (part * 10_000 + whole / 2) / whole
-        // New batteries hold a little more than they were designed for; twice that is a driver's mistake.
+        // New batteries hold a little more than designed. Twice as much is a driver's mistake.
         return ratio <= 20_000 ? UInt32(ratio) : nil
     }
 

@@ -37,7 +37,7 @@ struct MemInfo: Equatable {
         }
     }
 
-    /// The kernel's "kB" are 1024 bytes. Another unit would be another meaning, and is not taken.
+    /// The kernel's "kB" means 1024 bytes. A value with another unit is ignored.
     private static func bytes(_ scanner: inout ByteScanner) -> UInt64? {
         guard let count = scanner.number(), scanner.take(" kB"), scanner.isAtEnd else { return nil }
         let (bytes, overflow) = count.multipliedReportingOverflow(by: 1_024)
@@ -118,7 +118,7 @@ struct ProcSelfStat: Equatable {
     var startTicks: UInt64
 
     init?(_ bytes: UnsafeRawBufferPointer) {
-        // The name in parentheses may hold blanks and parentheses itself: count from the last one.
+        // The name in parentheses may itself contain blanks and parentheses, so fields count from the last one.
         guard bytes.last == 0x0a, let end = bytes.lastIndex(of: 0x29) else { return nil }
         var scanner = ByteScanner(UnsafeRawBufferPointer(rebasing: bytes[(end + 1)..<(bytes.count - 1)]))
         // State is field 3, the start time field 22.

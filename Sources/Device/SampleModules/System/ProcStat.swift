@@ -3,7 +3,7 @@ import WireModel
 /// `/proc/stat`: processor times in ticks, and kernel activity since boot.
 struct ProcStat: Equatable {
     static let path = "/proc/stat"
-    /// More cores than this are left out; the sample must stay far below the size of a record.
+    /// The most cores in a sample, which must stay far below the size limit of a record.
     static let maximumCores = 4_096
 
     struct Core: Equatable {
@@ -12,7 +12,7 @@ struct ProcStat: Equatable {
     }
 
     var all: CPUTimes?
-    /// On line now, in the file's order.
+    /// The cores online now, in the file's order.
     var cores: [Core] = []
     var contextSwitches: UInt64?
     var interrupts: UInt64?
@@ -55,7 +55,7 @@ struct ProcStat: Equatable {
     }
 }
 
-/// Ticks a core, or all of them, spent in each state since boot. Guest time is inside user and nice.
+/// Ticks that one core, or all cores, spent in each state since boot. User and nice include guest time.
 struct CPUTimes: Equatable {
     var user: UInt64
     var nice: UInt64
@@ -78,19 +78,19 @@ extension CPUTimes {
             steal: steal)
     }
 
-    /// How the time since `earlier` was spent, in ten-thousandths that add up to exactly 10000.
+    /// The shares of the time since `earlier`, in ten-thousandths that add up to exactly 10000.
     ///
-    /// `nil` where no tick has passed or any counter went back (a core came back on line, the machine's idle accounting
-    /// was corrected): such a difference says nothing.
+    /// `nil` if no tick has passed or a counter went back, because a core came back online or the kernel corrected its
+    /// idle time. Such a difference has no meaning.
     func shares(since earlier: CPUTimes, number: UInt32) -> WireCPUShares? {
         guard user >= earlier.user, nice >= earlier.nice, system >= earlier.system, idle >= earlier.idle,
             ioWait >= earlier.ioWait, irq >= earlier.irq, softIrq >= earlier.softIrq, steal >= earlier.steal
         else { return nil }
         let (total, overflow) = sum.subtractingReportingOverflow(earlier.sum)
-        // Beyond this the scaling below would overflow; no machine counts that many ticks between two samples.
+        // Beyond this the scaling below would overflow. No machine counts so many ticks between two samples.
         guard !overflow, total > 0, total <= UInt64.max / 20_000 else { return nil }
 
-        // Rounding the running sum instead of each share keeps the sum exact.
+        // Rounding the running sum, not each share, keeps the total exact.
         var passed: UInt64 = 0
         var given: UInt64 = 0
         func share(_ delta: UInt64) -> UInt32 {
@@ -112,7 +112,7 @@ extension CPUTimes {
         return shares
     }
 
-    /// Wraps rather than traps on garbage; ``shares(since:number:)`` refuses what that would give.
+    /// Wraps on garbage instead of trapping. ``shares(since:number:)`` refuses the result.
     private var sum: UInt64 {
         user &+ nice &+ system &+ idle &+ ioWait &+ irq &+ softIrq &+ steal
     }

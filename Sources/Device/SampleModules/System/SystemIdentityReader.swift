@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// Who this machine is. What cannot change while the process runs is read once, the rest at each reading.
+/// The identity of the machine. Values that cannot change while the process runs are read once, others at each reading.
 struct SystemIdentityReader: Sendable {
     private struct Fixed: Sendable {
         var bootID: Data
@@ -64,8 +64,8 @@ struct SystemIdentityReader: Sendable {
 }
 
 extension WireSystemIdentity {
-    /// Whether a person would call it another machine state. The boot time may waver by a second, as the kernel derives
-    /// it from a clock that is being corrected.
+    /// Whether a person would see another state of the machine. The boot time may differ by a second, because the
+    /// kernel derives it from a clock that is being corrected.
     func differs(from other: WireSystemIdentity) -> Bool {
         var same = other
         if bootTime.distance(to: other.bootTime).magnitude <= 2_000_000 { same.bootTime = bootTime }
@@ -74,7 +74,7 @@ extension WireSystemIdentity {
 }
 
 extension FileReader {
-    /// A device tree's text ends with a NUL, not with a line end.
+    /// Text in a device tree ends with a NUL, not with a newline.
     fileprivate mutating func deviceTreeText(_ path: String) -> String? {
         parse(path, maximumBytes: 4_096, traced: false) { bytes in
             let text = bytes.trimmed
@@ -83,8 +83,8 @@ extension FileReader {
     }
 }
 
-/// The processor's name in `/proc/cpuinfo`. The first entry is enough, and all that is read: on large machines the
-/// whole file is megabytes, and each core is asked for its frequency.
+/// The processor's name in `/proc/cpuinfo`. Only the first entry is read. On large machines the whole file has
+/// megabytes, and each core is asked for its frequency.
 struct CPUInfo: Equatable {
     static let path = "/proc/cpuinfo"
     static let maximumBytes = 4 * 1024
@@ -111,9 +111,9 @@ struct CPUInfo: Equatable {
     }
 }
 
-/// `os-release(5)`: which distribution this is.
+/// `os-release(5)`: the distribution's name and version.
 struct OSRelease: Equatable {
-    /// In the order the specification gives.
+    /// In the order of the specification.
     static let paths = ["/etc/os-release", "/usr/lib/os-release"]
 
     var identifier: String?
@@ -130,7 +130,7 @@ struct OSRelease: Equatable {
         }
     }
 
-    /// Shell quoting, as far as identifiers and versions use it.
+    /// Removes shell quoting, as far as identifiers and versions use it.
     private static func value(_ raw: UnsafeRawBufferPointer) -> String? {
         var value = raw.trimmed
         if value.count >= 2, let quote = value.first, quote == 0x22 || quote == 0x27, value.last == quote {
@@ -144,7 +144,7 @@ struct OSRelease: Equatable {
 enum BootIDFile {
     static let path = "/proc/sys/kernel/random/boot_id"
 
-    /// A UUID and a line end; without the latter it was cut off.
+    /// A UUID and a newline. Without the newline the text was cut off.
     static func parse(_ bytes: UnsafeRawBufferPointer) -> BootID? {
         bytes.last == 0x0a ? BootID(bytes.trimmed.text) : nil
     }

@@ -1,20 +1,20 @@
 import Logging
 import WireModel
 
-/// The System module: what the machine is, does and has left.
+/// The System module: the machine's identity, load and free resources.
 ///
-/// Cheap by design, as it may run every second: a dozen small files in `/proc`, most through open descriptors, one
-/// `statvfs` per disk. Sensors and power supplies, which firmware answers for, are asked at most every
-/// ``slowSeconds`` seconds; in between the last answer is repeated.
+/// It is cheap, because it may run every second: a dozen small files in `/proc`, most through open descriptors, and one
+/// `statvfs` per disk. Firmware answers for sensors and power supplies, so they are asked at most every ``slowSeconds``
+/// seconds, and the last answer is reused in between.
 package struct SystemModule: SampleModule {
-    /// The greatest age of power and temperature readings, in seconds.
+    /// The longest time that power and temperature readings are reused, in seconds.
     static let slowSeconds: UInt64 = 10
-    /// How often new sensors and changes of the identity are looked for.
+    /// How often new sensors and changes of the identity are searched, in seconds.
     static let discoverySeconds: UInt64 = 60
-    /// The identity is repeated at least this often.
+    /// The identity is sent at least this often, in seconds.
     static let identitySeconds: UInt64 = 3_600
     private static let smallFile = 64 * 1024
-    /// `/proc/stat`, `/proc/diskstats` and the mount table of the largest machines.
+    /// Enough for `/proc/stat`, `/proc/diskstats` and the mount table of the largest machines.
     private static let largeFile = 4 * 1024 * 1024
 
     package let name = SampleModuleName.system
@@ -36,7 +36,7 @@ package struct SystemModule: SampleModule {
     private var processStart: UInt64?
     private let program: (any SelfFiguresSource)?
 
-    /// - Parameter program: tells what only the program knows of its own cost; `nil`: nothing does.
+    /// - Parameter program: knows what only the program itself can tell of its cost; `nil` for none.
     package init(host: any HostSource, logger: Logger, program: (any SelfFiguresSource)? = nil) {
         reader = FileReader(host: host, logger: logger)
         self.program = program
@@ -46,7 +46,7 @@ package struct SystemModule: SampleModule {
         .sample(Sample(kind: .sampleSystem, module: name.rawValue, body: read(at: time).encoded))
     }
 
-    /// One reading as a message.
+    /// Takes one sample as a message.
     mutating func read(at time: SampleTime) -> WireSystemSample {
         let now = time.sinceBootMicroseconds
         var sample = WireSystemSample()
@@ -96,7 +96,7 @@ package struct SystemModule: SampleModule {
             sample.cores.reserveCapacity(stat.cores.count)
             var shares: [WireCPUShares] = []
             shares.reserveCapacity(stat.cores.count)
-            // Both lists ascend by number: one walk finds the cores that were on line both times.
+            // Both lists ascend by number, so one walk finds the cores that were online both times.
             var index = 0
             for core in stat.cores {
                 while index < before.count, before[index].number < core.number { index += 1 }
@@ -119,7 +119,7 @@ package struct SystemModule: SampleModule {
         if activity != WireActivity() { sample.activity = activity }
     }
 
-    /// `nil` where there is nothing to compare with or the counter went back.
+    /// `nil` if there is no earlier value, or if the counter went back.
     private static func delta(_ now: UInt64?, _ before: UInt64?) -> UInt64? {
         guard let now, let before, now >= before else { return nil }
         return now - before
@@ -195,7 +195,7 @@ package struct SystemModule: SampleModule {
                 return overflow ? nil : scaled / figures.ticksPerSecond
             }
         }
-        // These three are not optional on the wire: without them the message would hold invented zeros.
+        // These three are not optional on the wire. Without all of them the message would contain invented zeros.
         guard let cpuTime = figures.cpuTimeMicroseconds, let memory, let processStart, now >= processStart else {
             return
         }

@@ -1,11 +1,11 @@
 import WireModel
 
-/// The machine's temperature sensors: `hwmon` devices, and thermal zones that no `hwmon` device stands for.
+/// The machine's temperature sensors: `hwmon` devices, and thermal zones without an `hwmon` device.
 struct TemperatureSensors: Sendable {
     static let maximumSensors = 64
     private static let hardwareMonitors = "/sys/class/hwmon"
     private static let thermalZones = "/sys/class/thermal"
-    /// Millidegrees; what is outside is a driver's way of saying "no reading".
+    /// In millidegrees. Drivers report values outside of this range if they have no reading.
     private static let plausible: ClosedRange<Int64> = -100_000...200_000
 
     private struct Sensor: Sendable {
@@ -15,7 +15,7 @@ struct TemperatureSensors: Sendable {
 
     private var sensors: [Sensor] = []
 
-    /// Looks for sensors anew; they come and go with modules and devices.
+    /// Searches sensors again. They come and go with modules and devices.
     mutating func discover(_ reader: inout FileReader) {
         sensors = []
         var names: Set<String> = []
@@ -25,7 +25,7 @@ struct TemperatureSensors: Sendable {
             let inputs = reader.list(directory, maximumEntries: 1_024).filter {
                 $0.hasPrefix("temp") && $0.hasSuffix("_input")
             }
-            // Several devices of one driver (disks, memory modules) are told apart by what they sit on.
+            // Several devices of one driver (disks, memory modules) are distinguished by the device they belong to.
             let owner =
                 names.contains(chip)
                 ? reader.host.readLink("\(directory)/device")?.split(separator: "/").last ?? device[...] : nil
@@ -38,7 +38,7 @@ struct TemperatureSensors: Sendable {
         }
         for zone in reader.list(Self.thermalZones, maximumEntries: 256) where zone.hasPrefix("thermal_zone") {
             guard let type = reader.line("\(Self.thermalZones)/\(zone)/type") else { continue }
-            // The kernel gives most zones a hwmon device too, whose name may not hold hyphens.
+            // The kernel also makes a hwmon device for most zones. Its name must not contain hyphens.
             if names.contains(type) || names.contains(String(type.map { $0 == "-" ? "_" : $0 })) { continue }
             add("\(type)/\(zone)", "\(Self.thermalZones)/\(zone)/temp")
         }
@@ -48,7 +48,7 @@ struct TemperatureSensors: Sendable {
         if sensors.count < Self.maximumSensors { sensors.append(Sensor(name: name, path: path)) }
     }
 
-    /// Reads each sensor that answers.
+    /// Reads all sensors that answer.
     func read(_ reader: inout FileReader) -> [WireTemperature] {
         sensors.compactMap { sensor in
             guard let millidegrees = reader.signedNumber(sensor.path), Self.plausible.contains(millidegrees) else {

@@ -1,4 +1,4 @@
-/// The elements of a beacon or probe response (IEEE 802.11, 9.4.2): what an access point says of itself.
+/// The elements of a beacon or probe response, in which an access point describes itself (IEEE 802.11, 9.4.2).
 struct InformationElements {
     private static let ssidElement: UInt8 = 0
     private static let securityElement: UInt8 = 48
@@ -14,11 +14,11 @@ struct InformationElements {
     }
 
     private(set) var ssid: [UInt8]?
-    /// The list ended with an element, not inside one.
+    /// The list ended after a complete element.
     private var isWhole = false
-    /// What the RSN element offers; `nil` without one.
+    /// The keys that the RSN element offers; `nil` without that element.
     private var offered: Set<Key>?
-    /// What the older element of WPA offers.
+    /// The keys that the older WPA element offers.
     private var offeredByWPA: Set<Key>?
 
     init(_ bytes: UnsafeRawBufferPointer) {
@@ -62,9 +62,9 @@ struct InformationElements {
         return keys
     }
 
-    /// How the network is protected, by what it offers; `nil` where that is nothing known, or the list is cut off.
+    /// The network's protection, judged by what it offers; `nil` if unknown, or if the list is cut off.
     ///
-    /// - Parameter hasPrivacy: the capability bit without which frames are not encrypted.
+    /// - Parameter hasPrivacy: the capability bit; without it frames are not encrypted.
     func security(hasPrivacy: Bool) -> String? {
         guard isWhole else { return nil }
         guard offered != nil || offeredByWPA != nil else { return hasPrivacy ? "wep" : "open" }

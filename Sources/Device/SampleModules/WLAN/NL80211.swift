@@ -1,4 +1,4 @@
-/// The requests of nl80211 that samples need; all are open to every user. Numbers from `<linux/nl80211.h>`.
+/// The nl80211 requests that samples need. Every user may send them. Numbers are from `<linux/nl80211.h>`.
 enum NL80211 {
     static let name = "nl80211"
 
@@ -6,7 +6,7 @@ enum NL80211 {
     static func stations(family: UInt16, interface: UInt32) -> NetlinkRequest {
         request(family, command: 17, interface: interface)
     }
-    /// What the last scan found; starts none.
+    /// The results of the last scan. Does not start a scan.
     static func scanResults(family: UInt16, interface: UInt32) -> NetlinkRequest {
         request(family, command: 32, interface: interface)
     }
@@ -20,20 +20,20 @@ enum NL80211 {
         return NetlinkRequest(family: .generic, type: family, isDump: true, payload: payload.bytes)
     }
 
-    /// The attributes of an answer to a certain command; `nil` for other messages.
+    /// The attributes of an answer to a command; `nil` for other messages.
     fileprivate static func attributes(_ message: NetlinkMessages.Message, command: UInt8) -> NetlinkAttributes? {
         guard message.body.count >= GenericNetlink.headerLength, message.body[0] == command else { return nil }
         return NetlinkAttributes(message.body, from: GenericNetlink.headerLength)
     }
 
-    /// What is inside the attribute `type` of an answer.
+    /// The attributes nested in the attribute `type` of an answer.
     fileprivate static func nested(_ message: NetlinkMessages.Message, command: UInt8, _ type: UInt16)
         -> NetlinkAttributes?
     {
         attributes(message, command: command)?.first { $0.type == type }?.nested
     }
 
-    /// A level in dBm, as drivers give it; what is not below zero is no level.
+    /// A signal level in dBm. Values of zero and above are invalid.
     fileprivate static func level(_ attribute: NetlinkAttributes.Attribute) -> Int32? {
         attribute.number(Int8.self).flatMap { $0 < 0 ? Int32($0) : nil }
     }
@@ -52,7 +52,7 @@ struct WLANInterfaceMessage: Equatable, Sendable {
     /// Megahertz.
     var width: UInt32?
 
-    /// Joined to an access point, or may be: a managed station or client of a group.
+    /// The interface is joined to an access point, or may join one: a managed station or the client of a group.
     var isStation: Bool { type == 2 || type == 8 }
 
     init?(_ message: NetlinkMessages.Message) {
@@ -70,7 +70,7 @@ struct WLANInterfaceMessage: Equatable, Sendable {
             default: break
             }
         }
-        // Devices without an interface of the network (P2P management) have neither.
+        // Devices without a network interface (P2P management) have neither.
         guard let index, index > 0, let name else { return nil }
         self.index = index
         self.name = name
@@ -96,7 +96,7 @@ struct WLANInterfaceMessage: Equatable, Sendable {
     }
 }
 
-/// `NL80211_CMD_NEW_STATION`: the link to the other end.
+/// `NL80211_CMD_NEW_STATION`: the link to the other station.
 struct WLANStationMessage: Equatable, Sendable {
     var address: [UInt8]
     /// dBm
@@ -104,7 +104,7 @@ struct WLANStationMessage: Equatable, Sendable {
     /// Kilobits per second.
     var transmitRate: UInt32?
     var receiveRate: UInt32?
-    /// Since the association; 32 bits wide, as are the next two.
+    /// Since the association. These three counters have 32 bits.
     var transmitRetries: UInt32?
     var transmitFailures: UInt32?
     var beaconLosses: UInt32?
@@ -130,7 +130,7 @@ struct WLANStationMessage: Equatable, Sendable {
         }
     }
 
-    /// `NL80211_RATE_INFO_*`: in units of 100 kilobits per second, 32 bits wide where 16 are too few.
+    /// `NL80211_RATE_INFO_*`: in units of 100 kbit/s. The 32-bit attribute is used where 16 bits are too few.
     private static func rate(_ attribute: NetlinkAttributes.Attribute) -> UInt32? {
         var narrow: UInt32?
         var wide: UInt32?
@@ -146,10 +146,10 @@ struct WLANStationMessage: Equatable, Sendable {
     }
 }
 
-/// `NL80211_CMD_NEW_SCAN_RESULTS`: one network in reach.
+/// `NL80211_CMD_NEW_SCAN_RESULTS`: one network in range.
 struct WLANNetworkMessage: Equatable, Sendable {
     var bssid: [UInt8]
-    /// We are joined to it.
+    /// This machine is associated with it.
     var isAssociated: Bool
     /// Megahertz.
     var frequency: UInt32?
@@ -176,7 +176,7 @@ struct WLANNetworkMessage: Equatable, Sendable {
         }
         guard let bssid, bssid.count == 6 else { return nil }
         self.bssid = Array(bssid)
-        // NL80211_BSS_STATUS_ASSOCIATED; being merely authenticated is 0, an ad-hoc network 2.
+        // NL80211_BSS_STATUS_ASSOCIATED. 0 means authenticated only, 2 an ad-hoc network.
         isAssociated = status == 1
         guard isAssociated, let bytes = elements ?? beacon else { return }
         let information = InformationElements(bytes)

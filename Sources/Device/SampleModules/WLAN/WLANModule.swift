@@ -2,13 +2,13 @@ import FoundationEssentials
 import Logging
 import WireModel
 
-/// The WLAN2 module: the machine's wireless interfaces and the links they have.
+/// The WLAN2 module: the machine's wireless interfaces and their links.
 ///
-/// Asks nl80211; where the kernel has no such family, `/proc/net/wireless` says less. The link is asked for in each
-/// sample, what else the driver or its firmware must answer for more rarely: the noise every ``surveySeconds`` seconds,
-/// the network's own description when the access point changes and every ``scanSeconds`` seconds. No scan is ever
-/// started. Retries, failures and lost beacons are deltas within one association; a machine without wireless gives no
-/// sample.
+/// It asks nl80211. If the kernel has no such family, `/proc/net/wireless` tells less. Each sample asks for the link.
+/// Facts that the driver or its firmware must look up are asked for more rarely: the noise every ``surveySeconds``
+/// seconds, and the network's own description when the access point changes and every ``scanSeconds`` seconds. It never
+/// starts a scan. Retries, failures and lost beacons are deltas within one association. A machine without wireless
+/// gives no sample.
 package struct WLANModule: SampleModule {
     static let surveySeconds: UInt64 = 10
     static let scanSeconds: UInt64 = 60
@@ -17,7 +17,7 @@ package struct WLANModule: SampleModule {
     private static let radios = "/sys/class/ieee80211"
     private static let noInterface = "this machine has no wireless interface"
 
-    /// What is kept of an interface from one sample to the next.
+    /// What is kept of an interface between two samples.
     private struct Known {
         var access: [UInt8]?
         var station: WLANStationMessage?
@@ -49,7 +49,7 @@ package struct WLANModule: SampleModule {
                 ? "there is a radio, but the kernel tells of no wireless interface on it" : Self.noInterface)
     }
 
-    /// One reading as a message; without interfaces where there are none.
+    /// Takes one sample as a message. It has no interfaces if the machine has none.
     mutating func read(at time: SampleTime) -> WireWLANSample {
         var sample = WireWLANSample()
         if let interfaces = interfaces() {
@@ -62,9 +62,9 @@ package struct WLANModule: SampleModule {
         return sample
     }
 
-    /// `nil` where nl80211 does not answer.
+    /// `nil` if nl80211 does not answer.
     private mutating func interfaces() -> [WLANInterfaceMessage]? {
-        // Asking for a family that is not there makes the kernel look for a module: only where there is a radio.
+        // Asking for a missing family makes the kernel search for a module, so ask only if there is a radio.
         guard reader.host.list(Self.radios, maximumEntries: 1)?.isEmpty == false else {
             family = nil
             return nil
@@ -78,7 +78,7 @@ package struct WLANModule: SampleModule {
         let interfaces = reader.exchange(NL80211.interfaces(family: family), maximumBytes: Self.maximumAnswer) {
             $0.compactMap { WLANInterfaceMessage($0) }
         }
-        // The family's number changes when its module is loaded anew.
+        // The family gets another number if its module is loaded again.
         if interfaces == nil { self.family = nil }
         return interfaces?.sorted { $0.index < $1.index }
     }
@@ -102,7 +102,7 @@ package struct WLANModule: SampleModule {
             }
             frequency = frequency ?? known.network?.frequency
             ssid = ssid ?? known.network?.ssid
-            // On networks of several links the two differ: the station is the device, the network one of its radios.
+            // On multi-link networks the two differ: the station is the device, and the network one of its radios.
             message.bssid = MACAddress.text(known.network?.bssid ?? station.address)
             if let security = known.network?.security { message.security = security }
             Self.add(station, since: isSame ? known.station : nil, to: &message)
@@ -131,7 +131,7 @@ package struct WLANModule: SampleModule {
         if let rate = station.transmitRate { message.transmitRateKilobits = rate }
         if let rate = station.receiveRate { message.receiveRateKilobits = rate }
         if let seconds = station.connectedSeconds { message.connectedSeconds = UInt64(seconds) }
-        // Joined anew to the same access point: its counters began anew.
+        // The device joined the same access point again, so its counters started again.
         guard let before, (before.connectedSeconds ?? 0) <= (station.connectedSeconds ?? .max) else { return }
         func delta(_ field: KeyPath<WLANStationMessage, UInt32?>) -> UInt64? {
             guard let now = station[keyPath: field], let before = before[keyPath: field] else { return nil }
@@ -142,7 +142,7 @@ package struct WLANModule: SampleModule {
         if let losses = delta(\.beaconLosses) { message.beaconLosses = losses }
     }
 
-    /// The access point; `nil` while there is none.
+    /// The access point; `nil` without one.
     private mutating func station(of interface: UInt32, _ former: [UInt8]?) -> WLANStationMessage? {
         guard let family else { return nil }
         let stations = reader.exchange(
@@ -150,7 +150,7 @@ package struct WLANModule: SampleModule {
         ) {
             $0.compactMap { WLANStationMessage($0) }
         }
-        // Direct links to neighbours are stations too; the access point is there first.
+        // Direct links to neighbours are stations too, but the access point is the first.
         return stations?.first { $0.address == former } ?? stations?.first
     }
 
@@ -165,7 +165,7 @@ package struct WLANModule: SampleModule {
 
     private mutating func noise(of interface: UInt32) -> Int32? {
         guard let family else { return nil }
-        // Many drivers have no survey: nothing odd.
+        // Many drivers have no survey, so its absence is not odd.
         return reader.exchange(
             NL80211.survey(family: family, interface: interface), maximumBytes: Self.maximumAnswer, traced: false
         ) {
@@ -198,22 +198,22 @@ package struct WLANModule: SampleModule {
     }
 }
 
-/// `/proc/net/wireless`: link quality of drivers that know only the older wireless extensions.
+/// `/proc/net/wireless`: link quality for drivers that only know the older wireless extensions.
 struct WirelessFile: Equatable {
     static let path = "/proc/net/wireless"
     static let maximumInterfaces = 32
 
     struct Interface: Equatable {
         var name: String
-        /// dBm; absent where the driver counts in units of its own.
+        /// In dBm; absent if the driver uses its own unit.
         var signal: Int32?
         var noise: Int32?
-        /// Packets given up after all retries.
+        /// Packets dropped after all retries.
         var retryDiscards: UInt64
         var missedBeacons: UInt64
     }
 
-    /// dBm; the file shows "no such figure" as -256 or as a positive number.
+    /// In dBm. The file marks a missing figure by -256 or a positive number.
     private static let levels: ClosedRange<Int64> = -200 ... -1
 
     var interfaces: [Interface] = []
@@ -223,7 +223,7 @@ struct WirelessFile: Equatable {
             guard let colon = line.firstIndex(of: 0x3a) else { continue }
             let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
             var scanner = ByteScanner(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
-            // Status, link; a dot says that a figure is fresh.
+            // Status and link. A dot marks a current figure.
             guard !name.isEmpty, scanner.word() != nil, scanner.word() != nil, let level = Self.figure(&scanner),
                 let noise = Self.figure(&scanner), scanner.number() != nil, scanner.number() != nil,
                 scanner.number() != nil,
@@ -244,9 +244,9 @@ struct WirelessFile: Equatable {
     }
 }
 
-/// The channel that a frequency is the centre of (IEEE 802.11, annex E).
+/// The channel of a centre frequency (IEEE 802.11, annex E).
 enum WLANChannel {
-    /// - Returns: `nil` for what is no channel of 2.4, 5, 6 or 60 GHz.
+    /// - Returns: `nil` for frequencies that are no channel of 2.4, 5, 6 or 60 GHz.
     static func number(ofMegahertz frequency: UInt32) -> UInt32? {
         switch frequency {
         case 2_484: 14

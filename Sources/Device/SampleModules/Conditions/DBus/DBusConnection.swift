@@ -2,16 +2,16 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// A short talk with a message bus over its socket: authenticate as the user that runs, say hello, call, hang up.
+/// A short conversation with a message bus over its socket: authenticate as the running user, say hello, call, close.
 ///
-/// All of it ends by one deadline, whatever the other side does; nothing is started for it, and nothing outlives it.
-/// For one thread.
+/// One deadline bounds all of it, whatever the other side does. It starts nothing and leaves nothing behind. Use it
+/// from one thread.
 final class DBusConnection {
     enum Failure: Error, Equatable {
-        /// Nobody listens there.
+        /// Nobody listens on the socket.
         case absent
         case timedOut
-        /// The bus or the service said no; what it said.
+        /// The bus or the service refused; its text.
         case refused(String)
         case malformed
         case io(errno: Int32)
@@ -20,16 +20,16 @@ final class DBusConnection {
     private let descriptor: CInt
     private let deadline: UInt64
     private var serial: UInt32 = 0
-    /// Received and not used yet.
+    /// Bytes received and not used yet.
     private var buffer: [UInt8] = []
 
-    /// - Parameter timeoutMilliseconds: for everything until the connection is given up.
+    /// - Parameter timeoutMilliseconds: the whole conversation ends after this time.
     init(_ address: DBusAddress, timeoutMilliseconds: UInt64) throws(Failure) {
         deadline = Self.now() + timeoutMilliseconds * 1_000_000
         descriptor = socket(
             AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw .io(errno: errno) }
-        // From here on the descriptor is closed by deinit, whatever fails.
+        // From here on deinit closes the descriptor, whatever fails.
         try Self.reach(address, with: descriptor)
         try authenticate()
         let hello = DBusMessage.Call(
@@ -40,7 +40,7 @@ final class DBusConnection {
 
     deinit { close(descriptor) }
 
-    /// Calls a method and waits for its answer; what else arrives meanwhile is passed over.
+    /// Calls a method and waits for its answer. Ignores other messages that arrive meanwhile.
     func call(_ call: DBusMessage.Call) throws(Failure) -> [DBusValue] {
         serial += 1
         try transmit(DBusMessage.encode(call, serial: serial))
@@ -74,7 +74,7 @@ final class DBusConnection {
 
     // MARK: Authentication
 
-    /// SASL EXTERNAL: the kernel tells the bus who we are, we say only whom we mean (D-Bus specification,
+    /// SASL EXTERNAL: the kernel tells the bus who we are, and we name the user we mean (D-Bus specification,
     /// "Authentication Protocol").
     private func authenticate() throws(Failure) {
         let user = Data("\(geteuid())".utf8).hexadecimal.utf8
@@ -93,7 +93,7 @@ final class DBusConnection {
                 buffer.removeFirst(end + 1)
                 return line
             }
-            // No line of the protocol is longer.
+            // A longer line does not belong to the protocol.
             guard buffer.count < 4_096 else { throw .malformed }
             try receive(atLeast: buffer.count + 1)
         }
@@ -119,7 +119,7 @@ final class DBusConnection {
         guard result == 0 else {
             switch errno {
             case ENOENT, ECONNREFUSED, ENOTDIR, EACCES: throw .absent
-            // A full backlog: a bus that does not answer.
+            // The backlog is full: the bus does not answer.
             case EAGAIN: throw .timedOut
             default: throw .io(errno: errno)
             }
@@ -162,13 +162,13 @@ final class DBusConnection {
         let now = Self.now()
         guard now < deadline else { throw .timedOut }
         var descriptors = pollfd(fd: descriptor, events: events, revents: 0)
-        // Rounded up, so that the last fraction of a millisecond is not spun through.
+        // Rounded up, so the loop does not spin through the last fraction of a millisecond.
         let result = poll(&descriptors, 1, CInt(clamping: (deadline - now + 999_999) / 1_000_000))
         if result == 0 { throw .timedOut }
         if result < 0, errno != EINTR { throw .io(errno: errno) }
     }
 
-    /// Nanoseconds on a clock that does not go back.
+    /// Nanoseconds of a monotonic clock.
     private static func now() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -176,16 +176,16 @@ final class DBusConnection {
     }
 }
 
-/// Where a message bus listens (D-Bus specification, "Server Addresses"): only sockets of this machine are taken.
+/// The address of a message bus (D-Bus specification, "Server Addresses"). Only sockets of this machine are accepted.
 enum DBusAddress: Equatable, Sendable {
     case path(String)
-    /// In Linux's abstract name space.
+    /// A name in Linux's abstract socket namespace.
     case abstract(String)
 
-    /// Where the system's bus listens when nothing else is said.
+    /// The system bus's usual address.
     static let system = DBusAddress.path("/run/dbus/system_bus_socket")
 
-    /// The first address of a list that is a socket of this machine.
+    /// The first address in a list that is a socket of this machine.
     ///
     /// - Parameter list: as in `DBUS_SYSTEM_BUS_ADDRESS`: `unix:path=/run/dbus/system_bus_socket;tcp:...`.
     init?(_ list: String) {

@@ -1,9 +1,8 @@
-/// Messages of the D-Bus wire protocol: calls that are sent, replies that are read (D-Bus specification, "Message
-/// Format").
+/// Messages of the D-Bus wire protocol. Calls are encoded, replies are decoded (D-Bus specification, "Message Format").
 enum DBusMessage {
-    /// What another program may make us hold; the answers asked for have a few kilobytes.
+    /// The longest accepted message. The answers we ask for have a few kilobytes.
     static let maximumBytes = 1 << 20
-    /// What has to be read before the length of a message is known.
+    /// The bytes that tell a message's length.
     static let prefixBytes = 16
 
     private enum Field {
@@ -16,13 +15,13 @@ enum DBusMessage {
         static let signature: UInt8 = 8
     }
 
-    /// A method and what it is called on.
+    /// A method, and the object to call it on.
     struct Call: Equatable {
         var destination: String
         var path: String
         var interface: String
         var member: String
-        /// All of them text.
+        /// All arguments are text.
         var arguments: [String] = []
     }
 
@@ -33,17 +32,17 @@ enum DBusMessage {
             case error(String)
         }
 
-        /// Of the call it answers; 0 for what answers none, such as signals.
+        /// The serial of the call that is answered; 0 for messages that answer none, such as signals.
         var serial: UInt32
         var content: Content
     }
 
-    /// A call's bytes, little-endian.
+    /// Encodes a call, little-endian.
     static func encode(_ call: Call, serial: UInt32) -> [UInt8] {
         var body = DBusWriter()
         for argument in call.arguments { body.text(argument) }
         var message = DBusWriter()
-        // Method call; no service is to be started for our sake (0x2); protocol version 1.
+        // A method call that must not start a service (flag 0x2), protocol version 1.
         message.raw([UInt8(ascii: "l"), 1, 0x2, 1])
         message.uint32(UInt32(body.bytes.count))
         message.uint32(serial)
@@ -55,14 +54,14 @@ enum DBusMessage {
         if !call.arguments.isEmpty {
             fields.signatureField(Field.signature, String(repeating: "s", count: call.arguments.count))
         }
-        // The array starts at byte 16, so that what is aligned in it by itself is aligned in the message.
+        // The array starts at byte 16, so alignment within it is also alignment within the message.
         message.uint32(UInt32(fields.bytes.count))
         message.raw(fields.bytes)
         message.align(8)
         return message.bytes + body.bytes
     }
 
-    /// How long the message is that begins with these 16 bytes; `nil` where it is none, or over the bound.
+    /// The length of the message that begins with these 16 bytes; `nil` if it is no message or too long.
     static func length(_ prefix: [UInt8]) -> Int? {
         guard prefix.count >= prefixBytes, let isLittleEndian = isLittleEndian(prefix), prefix[3] == 1 else {
             return nil
@@ -75,7 +74,7 @@ enum DBusMessage {
         return length <= maximumBytes ? length : nil
     }
 
-    /// Reads a whole message; `nil` where it is none.
+    /// Decodes a whole message; `nil` if it is malformed.
     static func decode(_ message: [UInt8]) -> Reply? {
         guard length(message) == message.count, let isLittleEndian = isLittleEndian(message) else { return nil }
         var reader = DBusReader(message[...], isLittleEndian: isLittleEndian)

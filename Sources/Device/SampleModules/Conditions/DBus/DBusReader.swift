@@ -1,16 +1,16 @@
-/// Reads marshalled values. Total: whatever the bytes, it ends with a value or `nil`, reads nothing twice and nests at
+/// Reads marshalled values. For any bytes it ends with a value or `nil`. It reads nothing twice, and values nest at
 /// most ``maximumDepth`` deep.
 struct DBusReader {
-    /// The specification allows 32 arrays and 32 structures; nothing asked here nests more than 5.
+    /// The specification allows 32 arrays and 32 structures. What we ask for nests at most 5 deep.
     static let maximumDepth = 16
 
     private let bytes: ArraySlice<UInt8>
     private let isLittleEndian: Bool
-    /// Where alignment counts from.
+    /// The origin of alignment.
     private let start: Int
     private(set) var position: Int
 
-    /// - Parameter bytes: begin where alignment counts from: at the start of a message or of its body.
+    /// - Parameter bytes: begin at the origin of alignment, which is the start of a message or of its body.
     init(_ bytes: ArraySlice<UInt8>, isLittleEndian: Bool) {
         self.bytes = bytes
         self.isLittleEndian = isLittleEndian
@@ -21,7 +21,7 @@ struct DBusReader {
     /// Bytes read so far.
     var offset: Int { position - start }
 
-    /// One complete value of each type in the signature.
+    /// Reads one value of each type in the signature.
     mutating func values(_ signature: String) -> [DBusValue]? {
         var types = Array(signature.utf8)[...]
         var values: [DBusValue] = []
@@ -134,7 +134,7 @@ struct DBusReader {
                 guard let value = value(element, depth: depth + 1) else { return nil }
                 elements.append(value)
             }
-            // Every type has at least a byte; else the loop would not end.
+            // Every type takes at least one byte. Otherwise the loop would not end.
             guard position > before else { return nil }
         }
         guard position == end else { return nil }
@@ -150,7 +150,7 @@ struct DBusReader {
         }
     }
 
-    /// Takes the first complete type off a signature.
+    /// Removes the first complete type from a signature and returns it.
     private static func takeType(_ types: inout ArraySlice<UInt8>, depth: Int) -> ArraySlice<UInt8>? {
         guard depth < maximumDepth, let first = types.first else { return nil }
         let start = types.startIndex
@@ -164,7 +164,7 @@ struct DBusReader {
             while types.first != close {
                 guard takeType(&types, depth: depth + 1) != nil else { return nil }
             }
-            // An empty one has no size, and none is allowed.
+            // An empty structure has no size; the specification forbids it.
             guard types.startIndex > start + 1 else { return nil }
             types = types.dropFirst()
         case UInt8(ascii: ")"), UInt8(ascii: "}"): return nil
@@ -174,7 +174,7 @@ struct DBusReader {
     }
 }
 
-/// A value as D-Bus marshals it (D-Bus specification, "Marshaling"), reduced to what is asked here.
+/// A D-Bus value (D-Bus specification, "Marshaling"), reduced to what we ask for.
 indirect enum DBusValue: Equatable, Sendable {
     case boolean(Bool)
     case unsigned(UInt64)
