@@ -2,15 +2,15 @@ import FoundationEssentials
 import Gzip
 import WireModel
 
-/// One device at the collector for a moment: enrolls it where it has to, sends what waits - with the faults of its
-/// plan, or without - and lets it do what a device does with the answers.
+/// One device's exchange with the collector. It enrolls the device if needed, sends what waits, with or without the
+/// plan's faults, and applies the answers as a real device does.
 struct DeviceSession {
     let transport: any FleetTransport
     let enrollmentToken: String
     let partRecords: Int
     var device: SimulatedDevice
     var counts = FleetCounts()
-    /// Seconds that batches took.
+    /// Durations of batch requests in seconds.
     private(set) var latencies: [Double] = []
 
     init(_ device: SimulatedDevice, transport: any FleetTransport, enrollmentToken: String, partRecords: Int) {
@@ -20,7 +20,7 @@ struct DeviceSession {
         self.partRecords = partRecords
     }
 
-    /// One request and what its answer asks for.
+    /// Sends one request and follows its answer.
     mutating func transmit() async {
         if device.id == nil { await enroll() }
         guard device.id != nil else { return }
@@ -29,7 +29,7 @@ struct DeviceSession {
             note(.reenroll)
             let answer = await send(
                 FleetRequest(method: "POST", path: WireNames.batchesPath, bearer: "no-such-credential", body: Data()))
-            // 429: so many wrong credentials have come from this machine that the collector asks to wait.
+            // 429: this machine has sent too many wrong credentials, and the collector asks to wait.
             if let status = answer?.status, status == 401 || status == 429 { await enroll() }
         }
         let parts = device.parts(partRecords)
@@ -39,7 +39,7 @@ struct DeviceSession {
         }
         if device.has(.reordered) {
             note(.reordered)
-            // What is made now goes on its way after what is sent next.
+            // This request is sent after the next one.
             device.ghost = body
             return
         }
@@ -66,7 +66,7 @@ struct DeviceSession {
             async let first = transport.send(batchRequest(body))
             async let second = transport.send(batchRequest(body))
             let answers = await (first, second)
-            // The later answer first.
+            // Applies the later answer first.
             for answer in [answers.1, answers.0] {
                 count(answer)
                 await take(answer)
@@ -110,7 +110,7 @@ struct DeviceSession {
         return answer
     }
 
-    /// What a device does with an answer to a batch. One that it cannot read, or that did not come, changes nothing.
+    /// Applies the answer to a batch. An answer that is missing or cannot be read changes nothing.
     private mutating func take(_ answer: FleetAnswer?) async {
         guard let answer, answer.status == 200, let batch = try? WireBatchAnswer.decode(answer.body) else { return }
         let answers = batch.parts.compactMap { try? PartAnswer($0) }
@@ -135,7 +135,7 @@ struct DeviceSession {
     private mutating func enroll() async {
         var request = WireEnrollRequest()
         request.deviceName = "simulated-\(device.index)"
-        // No device that anybody has: views, summaries and quotas leave it out unless asked.
+        // Marks the device as a test device: views, summaries and quotas leave it out unless asked.
         request.test = true
         request.machineHash = device.machineHash
         request.operatingSystem.name = "linux"

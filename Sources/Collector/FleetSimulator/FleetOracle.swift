@@ -1,16 +1,17 @@
 import FoundationEssentials
 import WireModel
 
-/// Asks the collector afterwards what it has of a device, as people do, and holds it against what the device knows.
+/// Asks the collector afterwards what it stored of a device, through the same API that people use, and compares it with
+/// what the device knows.
 ///
-/// Every record that was acknowledged must be there exactly once, as it was made; nothing may be there twice or that
-/// was never made; and the balance must close over what is listed.
+/// Every acknowledged record must exist exactly once and unaltered. No record may exist twice or without having been
+/// made. The balance must close over the listed records.
 struct FleetOracle {
     let transport: any FleetTransport
-    /// Of a person who may see the devices.
+    /// A token that may see the devices.
     let token: String
 
-    /// What does not hold of a device.
+    /// What is wrong with a device's records.
     struct Findings: Sendable {
         var found = 0
         var lost = 0
@@ -18,7 +19,7 @@ struct FleetOracle {
         var altered = 0
         var foreign = 0
         var unbalanced = 0
-        /// Some of them in words.
+        /// Examples in words.
         var details: [String] = []
 
         mutating func detail(_ text: String) {
@@ -26,7 +27,7 @@ struct FleetOracle {
         }
     }
 
-    /// What could not be asked.
+    /// A question that the collector did not answer.
     struct Unanswered: Error, CustomStringConvertible {
         var path: String
         var status: Int?
@@ -137,8 +138,8 @@ struct FleetOracle {
     }
 }
 
-/// What one device knows to have made, and what the collector has said it stored: the oracle's memory, which no rolled
-/// back disk takes back.
+/// What one device knows it made, and what the collector reported as stored. This is the oracle's memory; a rollback of
+/// the device's disk does not affect it.
 struct FleetLedger: Sendable {
     struct Place: Hashable, Sendable {
         let epoch: EpochID
@@ -147,9 +148,9 @@ struct FleetLedger: Sendable {
     }
 
     struct Entry: Sendable {
-        /// Wall times of the records that ever had this place: more than one after a rollback. They tell them apart.
+        /// Wall times of all records that had this number, which distinguish them. After a rollback there are several.
         var made: [Int64] = []
-        /// That of the one the collector acknowledged.
+        /// Wall time of the acknowledged record.
         var acknowledged: Int64?
     }
 

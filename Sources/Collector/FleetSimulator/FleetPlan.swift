@@ -1,27 +1,27 @@
-/// What a simulated fleet is and does. With the same plan, but for its run, it makes the same records in the same
-/// order; only the ids that the collector gives, and what its answers make of faults, may differ.
+/// Describes a simulated fleet and its behaviour. With the same plan it makes the same records in the same order. Only
+/// the ids from the collector, and the effects of its answers to faults, may differ.
 package struct FleetPlan: Equatable, Sendable {
     package var devices: Int
-    /// Of the fleet's own time.
+    /// Duration in the fleet's own time.
     package var seconds: Int
     package var seed: UInt64 = 1
-    /// Tells apart what runs with one seed enroll at one collector: a repeat of an enrollment is answered with the
-    /// device that it made.
+    /// Makes device names unique when several runs use the same seed against one collector. Otherwise an enrollment
+    /// would count as a repeat and return the earlier device.
     package var run: UInt64 = 0
     package var faults: Set<FleetFault> = Set(FleetFault.allCases)
-    /// How many of the fleet's seconds go by in one; 0: as fast as the collector answers.
+    /// Seconds of fleet time per second; 0 runs as fast as the collector answers.
     package var speed = 1.0
-    /// Seconds between two samples of a device, likewise its transmissions and its beacons.
+    /// Seconds between a device's samples. Transmissions and beacons have their own intervals.
     package var sampleInterval = 5
     package var transmitInterval = 15
     package var beaconInterval = 60
-    /// Events a device makes a minute, on average.
+    /// Average number of events per device and minute.
     package var eventsPerMinute = 3.0
-    /// In the middle third of the time nobody can reach the collector; then all of them at once.
+    /// In the middle third of the time no device reaches the collector; after that all reach it at once.
     package var hasOutage = true
-    /// Requests under way at a time.
+    /// The most requests in flight.
     package var concurrency = 256
-    /// Records in one part at most.
+    /// The most records in one part.
     package var partRecords = 200
 
     package init(devices: Int, seconds: Int) {
@@ -34,26 +34,26 @@ package struct FleetPlan: Equatable, Sendable {
     }
 }
 
-/// What goes wrong on purpose, each with some probability at every request of a device.
+/// A fault that is injected on purpose, with some probability per request of a device.
 package enum FleetFault: String, CaseIterable, Sendable {
-    /// The request arrives; its answer does not.
+    /// The request arrives, but its answer is lost.
     case lostAnswer = "lost-answer"
     /// The connection ends in the middle of the request's body.
     case cutRequest = "cut-request"
-    /// The same request twice at once.
+    /// The same request is sent twice at once.
     case repeated
-    /// A request comes after one that was made later.
+    /// A request arrives after one that was made later.
     case reordered
-    /// A byte of a record is another one on the way.
+    /// A byte of a record is changed on the way.
     case damaged
-    /// The credential is refused: the device enrolls again, with the former one as its proof.
+    /// The credential is refused. The device enrolls again and proves itself with the former credential.
     case reenroll
-    /// The device's disk goes back to an older image.
+    /// The device's disk is restored from an older image.
     case rollback
     /// The device's wall clock is set to another time.
     case clockJump = "clock-jump"
 
-    /// Of a request, or of a second for a clock's jump.
+    /// Probability per request; for a clock jump, per second.
     var probability: Double {
         switch self {
         case .lostAnswer, .repeated, .reordered: 0.05

@@ -1,23 +1,23 @@
-/// What a run did and what the oracle found.
+/// What a run did, and what the oracle found.
 package struct FleetReport: Encodable, Equatable, Sendable {
     package struct Oracle: Encodable, Equatable, Sendable {
         package var devices = 0
-        /// Records that the collector lists.
+        /// Records the collector lists.
         package var found = 0
-        /// Acknowledged, but not there.
+        /// Acknowledged records that are missing.
         package var lost = 0
         package var doubled = 0
-        /// There, but another record than the one acknowledged.
+        /// Records that differ from the acknowledged ones.
         package var altered = 0
-        /// There, but never made.
+        /// Listed records that no device made.
         package var foreign = 0
-        /// Streams whose balance does not close over what is listed.
+        /// Streams whose balance does not close over the listed records.
         package var unbalanced = 0
-        /// Devices of which not everything could be asked.
+        /// Devices for which a question was not answered.
         package var unanswered = 0
-        /// Records that never were acknowledged although there was time enough.
+        /// Records that were not acknowledged although there was enough time.
         package var waiting = 0
-        /// Some of what is wrong, in words.
+        /// Examples of what is wrong, in words.
         package var details: [String] = []
     }
 
@@ -30,13 +30,13 @@ package struct FleetReport: Encodable, Equatable, Sendable {
     package var produced = 0
     package var acknowledged = 0
     package var counts = FleetCounts()
-    /// Of batches answered with 200; `nil` of none.
+    /// Of batches answered with 200; `nil` if there was none.
     package var latencyMillisecondsP50: Double?
     package var latencyMillisecondsP99: Double?
     package var elapsedSeconds = 0.0
     package var oracle = Oracle()
 
-    /// Whether everything is as it must be.
+    /// Whether the run found no fault.
     package var isRight: Bool {
         oracle.lost + oracle.doubled + oracle.altered + oracle.foreign + oracle.unbalanced + oracle.unanswered
             + oracle.waiting == 0
@@ -55,13 +55,13 @@ package struct FleetReport: Encodable, Equatable, Sendable {
     }
 }
 
-/// What happened during a run, counted.
+/// Counts of what happened during a run.
 package struct FleetCounts: Equatable, Sendable, Encodable {
     package var requests = 0
     package var recordsSent = 0
-    /// Answers by status; `none` for those that did not come.
+    /// Answers by status. `none` counts missing answers.
     package var answers: [String: Int] = [:]
-    /// Outcomes of parts.
+    /// Parts by outcome.
     package var outcomes: [String: Int] = [:]
     package var faults: [String: Int] = [:]
     package var closedEpochs = 0

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// Runs a fleet against a collector: lives its seconds, lets everything arrive, and asks the oracle.
+/// Runs a fleet against a collector: simulates its seconds, lets everything arrive, and asks the oracle.
 package struct FleetRun {
     private let plan: FleetPlan
     private let transport: any FleetTransport
@@ -12,14 +12,14 @@ package struct FleetRun {
     private var report: FleetReport
     private var latencies: [Double] = []
 
-    /// Latencies kept for the percentiles.
+    /// The most latencies kept for the percentiles.
     private static let maximumLatencies = 1_000_000
-    /// Rounds without faults in which what is left has to arrive.
+    /// The most rounds without faults in which the remaining records must arrive.
     private static let finalRounds = 200
 
     /// - Parameters:
-    ///   - personToken: a viewer's is enough; the oracle asks with it.
-    ///   - start: the true time, microseconds since 1970.
+    ///   - personToken: the oracle asks with it; a viewer's token is enough.
+    ///   - start: the true time in microseconds since 1970.
     package init(
         _ plan: FleetPlan, transport: any FleetTransport, enrollmentToken: String, personToken: String, start: Int64
     ) {
@@ -32,20 +32,20 @@ package struct FleetRun {
         report = FleetReport(devices: plan.devices, seconds: plan.seconds, seed: plan.seed)
     }
 
-    /// Looks whether the collector is there and knows both tokens, before anything is made.
+    /// Checks that the collector answers and accepts both tokens, before anything is made.
     package func check() async throws(FleetUnready) {
         func ask(_ request: FleetRequest, _ token: FleetUnready.Token) async throws(FleetUnready) {
             guard let answer = await transport.send(request) else { throw .unreachable }
             guard answer.status != 401, answer.status != 403 else { throw .refused(token, status: answer.status) }
         }
         try await ask(FleetRequest(path: "/api/v1/devices?limit=1", bearer: oracle.token), .person)
-        // Tokens are looked at before the body, and this one is no message.
+        // The collector checks the token before the body, so a body that is no message is enough.
         try await ask(
             FleetRequest(method: "POST", path: WireNames.enrollPath, bearer: enrollmentToken, body: Data([0xFF])),
             .enrollment)
     }
 
-    /// - Throws: only when cancelled.
+    /// - Throws: only if cancelled.
     package mutating func run() async throws -> FleetReport {
         let clock = ContinuousClock()
         let began = clock.now
@@ -76,13 +76,13 @@ package struct FleetRun {
         latencies.isEmpty ? nil : latencies[max(0, (latencies.count * percent + 99) / 100 - 1)] * 1000
     }
 
-    /// Sends, without faults, until nothing waits.
+    /// Sends without faults until nothing waits.
     private mutating func settle() async throws {
         for index in devices.indices { devices[index].calm() }
         for round in 0..<Self.finalRounds {
             let waiting = devices.indices.filter { devices[$0].isWaiting || devices[$0].ghost != nil }
             if waiting.isEmpty { break }
-            // A collector that refuses for a while is given one.
+            // Gives a collector that refuses some time.
             if round > 3, plan.speed > 0 { try await Task.sleep(for: .milliseconds(100)) }
             await transmit(waiting)
         }
@@ -145,7 +145,7 @@ package struct FleetRun {
     }
 }
 
-/// Why a fleet cannot begin.
+/// Why a fleet cannot start.
 package enum FleetUnready: Error, Equatable {
     package enum Token: Sendable {
         case person

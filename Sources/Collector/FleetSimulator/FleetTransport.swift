@@ -4,21 +4,21 @@ import NIOCore
 import NIOHTTP1
 import WireModel
 
-/// The way from the fleet to its collector.
+/// Carries requests from the fleet to its collector.
 package protocol FleetTransport: Sendable {
-    /// - Returns: `nil` where no answer came, for whatever reason.
+    /// - Returns: `nil` if no answer came, for whatever reason.
     func send(_ request: FleetRequest) async -> FleetAnswer?
 }
 
 package struct FleetRequest: Sendable {
     package var method = "GET"
-    /// With its parameters.
+    /// The path with its query.
     package var path: String
     package var bearer: String
-    /// Protobuf.
+    /// A Protobuf message.
     package var body: Data?
     package var isGzip = false
-    /// The connection ends in the middle of the body.
+    /// End the connection in the middle of the body.
     package var isCut = false
 }
 
@@ -32,7 +32,7 @@ package struct FleetAnswer: Sendable {
     }
 }
 
-/// Over HTTP, with as many connections as there are requests under way.
+/// Sends over HTTP, with one connection per request in flight.
 package final class HTTPFleetTransport: FleetTransport {
     private let collector: String
     private let client: HTTPClient
@@ -41,8 +41,8 @@ package final class HTTPFleetTransport: FleetTransport {
     private static let maximumAnswerBytes = 64 << 20
 
     /// - Parameters:
-    ///   - collector: `http://host:port`, without a path.
-    ///   - connections: to be kept open at most.
+    ///   - collector: `http://host:port` without a path.
+    ///   - connections: the most connections kept open.
     package init(collector: String, connections: Int) {
         self.collector = collector
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
@@ -76,7 +76,7 @@ package final class HTTPFleetTransport: FleetTransport {
     }
 }
 
-/// A body that ends in its middle, and the connection with it.
+/// A body that ends, with its connection, in the middle.
 private struct CutBody: AsyncSequence, Sendable {
     struct Cut: Error {}
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireModel
 
-/// Bodies as devices send them: a system sample is about 200 bytes.
+/// Record bodies like those of real devices. A system sample has about 200 bytes.
 enum SimulatedBodies {
     static func system(uptime: UInt64, interval: Int, _ random: inout SplitMix64) -> Data {
         var sample = WireSystemSample()
@@ -58,7 +58,7 @@ enum SimulatedBodies {
     }
 }
 
-/// A small seeded generator (Steele, Lea, Flood 2014), so that a fleet is the same again with the same seed.
+/// A small seeded generator (Steele, Lea, Flood 2014), so the same seed gives the same fleet.
 struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import WireModel
 
-/// A device of the fleet: its disk, its clocks, and what it makes when.
+/// A device of the fleet: its disk, its clocks, and its schedule.
 struct SimulatedDevice: Sendable {
-    /// What a rollback brings back.
+    /// The state that a rollback restores.
     struct Disk: Sendable {
         var epoch: EpochID
         var streams: [StreamName: SimulatedStream]
@@ -16,18 +16,18 @@ struct SimulatedDevice: Sendable {
     private var image: Disk?
     var ledger = FleetLedger()
 
-    // From enrollment.
+    // Assigned at enrollment.
     var id: DeviceID?
     var credential = ""
     let requestID: BootID
     let machineHash: String
 
-    // Clocks: of the wall an offset that may be far off, since boot the machine's own.
+    // Clocks. The wall clock is offset and may be far off; the time since boot is the machine's own.
     private var offset: Int64
     private let bootID: BootID
     private var made: Int64 = 0
 
-    /// A request that was put off, to be sent after a later one.
+    /// A request that was held back, to be sent after a later one.
     var ghost: Data?
 
     init(_ index: Int, plan: FleetPlan) {
@@ -39,7 +39,7 @@ struct SimulatedDevice: Sendable {
         requestID = BootID(high: request.high, low: request.low ^ plan.run)
         bootID = .random(using: &random)
         machineHash = "simulated-\(plan.seed)-\(String(plan.run, radix: 16))-\(index)"
-        // Most clocks are right within a second; some are off by hours, a few by years.
+        // Most clocks are right within a second, some are off by hours, and a few by years.
         let second: Int64 = 1_000_000
         switch Int.random(in: 0..<20, using: &random) {
         case 0: offset = Int64.random(in: -3...3, using: &random) * 365 * 86_400 * second
@@ -48,7 +48,7 @@ struct SimulatedDevice: Sendable {
         }
     }
 
-    /// Of a second in which the disk's image is taken.
+    /// Probability per second that an image of the disk is taken.
     private static let imageProbability = 0.05
 
     private static var emptyStreams: [StreamName: SimulatedStream] {
@@ -58,14 +58,14 @@ struct SimulatedDevice: Sendable {
     var isWaiting: Bool { disk.streams.values.contains { !$0.held.isEmpty } }
     var produced: Int { ledger.made }
 
-    /// Whether it sends in this second: on its schedule, and after an outage at once with all others.
+    /// Whether it sends in this second: on its schedule, or together with all others after an outage.
     func isDue(at second: Int) -> Bool {
         if plan.isOut(at: second) || !isWaiting { return false }
         return (second + index) % plan.transmitInterval == 0 || second > 0 && plan.isOut(at: second - 1)
     }
 
-    /// Makes what a second brings.
-    /// - Parameter start: the true time of the fleet's second 0, microseconds since 1970.
+    /// Makes the records of one second.
+    /// - Parameter start: the true time of the fleet's second 0, in microseconds since 1970.
     mutating func live(second: Int, start: Int64) {
         if has(.clockJump) { offset += Int64.random(in: -86_400...86_400, using: &random) * 1_000_000 }
         if plan.faults.contains(.rollback), random.chance(Self.imageProbability) { image = disk }
@@ -86,7 +86,7 @@ struct SimulatedDevice: Sendable {
     private mutating func make(
         _ stream: StreamName, _ kind: WireRecordKind, _ body: Data, module: String = "", _ second: Int, _ start: Int64
     ) {
-        // The last digits count: records tell each other apart by their times.
+        // The last digits are a counter, so times identify records.
         let time = max(0, (start + Int64(second) * 1_000_000 + offset) / 1_000_000) * 1_000_000 + made % 1_000_000
         made += 1
         let stamp = RecordStamp(wallTime: time, bootID: bootID, timeSinceBoot: UInt64(1000 + second) * 1_000_000)
@@ -104,11 +104,11 @@ struct SimulatedDevice: Sendable {
         plan.faults.contains(fault) && random.chance(fault.probability)
     }
 
-    /// From now on nothing goes wrong on purpose.
+    /// Stops all faults.
     mutating func calm() { plan.faults = [] }
 
     /// The parts of a request.
-    /// - Parameter records: in each at most.
+    /// - Parameter records: the most records in each.
     func parts(_ records: Int) -> [BatchPart] {
         StreamName.allCases.compactMap { disk.streams[$0]?.part(of: disk.epoch, records) }
     }
@@ -129,15 +129,15 @@ struct SimulatedDevice: Sendable {
             FleetLedger.Place(epoch: disk.epoch, stream: stream, number: record.number), time: record.time)
     }
 
-    /// The disk is as it was at some moment before.
-    /// - Returns: whether there is such a moment.
+    /// Restores the disk from an earlier image.
+    /// - Returns: whether there is one.
     mutating func rollBack() -> Bool {
         guard let image else { return false }
         disk = image
         return true
     }
 
-    /// What a close asks.
+    /// The request that closes the epoch.
     var closing: WireCloseRequest {
         var request = WireCloseRequest()
         request.epoch = disk.epoch.data
@@ -145,8 +145,8 @@ struct SimulatedDevice: Sendable {
         return request
     }
 
-    /// Goes on in a new epoch with what the collector does not have: what lies above the greatest point of the history
-    /// that it knows.
+    /// Continues in a new epoch with the records that the collector lacks: those above the greatest point of its
+    /// history that the device also has.
     mutating func move(after closed: [(stream: StreamName, matched: UInt64)]) {
         let old = disk
         for (stream, matched) in closed {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import WireModel
 
-/// One stream of a simulated device's queue: numbered, chained records, removed at the front by the collector's mark
-/// alone.
+/// One stream of a simulated device's queue. Records are numbered and chained, and only the collector's mark removes
+/// them at the front.
 struct SimulatedStream: Sendable {
     struct Held: Sendable {
         let number: UInt64
@@ -19,7 +19,7 @@ struct SimulatedStream: Sendable {
 
     init(_ name: StreamName) { self.name = name }
 
-    /// - Returns: its number.
+    /// - Returns: the record's number.
     mutating func append(_ record: NewRecord) -> UInt64 {
         last += 1
         let bytes = record.serialized(number: last)
@@ -28,7 +28,7 @@ struct SimulatedStream: Sendable {
         return last
     }
 
-    /// The first `count` records of what is held; `nil` where nothing is.
+    /// The first `count` waiting records; `nil` if none wait.
     func part(of epoch: EpochID, _ count: Int) -> BatchPart? {
         guard let front = held.first else { return nil }
         let items = held.prefix(count)
@@ -40,7 +40,7 @@ struct SimulatedStream: Sendable {
 
     var totals: StreamTotals { StreamTotals(produced: last, waiting: UInt64(held.count)) }
 
-    /// What a close tells of the stream.
+    /// What the close request reports of the stream.
     var closing: WireCloseStream {
         var stream = WireCloseStream()
         stream.stream = name.wire
@@ -57,7 +57,7 @@ struct SimulatedStream: Sendable {
         return stream
     }
 
-    /// - Returns: what is acknowledged by it, and whether the histories have diverged.
+    /// - Returns: the records this answer acknowledged, and whether the histories have diverged.
     mutating func apply(_ answer: PartAnswer) -> (acknowledged: [Held], hasDiverged: Bool) {
         let held = held
         let decision = MarkDecision.decide(

@@ -4,10 +4,10 @@ import Glibc
 import WireModel
 
 /// Asks a running agent over its control socket: one request, one answer, bounded by a time-out. It blocks a thread of
-/// its own, none of the tasks' threads.
+/// its own and none of the threads that tasks share.
 package struct ControlClient: Sendable {
     package let directory: String
-    /// For each read and write.
+    /// Applies to each read and write.
     private let timeoutSeconds: Int
 
     package init(directory: String, timeoutSeconds: Int = 30) {
@@ -15,12 +15,12 @@ package struct ControlClient: Sendable {
         self.timeoutSeconds = timeoutSeconds
     }
 
-    /// - Returns: `nil` where no agent listens: no socket, or one left by an agent that was killed.
-    /// - Throws: `tryAgain` where an agent took the connection and gave no whole answer; whether it did what was asked
-    ///   is then unknown.
+    /// - Returns: `nil` if no agent listens: there is no socket, or a killed agent left one.
+    /// - Throws: `tryAgain` if an agent accepted the connection and gave no complete answer. It is then unknown whether
+    ///   the agent did what was asked.
     package func ask(_ request: WireControlRequest) async throws(ControlError) -> WireControlAnswer? {
         let result = await withCheckedContinuation { continuation in
-            // A queue of its own has a thread of its own; the global ones share theirs with the tasks.
+            // Its own queue has its own thread. The global queues share theirs with tasks.
             DispatchQueue(label: "ws1.control-client").async {
                 continuation.resume(returning: Result { () throws(ControlError) in try askBlocking(request) })
             }
@@ -28,7 +28,7 @@ package struct ControlClient: Sendable {
         return try result.get()
     }
 
-    /// As ``ask(_:)``, on the caller's thread; for programs without tasks.
+    /// As ``ask(_:)``, on the caller's thread. For programs without tasks.
     package func askBlocking(_ request: WireControlRequest) throws(ControlError) -> WireControlAnswer? {
         guard let frame = ControlFrame.bytes(request) else {
             throw ControlError(.usage, "the request is over \(ControlFrame.maximumBytes) bytes")
@@ -134,8 +134,8 @@ package struct ControlClient: Sendable {
 }
 
 extension WireControlAnswer {
-    /// The answer, where the agent did what was asked.
-    /// - Throws: what it says otherwise.
+    /// The answer, if the agent did what was asked.
+    /// - Throws: the agent's error otherwise.
     package func succeeding() throws(ControlError) -> WireControlAnswer {
         if succeeded { return self }
         let code: ControlError.Code =
@@ -148,12 +148,12 @@ extension WireControlAnswer {
     }
 }
 
-/// Why a running agent could not be asked, or said no.
+/// Why an agent could not be asked, or refused.
 package struct ControlError: Error, Sendable, CustomStringConvertible {
     package enum Code: Sendable {
-        /// What was asked is not what it must be.
+        /// The request is not valid.
         case usage
-        /// Something holds now that may not hold later.
+        /// The request may succeed later.
         case tryAgain
         case failed
     }

@@ -2,17 +2,17 @@ import FoundationEssentials
 import Glibc
 import WireModel
 
-/// The control socket's framing: a message behind its length, 4 bytes, big-endian; 1 byte to 1 MiB.
+/// The framing on the control socket: a length of 4 bytes, big-endian, then a message of 1 byte to 1 MiB.
 package enum ControlFrame {
     package static let maximumBytes = 1024 * 1024
     package static let lengthBytes = 4
 
-    /// Reads a length; `nil` where no frame may have it.
+    /// Reads a length; `nil` if no frame may have it.
     package static func length(_ prefix: UInt32) -> Int? {
         (1...UInt32(maximumBytes)).contains(prefix) ? Int(prefix) : nil
     }
 
-    /// A frame's bytes. An answer that has grown too large becomes one that says so.
+    /// A frame with the answer. An answer that is too large is replaced by an error that says so.
     package static func bytes(_ answer: WireControlAnswer) -> Data {
         let message = answer.encoded
         guard message.count <= maximumBytes else {
@@ -25,7 +25,7 @@ package enum ControlFrame {
         return framed(message)
     }
 
-    /// `nil` for a request over the bound.
+    /// `nil` if the request is too large.
     package static func bytes(_ request: WireControlRequest) -> Data? {
         let message = request.encoded
         return message.count <= maximumBytes ? framed(message) : nil
@@ -39,14 +39,14 @@ package enum ControlFrame {
     }
 }
 
-/// `<data>/control.sock`, also where its path is longer than a socket address holds: a long one goes through an open
-/// descriptor of the directory, which is the same file by a shorter name.
+/// The path `<data>/control.sock`. If it is longer than a socket address can hold, the path goes through an open
+/// descriptor of the directory, which is a shorter name for the same file.
 package struct ControlSocketPath: ~Copyable {
     package static let name = "control.sock"
-    /// `sun_path` with its terminating zero.
+    /// The size of `sun_path`, including its terminating zero.
     package static let maximumBytes = 108
 
-    /// Fits into a socket address, for as long as this value lives.
+    /// Fits into a socket address as long as this value lives.
     package let path: String
     private let descriptor: Int32?
 
@@ -71,26 +71,26 @@ package struct ControlSocketPath: ~Copyable {
     }
 }
 
-/// How an upload of logs does, as a running agent tells it in the JSON of its answer.
+/// The progress of a log upload. A running agent reports it in the JSON of its answer.
 package struct LogUploadReport: Codable, Equatable, Sendable {
     package enum State: String, Codable, Sendable {
         case underWay = "under-way"
         case done, failed, cancelled
     }
 
-    /// Of 16 bytes, in the form of a UUID.
+    /// 16 bytes in the form of a UUID.
     package var id: String
     /// `application` or `crash`.
     package var type: String
     package var state: State
     package var chunks: Int
-    /// Of the chunks, those the collector has.
+    /// Chunks that the collector has.
     package var sent: Int
-    /// Of the chunks, those whose lines fell to a limit of the store before they were sent.
+    /// Chunks whose lines the store's limits removed before they were sent.
     package var gone: Int
-    /// Of text.
+    /// Bytes of text.
     package var bytes: UInt64
-    /// What it waits for, or why it failed.
+    /// What the upload waits for, or why it failed.
     package var detail: String
 
     package init(

@@ -1,22 +1,22 @@
 import Glibc
 
-/// What a command line program needs of the process it runs in, looked at before anything else.
+/// The process limits that a program needs, checked before anything else.
 ///
-/// The runtime, the event loops and the allocator end the process where a descriptor, a thread's stack or memory is
-/// refused. So a limit that is too low is an error in words at the start, not a crash somewhere later.
+/// The runtime, the event loops and the allocator end the process if they get no descriptor, thread stack or memory.
+/// With this check, a limit that is too low is a clear error at the start and not a crash later.
 package struct ProcessLimits: Sendable {
     /// Open files.
     package var descriptors: UInt64
-    /// Bytes of address space. Less does not hold the program's code, its threads' stacks and its heap.
+    /// Bytes of address space. With less, the program's code, stacks and heap do not fit.
     package var addressSpace: UInt64
 
-    /// A command that ends again.
+    /// For a command that runs and ends.
     package static let command = ProcessLimits(descriptors: 32, addressSpace: 192 << 20)
-    /// An agent: its queue, log, control socket with its clients, and the connections to the collector.
+    /// For an agent: its queue, log, control socket with clients, and connections to the collector.
     package static let agent = ProcessLimits(descriptors: 64, addressSpace: 192 << 20)
 
-    /// Raises what may be raised.
-    /// - Returns: what is too low and how to mend it; `nil`: nothing is.
+    /// Raises the limits as far as allowed.
+    /// - Returns: which limit is too low and what to do; `nil` if all are high enough.
     package func objection() -> String? {
         let files = Self.allowed(RLIMIT_NOFILE, needed: descriptors)
         if let files, files < descriptors {
@@ -32,7 +32,7 @@ package struct ProcessLimits: Sendable {
         return nil
     }
 
-    /// The limit in force, after it was raised as far as is needed and may be; `nil` where nobody knows.
+    /// The limit in force after raising it as far as needed and allowed; `nil` if unknown.
     private static func allowed(_ resource: __rlimit_resource, needed: UInt64) -> UInt64? {
         var limit = rlimit()
         let resource = __rlimit_resource_t(resource.rawValue)

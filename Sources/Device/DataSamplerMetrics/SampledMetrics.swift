@@ -19,26 +19,26 @@ import Synchronization
 /// Timer(label: "http.server.request.duration").recordMilliseconds(12)
 /// ```
 ///
-/// Each sample holds one set of measurements per label and dimensions, named and typed as OpenTelemetry would:
-/// dimensions become attributes, times are in seconds, and a unit is taken from the label's last word where it says one
+/// Each sample holds one set of measurements per label and dimensions. Names and types follow OpenTelemetry: dimensions
+/// become attributes, times are in seconds, and the unit is taken from the label's last word if that is one
 /// (`..._bytes`).
 ///
 /// | made with | measurements |
 /// |---|---|
 /// | `Counter`, `FloatingPointCounter` | `<label>`: the total since the program started; `<label>.delta`: the growth since the last sample. A lost sample loses growth, never the total |
 /// | `Gauge`, `Meter` | `<label>`: the last value; none before the first |
-/// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the quantiles asked for (`.p95`), within 5 %; none where nothing was recorded |
+/// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the requested quantiles (`.p95`) within 5 %; none if nothing was recorded |
 ///
-/// A sample has at most ``maximumMeasurements``. Labels and dimensions that would need more are not recorded; how many
-/// there are is the measurement `ws1.metrics.dropped`. Making a handler takes a lock and a look-up, recording with one
-/// a lock of its own: keep handlers in hot places. Safe from any thread.
+/// A sample has at most ``maximumMeasurements``. Labels and dimensions beyond that are not recorded, and the
+/// measurement `ws1.metrics.dropped` counts them. Making a handler takes a lock and a look-up; recording takes the
+/// handler's own lock. So keep handlers that are used often. Safe from any thread.
 public final class SampledMetrics: MetricsFactory, CustomSampleModule {
-    /// Of one sample, `ws1.metrics.dropped` included.
+    /// The most measurements in one sample, `ws1.metrics.dropped` included.
     public static let maximumMeasurements = 512
 
     private struct State {
         var series: [SeriesKey: Registered] = [:]
-        /// Measurements that all series together can give.
+        /// The most measurements that all series together can give.
         var weight = 0
         var dropped: Set<Int> = []
         var droppedCount: UInt64 = 0
@@ -46,36 +46,36 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
 
     private struct Registered {
         var series: any Series
-        /// Handlers made and not destroyed.
+        /// Handlers that were made and not destroyed.
         var handlers: Int
     }
 
-    /// Of dropped series so many are told apart, by the hash of their key; further ones count each time they are asked
-    /// for.
+    /// How many dropped series are remembered, by the hash of their key. Further ones are counted each time they are
+    /// requested.
     private static let rememberedDrops = 4_096
     private static let droppedName = "ws1.metrics.dropped"
 
     /// The custom module's name.
     public let name: String
-    /// Seconds between two samples; `nil`: the sampler's default.
+    /// Seconds between two samples; `nil` uses the sampler's default.
     public let sampleInterval: Double?
     private let quantiles: [Double]
     private let state = Mutex(State())
 
-    /// Touches nothing until it is made the metrics system's factory, or handed to handlers.
+    /// Makes a factory. It does nothing until it becomes the metrics system's factory or makes handlers.
     ///
     /// - Parameters:
     ///   - name: the custom module's name: see ``CustomSampleModule/name``.
-    ///   - sampleInterval: seconds, 1 to 86,400; `nil`: the sampler's default.
-    ///   - quantiles: of timers and recorders, above 0 and below 1; each is a measurement more per timer. Others are
-    ///     left out.
+    ///   - sampleInterval: seconds, 1 to 86,400; `nil` uses the sampler's default.
+    ///   - quantiles: quantiles of timers and recorders, above 0 and below 1. Each adds a measurement per timer. Other
+    ///     values are ignored.
     public init(name: String, sampleInterval: Double? = nil, quantiles: [Double] = []) {
         self.name = name
         self.sampleInterval = sampleInterval
         self.quantiles = Array(quantiles.filter { $0 > 0 && $0 < 1 }.prefix(8))
     }
 
-    /// The measurements since the last call; the sampler calls it.
+    /// The measurements since the last call. The sampler calls it.
     public func sample() async throws -> [SampleMeasurement] { takeMeasurements() }
 
     func takeMeasurements() -> [SampleMeasurement] {
@@ -83,7 +83,7 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
             var measurements: [SampleMeasurement] = []
             for (key, registered) in state.series {
                 measurements += registered.series.takeMeasurements(key)
-                // Its last growth has been told now.
+                // The sample contains its last growth.
                 if registered.handlers == 0 { remove(key, &state) }
             }
             if state.droppedCount > 0 {
@@ -115,7 +115,7 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
         make(.meter, label, dimensions, unit: "") { GaugeSeries() } ?? GaugeSeries()
     }
 
-    /// A handler whose distribution is sampled; its last value only, where it does not aggregate.
+    /// A handler whose distribution is sampled, or only its last value if it does not aggregate.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         guard aggregate else { return make(.gauge, label, dimensions, unit: "") { GaugeSeries() } ?? GaugeSeries() }
         let quantiles = quantiles
@@ -130,25 +130,25 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
             ?? DistributionSeries(quantiles: [])
     }
 
-    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    /// Releases a handler. The last one of its label and dimensions is sampled once more.
     public func destroyCounter(_ handler: any CounterHandler) { destroy(handler) }
 
-    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    /// Releases a handler. The last one of its label and dimensions is sampled once more.
     public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { destroy(handler) }
 
-    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    /// Releases a handler. The last one of its label and dimensions is sampled once more.
     public func destroyMeter(_ handler: any MeterHandler) { destroy(handler) }
 
-    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    /// Releases a handler. The last one of its label and dimensions is sampled once more.
     public func destroyRecorder(_ handler: any RecorderHandler) { destroy(handler) }
 
-    /// Samples it once more, if it was the last of its label and dimensions, and then no more.
+    /// Releases a handler. The last one of its label and dimensions is sampled once more.
     public func destroyTimer(_ handler: any TimerHandler) { destroy(handler) }
 
     // MARK: Series
 
-    /// - Returns: `nil` where there is no room, or the dimensions are too many: what is recorded with it goes nowhere,
-    ///   and is counted.
+    /// - Returns: `nil` if there is no room, or if there are too many dimensions. What is recorded then is discarded
+    ///   and counted.
     private func make<S: Series>(
         _ kind: SeriesKey.Kind, _ label: String, _ dimensions: [(String, String)], unit: String, _ new: () -> S
     ) -> S? {
@@ -163,7 +163,7 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
                 return series
             }
             let series = new()
-            // One place is the dropped ones' own.
+            // One measurement is reserved for the count of dropped series.
             guard state.weight + series.weight < Self.maximumMeasurements else {
                 if state.dropped.count >= Self.rememberedDrops || state.dropped.insert(key.hashValue).inserted {
                     state.droppedCount += 1
@@ -178,7 +178,7 @@ public final class SampledMetrics: MetricsFactory, CustomSampleModule {
 
     private func destroy(_ handler: AnyObject) {
         state.withLock { state in
-            // Destroying is rare; finding the key costs a walk instead of a key in every handler.
+            // Destroying is rare, so a search is cheaper than a key in every handler.
             guard let key = state.series.first(where: { $0.value.series === handler })?.key else { return }
             state.series[key]?.handlers -= 1
         }

@@ -3,12 +3,12 @@ import DataSampler
 import Glibc
 import Synchronization
 
-/// What is kept of one label and its dimensions. Safe from any thread.
+/// The state of one label with its dimensions. Safe from any thread.
 protocol Series: AnyObject, Sendable {
-    /// The most measurements it gives at a time.
+    /// The most measurements it gives at once.
     var weight: Int { get }
 
-    /// What is to be told, and begins the next interval.
+    /// Returns the measurements of this interval and begins the next.
     func takeMeasurements(_ key: SeriesKey) -> [SampleMeasurement]
 }
 
@@ -18,7 +18,7 @@ extension SeriesKey {
     }
 }
 
-/// What tells one series of measurements from another, within the bounds of a measurement.
+/// Identifies a series, within the limits of a measurement.
 struct SeriesKey: Hashable {
     enum Kind: Hashable {
         case counter
@@ -35,7 +35,7 @@ struct SeriesKey: Hashable {
     private static let suffixBytes = 8
     private static let attributeNameBytes = 64
     private static let attributeValueBytes = 256
-    /// By a label's last word.
+    /// Units by the last word of a label.
     private static let units = [
         "bytes": "By", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns", "ratio": "1",
         "percent": "%",
@@ -46,8 +46,8 @@ struct SeriesKey: Hashable {
     let unit: String
     let attributes: [String: String]
 
-    /// - Parameter unit: where the label does not say one.
-    /// - Returns: `nil` where there are more dimensions than a measurement may have attributes, or the label is empty.
+    /// - Parameter unit: used if the label does not name one.
+    /// - Returns: `nil` if the label is empty, or if there are more dimensions than a measurement may have attributes.
     init?(_ kind: Kind, label: String, dimensions: [(String, String)], unit: String) {
         let printable = label.utf8.prefix(Self.nameBytes - Self.suffixBytes).map {
             (0x21...0x7E).contains($0) ? $0 : UInt8(ascii: "_")
@@ -66,7 +66,7 @@ struct SeriesKey: Hashable {
         self.attributes = attributes
     }
 
-    /// At most so many bytes, in whole characters.
+    /// Cuts a text to at most that many bytes, between characters.
     private static func cut(_ text: String, _ bytes: Int) -> String {
         guard text.utf8.count > bytes else { return text }
         var cut = ""
@@ -80,7 +80,7 @@ struct SeriesKey: Hashable {
     }
 }
 
-/// A total that grows, and what it grew by. Stops at the greatest number there is instead of wrapping.
+/// A growing total and its growth. It stops at the greatest number instead of wrapping.
 final class CounterSeries: CounterHandler, Series {
     private struct State {
         var total: Int64 = 0
@@ -109,7 +109,7 @@ final class CounterSeries: CounterHandler, Series {
     }
 }
 
-/// As `CounterSeries`, of numbers with a fraction. What is no number, or would make it none, is passed over.
+/// As `CounterSeries`, for floating point numbers. Ignores NaN, and values that would make the total NaN.
 final class FloatingPointCounterSeries: FloatingPointCounterHandler, Series {
     private struct State {
         var total = 0.0
@@ -138,7 +138,7 @@ final class FloatingPointCounterSeries: FloatingPointCounterHandler, Series {
     }
 }
 
-/// The last value; what is no number is passed over.
+/// The last value. Ignores NaN.
 final class GaugeSeries: MeterHandler, RecorderHandler, Series {
     private let value = Mutex<Double?>(nil)
 
@@ -168,18 +168,18 @@ final class GaugeSeries: MeterHandler, RecorderHandler, Series {
     }
 }
 
-/// Count, sum, least and greatest of what was recorded in an interval, and its quantiles.
+/// Count, sum, minimum and maximum of the values in an interval, and their quantiles.
 ///
-/// Quantiles are read from buckets whose bounds grow by a tenth each, so that they are right within 5 %; those of 10 to
-/// the -9 up to 10 to the 9 have buckets of their own, what is beyond shares the last. Values at or below zero share
-/// the lowest.
+/// Quantiles come from buckets. Each bound is a tenth greater than the one before, so a quantile is right within 5 %.
+/// Values from 10^-9 to 10^9 have buckets of their own, greater ones share the last. Values of zero and below share the
+/// lowest.
 final class DistributionSeries: TimerHandler, RecorderHandler, Series {
     private struct Interval {
         var count: Int64 = 0
         var sum = 0.0
         var least = Double.infinity
         var greatest = -Double.infinity
-        /// By bucket; empty where no quantiles are asked for.
+        /// Counts by bucket. Empty if no quantiles were requested.
         var buckets: [Int: Int64] = [:]
     }
 
@@ -241,7 +241,7 @@ final class DistributionSeries: TimerHandler, RecorderHandler, Series {
         var seen: Int64 = 0
         for (bucket, count) in interval.buckets.sorted(by: { $0.key < $1.key }) {
             seen += count
-            // The geometric middle of the bucket, within what was seen.
+            // The geometric middle of the bucket, limited to the values that occurred.
             if seen >= rank { return min(max(pow(growth, Double(bucket) + 0.5), interval.least), interval.greatest) }
         }
         return interval.greatest

@@ -8,13 +8,14 @@ import Synchronization
 import Transmitter
 import WireModel
 
-/// The transport over HTTP/1.1: one event loop thread, kept-alive connections, TLS 1.2 or later, no redirects followed.
+/// The transport over HTTP/1.1: one event loop thread, persistent connections, TLS 1.2 or later. It follows no
+/// redirects.
 ///
-/// An answer is whole or an error: a body that ends before its length, or goes on beyond the request's limit, is never
-/// handed out. Safe to use from any task. `shutdown()` must be called once, last.
+/// An answer is complete or an error. A body that ends before its length, or exceeds the request's limit, is never
+/// returned. Safe to use from any task. Call `shutdown()` once, last.
 package final class HTTPTransport: Transport {
     private let collector: EndpointURL
-    /// Host and port a failure is about: the proxy's where there is one.
+    /// Host and port in error messages: those of the proxy if there is one.
     let peer: String
     private let group: MultiThreadedEventLoopGroup
     private let configuration: HTTPClient.Configuration
@@ -22,7 +23,7 @@ package final class HTTPTransport: Transport {
 
     private let clientKeyFile: String?
 
-    /// What the server showed on the newest connection of a client.
+    /// The key that the server showed on a client's newest connection.
     final class ShownKey: Sendable {
         let key = Mutex<Data?>(nil)
     }
@@ -32,14 +33,14 @@ package final class HTTPTransport: Transport {
         var shown = ShownKey()
         var identity: ClientIdentity?
         var client: HTTPClient
-        /// Clients given up with their connections, while they end.
+        /// Former clients that are shutting down.
         var ending: [Task<Void, Never>] = []
         var isShutDown = false
     }
 
-    /// Nothing is sent before the first request.
+    /// Sends nothing before the first request.
     ///
-    /// - Throws: `plaintext` for plain HTTP beyond this machine that the configuration does not allow.
+    /// - Throws: `plaintext` for plain HTTP to another machine without permission in the configuration.
     package init(configuration: HTTPTransportConfiguration) throws(HTTPTransportError) {
         try configuration.checkPlaintext()
         var settings = HTTPClient.Configuration(
@@ -50,7 +51,7 @@ package final class HTTPTransport: Transport {
             proxy: configuration.proxy.map { .server(host: $0.host, port: $0.port) },
             decompression: .disabled)
         settings.httpVersion = .http1Only
-        // Retries are decided in one place, the transmitter, by what failed; here a failure is told at once.
+        // The transmitter alone decides about retries, by the kind of failure. So a failure is reported at once here.
         settings.connectionPool.retryConnectionEstablishment = false
         collector = configuration.collector
         peer = (configuration.proxy.map { "proxy \($0.authority)" }) ?? configuration.collector.authority
@@ -74,8 +75,8 @@ package final class HTTPTransport: Transport {
             settings.tlsConfiguration = tls
         }
         if let shown {
-            // Called with every new connection after its handshake and before it carries a request: the place where a
-            // key can be refused.
+            // Called for every new connection after its handshake and before its first request. This is where a key is
+            // refused.
             settings.http1_1ConnectionDebugInitializer = { channel in
                 do {
                     let key = try pins.check(channel)
@@ -92,9 +93,9 @@ package final class HTTPTransport: Transport {
 
     package var serverKey: Data? { state.withLock(\.shown).key.withLock { $0 } }
 
-    /// Connections made under other pins are given up; a request on one of them fails as if the connection had broken.
+    /// Closes connections made under other pins. A request on one of them fails as if the connection broke.
     ///
-    /// Plain `http` has no certificate to pin: whoever configured it on this machine decided so, and nobody on the way
+    /// Plain `http` has no certificate to pin. The configuration of this machine permitted it, and nobody on the way
     /// can make a device fall back to it.
     package func pin(to pins: [Data]) {
         guard collector.scheme == .https else { return }
@@ -106,7 +107,7 @@ package final class HTTPTransport: Transport {
         }
     }
 
-    /// Connections that showed another certificate, or none, are given up, as `pin` does.
+    /// Like `pin`, closes connections that showed another certificate or none.
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? {
         guard collector.scheme == .https else { return nil }
         let made: Result<ClientIdentity?, TransportError>
@@ -126,10 +127,10 @@ package final class HTTPTransport: Transport {
 
     private func replaceClient(_ state: inout State) {
         let former = state.client
-        // Connections of the former client may still be made; what they show is not of the present pins.
+        // The former client may still make connections. Their keys do not count for the new pins.
         state.shown = ShownKey()
         state.client = Self.client(configuration, state.pins, state.identity, state.shown, on: group)
-        // It ends on its own; shutdown waits for it, so that the thread outlives it. It fails only if it was shut down
+        // It ends by itself. Shutdown waits for it, because it uses the thread. It fails only if it was shut down
         // before.
         state.ending.append(Task { try? await former.shutdown() })
     }
@@ -159,7 +160,7 @@ package final class HTTPTransport: Transport {
             return (state.client, state.ending)
         }
         for task in ending { await task.value }
-        // Both only fail where they were shut down before, and then there is nothing left to do.
+        // Both fail only if they were shut down before, and then nothing is left to do.
         try? await client.shutdown()
         try? await group.shutdownGracefully()
     }
@@ -168,7 +169,7 @@ package final class HTTPTransport: Transport {
         let result = await withTaskGroup(of: Result<TransportResponse, TransportError>?.self) { group in
             group.addTask { await self.exchange(request) }
             group.addTask {
-                // The client's own deadline ends with the answer's head; this one covers its body too.
+                // The client's own deadline ends with the head of the answer. This one covers the body too.
                 do { try await Task.sleep(for: request.timeout) } catch { return nil }
                 return .failure(self.timedOut(request))
             }
@@ -219,7 +220,7 @@ package final class HTTPTransport: Transport {
             }
             body.append(contentsOf: chunk.readableBytesView)
         }
-        // A cancelled sequence may end as if the body did.
+        // A cancelled sequence may end as if the body had ended.
         try Task.checkCancellation()
         var answer = head(of: response)
         answer.body = body
@@ -241,7 +242,7 @@ package final class HTTPTransport: Transport {
 }
 
 extension HTTPTransport {
-    /// Since when the network is waited for; `nil` while it is not.
+    /// When the wait for the network began; `nil` while nobody waits.
     private final class Waiting: Sendable {
         let since = Mutex<ContinuousClock.Instant?>(nil)
 
@@ -250,26 +251,26 @@ extension HTTPTransport {
         var duration: Duration { since.withLock { $0.map { $0.duration(to: .now) } } ?? .zero }
     }
 
-    /// Why the receiver wants no more.
+    /// The receiver's error.
     private struct ReceiverFailure: Error {
         var cause: any Error
     }
 
-    /// Like `send`, but a body that is wanted is handed over as it comes, and may be of any length.
+    /// Like `send`, but hands a wanted body over piece by piece, and the body may have any length.
     ///
-    /// The head must come within `request.timeout`. Then only silence of the network counts: what the receiver takes
-    /// its time with, such as a person reading a page of it, does not.
+    /// The head must arrive within `request.timeout`. After that only silence of the network counts. The time that the
+    /// receiver takes, such as a person who reads, does not count.
     /// - Parameters:
-    ///   - silence: how long nothing may come inside the body.
-    ///   - isWanted: told status and headers; an answer that is not wanted comes whole, as from `send`.
-    ///   - receive: called with each piece, one at a time. What it throws ends the request and is thrown on.
-    /// - Returns: the answer; without its body where that was handed over, which it was whole then.
+    ///   - silence: the longest silence inside the body.
+    ///   - isWanted: receives status and headers. An unwanted answer is returned whole, as by `send`.
+    ///   - receive: called with each piece, one at a time. Its error ends the request and is rethrown.
+    /// - Returns: the answer, without the body if it was handed over completely.
     /// - Throws: `TransportError`, or what `receive` threw.
     package func stream(
         _ request: TransportRequest, silence: Duration, isWanted: @escaping @Sendable (TransportResponse) -> Bool,
         receive: @escaping (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> TransportResponse {
-        // Handed to one child task, and not used elsewhere until that has ended.
+        // One child task uses it, and nobody else until that task has ended.
         nonisolated(unsafe) let receive = receive
         let waiting = Waiting()
         return try await withThrowingTaskGroup(of: TransportResponse.self) { group in
@@ -313,7 +314,7 @@ extension HTTPTransport {
             do { try piece.withUnsafeReadableBytes(receive) } catch { throw ReceiverFailure(cause: error) }
             waiting.begin()
         }
-        // A cancelled sequence may end as if the body did.
+        // A cancelled sequence may end as if the body had ended.
         try Task.checkCancellation()
         return head
     }

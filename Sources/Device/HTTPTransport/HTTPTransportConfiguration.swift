@@ -1,23 +1,23 @@
 import FoundationEssentials
 import WireModel
 
-/// What a transport needs to know about the collector and the way to it.
+/// The collector's address and how to reach it.
 package struct HTTPTransportConfiguration: Sendable {
     package var collector: EndpointURL
-    /// PEM file of the only certificate authorities to trust; `nil`: those of the system.
+    /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
     package var certificateAuthorityFile: String?
-    /// PEM file of the key of the client certificate that the device may be given; `nil`: it shows none.
+    /// PEM file with the key of the device's client certificate; `nil` if it shows none.
     package var clientKeyFile: String?
-    /// An HTTP proxy; `nil`: direct.
+    /// An HTTP proxy; `nil` connects directly.
     package var proxy: EndpointURL?
-    /// Whether plain HTTP may leave this machine. Everybody on the way can then read and change what is sent,
-    /// credentials among it.
+    /// Whether plain HTTP may leave this machine. Anybody on the way can then read and change everything, including
+    /// credentials.
     package var allowsPlaintext = false
-    /// How long an unused connection stays open. Longer than a short transmit interval, so that such a device does not
-    /// connect anew for every transmit, and short enough that a device with long intervals holds nothing at the
-    /// collector in between.
+    /// How long an unused connection stays open. It is longer than a short transmit interval, so such a device does not
+    /// reconnect for each transmission. It is short enough that a device with long intervals occupies no connection at
+    /// the collector in between.
     package var keepAlive: Duration = .seconds(75)
-    /// For establishing a connection, TLS included.
+    /// Time limit for establishing a connection, including TLS.
     package var connectTimeout: Duration = .seconds(10)
 
     package init(collector: EndpointURL, certificateAuthorityFile: String? = nil, proxy: EndpointURL? = nil) {
@@ -26,14 +26,14 @@ package struct HTTPTransportConfiguration: Sendable {
         self.proxy = proxy
     }
 
-    /// Checks what can be checked without a connection: whether plain HTTP is meant, and the file of authorities.
+    /// Checks what needs no connection: whether plain HTTP is permitted, and the file of authorities.
     package func check() throws(HTTPTransportError) {
         try checkPlaintext()
         _ = try HTTPTransport.tls(self)
     }
 
-    /// A proxy on another machine is beyond this one, even on the way to a collector here. A proxy here may forward to
-    /// anywhere.
+    /// A proxy on another machine is beyond this machine, even if the collector is here. A proxy on this machine may
+    /// forward to anywhere.
     package func checkPlaintext() throws(HTTPTransportError) {
         guard collector.scheme == .http, !allowsPlaintext else { return }
         let hops = [collector, proxy].compactMap { $0 }
@@ -47,7 +47,7 @@ package struct HTTPTransportConfiguration: Sendable {
     }
 }
 
-/// An `http` or `https` address of a server, checked: host, port and a path prefix without a slash at its end.
+/// A checked `http` or `https` address: host, port, and a path prefix without a trailing slash.
 package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
     package enum Scheme: String, Sendable {
         case http, https
@@ -57,15 +57,15 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
     /// A name or an IP address; an IPv6 address without its brackets.
     package let host: String
     package let port: Int
-    /// Empty, or starting with a slash and ending without one.
+    /// Empty, or with a leading and without a trailing slash.
     package let prefix: String
 
-    /// The address a collector is reached at: `http[s]://HOST[:PORT][/PREFIX]`.
+    /// Parses a collector's address: `http[s]://HOST[:PORT][/PREFIX]`.
     package init(collector text: String) throws(HTTPTransportError) {
         try self.init(text, code: .invalidCollectorURL, what: "collector URL", schemes: [.http, .https])
     }
 
-    /// A proxy's address: `http://HOST[:PORT]`.
+    /// Parses a proxy's address: `http://HOST[:PORT]`.
     package init(proxy text: String) throws(HTTPTransportError) {
         try self.init(text, code: .invalidProxyURL, what: "proxy URL", schemes: [.http])
         guard prefix.isEmpty else {
@@ -77,7 +77,7 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         throws(HTTPTransportError)
     {
         let expected = schemes.map { "\($0.rawValue)://HOST[:PORT]" }.joined(separator: " or ")
-        // The text itself is not repeated: it may hold a password.
+        // The message does not repeat the text, because it may contain a password.
         func refusal(_ reason: String) -> HTTPTransportError {
             HTTPTransportError(code, "the \(what) \(reason); expected \(expected)")
         }
@@ -103,27 +103,27 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
         self.prefix = prefix
     }
 
-    /// Host and port as they stand in a URL.
+    /// Host and port as in a URL.
     package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Whether it is on this machine.
+    /// Whether the host is this machine.
     package var isLoopback: Bool { LoopbackHost.contains(host) }
 
     package var description: String { "\(scheme.rawValue)://\(authority)\(prefix)" }
 }
 
-/// Why a transport could not be made from what was configured. What goes wrong in an exchange is a `TransportError`.
+/// Why a transport could not be made from its configuration. Errors of an exchange are `TransportError`s.
 package struct HTTPTransportError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
         case invalidCollectorURL = "invalid-collector-url"
         case invalidProxyURL = "invalid-proxy-url"
         case certificateAuthorities = "certificate-authorities"
-        /// Plain HTTP beyond this machine that nobody has asked for.
+        /// Plain HTTP to another machine without permission.
         case plaintext
     }
 
     package let code: Code
-    /// What was given, what is wrong with it, and what is expected.
+    /// The value, what is wrong with it, and what is expected.
     package let message: String
     package let cause: (any Error)?
 

@@ -4,15 +4,15 @@ import NIOCore
 import NIOSSL
 import Transmitter
 
-/// The certificate that the device shows and the key that it is of, held together.
+/// The device's certificate together with its key.
 struct ClientIdentity {
-    /// As it was given.
+    /// PEM, as it was given.
     let chain: String
     let life: CertificateLife
     private let certificates: [NIOSSLCertificate]
     private let key: NIOSSLPrivateKey
 
-    /// - Parameter keyFile: PEM; read each time, so that a key that was replaced is found.
+    /// - Parameter keyFile: PEM. Read each time, so a replaced key is noticed.
     init(chain: String, keyFile: String?) throws(TransportError) {
         func refusal(_ why: String) -> TransportError { TransportError(.clientCertificate, why) }
         guard let keyFile else {
@@ -51,18 +51,17 @@ struct ClientIdentity {
     }
 }
 
-/// The keys a server may have: SHA-256 of its certificate's subject public key info, as RFC 7469 pins are. A
-/// certificate renewed with the same key passes. Only the server's own certificate counts, not the authorities above
-/// it.
+/// The keys a server may have: SHA-256 of the certificate's subject public key info, as in RFC 7469. A certificate
+/// renewed with the same key passes. Only the server's own certificate counts, not those of the authorities above it.
 struct PinSet: Equatable, Sendable {
-    /// 32 bytes each; empty: any server that the certificate authorities vouch for.
+    /// 32 bytes each. Empty: any server that a trusted authority vouches for.
     let pins: Set<Data>
 
     init(_ pins: [Data] = []) { self.pins = Set(pins) }
 
-    /// Throws where the connection is not to a server with one of the keys. Called once TLS is established and before
-    /// anything is sent over it.
-    /// - Returns: the server's key, as a pin says it; `nil` where it showed no certificate.
+    /// Throws if the connection's server has none of the keys. Called after the TLS handshake and before anything is
+    /// sent.
+    /// - Returns: the server's key in the form of a pin; `nil` if it showed no certificate.
     func check(_ channel: any Channel) throws -> Data? {
         let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate()
         let key = try certificate.map { Data(SHA256.hash(data: try $0.extractPublicKey().toSPKIBytes())) }
@@ -71,8 +70,8 @@ struct PinSet: Equatable, Sendable {
     }
 }
 
-/// Why a server is not spoken to although certificate authorities vouch for it.
+/// The server's certificate is trusted, but its key is not pinned.
 struct PinMismatch: Error, Equatable {
-    /// SHA-256 of its key; `nil` where it showed no certificate.
+    /// SHA-256 of its key; `nil` if it showed no certificate.
     var found: Data?
 }

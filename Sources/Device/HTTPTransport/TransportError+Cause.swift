@@ -9,9 +9,9 @@ import Transmitter
 import WireModel
 
 extension TransportError {
-    /// Sorts a failure of the client by its cause; what is not known is `other`, with the failure's own words.
+    /// Classifies a failure of the client by its cause. An unknown cause is `other`, with the failure's own text.
     ///
-    /// - Parameter peer: host and port the message names.
+    /// - Parameter peer: host and port for the message.
     init(cause: any Error, peer: String) {
         switch cause {
         case let error as NIOConnectionError: self.init(error, peer: peer)
@@ -41,7 +41,7 @@ extension TransportError {
         }
     }
 
-    /// BoringSSL's own words name its source files; its reasons are known by their names in them.
+    /// BoringSSL's text names its source files. Its reasons are recognized by their names in that text.
     static func words(ofTLS cause: String, peer: String) -> String {
         let reasons: [(name: String, words: String)] = [
             (

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Compressing and inflating at once, for bodies that are in memory anyway.
+/// Compresses and inflates bodies that are in memory anyway.
 package enum GzipCodec {
     /// - Parameter level: 0 to 9.
     package static func compress(_ bytes: [UInt8], level: Int = 6) throws(GzipError) -> [UInt8] {
@@ -15,7 +15,7 @@ package enum GzipCodec {
         try GzipCompressor(level: level).compress(data)
     }
 
-    /// All members of the input, one after the other.
+    /// Inflates all members of the input, one after the other.
     package static func decompress(_ bytes: [UInt8], limits: InflateLimits = .standard) throws(GzipError) -> [UInt8] {
         var result: [UInt8] = []
         try bytes.withUnsafeBufferPointer { (buffer) throws(GzipError) in
@@ -49,26 +49,26 @@ package enum GzipCodec {
     }
 }
 
-/// Why bytes could not be compressed or inflated. Messages hold numbers, never content.
+/// Why bytes could not be compressed or inflated. Messages contain numbers, never content.
 package struct GzipError: Error, Equatable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {
-        /// More output than `InflateLimits.maximumBytes`.
+        /// The output exceeds `InflateLimits.maximumBytes`.
         case limitExceeded
-        /// More output for the input than `InflateLimits.maximumRatio`: a bomb.
+        /// The output exceeds `InflateLimits.maximumRatio` times the input: a decompression bomb.
         case ratioExceeded
-        /// The input ends inside a member, or there is none.
+        /// The input ends inside a member, or is empty.
         case truncated
-        /// Not gzip, or its content contradicts its structure, checksum or length.
+        /// The input is no gzip, or its structure, checksum or length does not match its content.
         case corrupt
-        /// What follows a complete member is not another one.
+        /// The bytes after a complete member are not another member.
         case trailingGarbage
         case outOfMemory
-        /// The program used this wrongly, e.g. a level outside 0...9.
+        /// A programming error, e.g. a level outside 0...9.
         case misuse
     }
 
     package var code: Code
-    /// What was wrong, with the numbers, and the remedy.
+    /// What was wrong, with the numbers, and what to do.
     package var message: String
 
     package init(code: Code, message: String) {
@@ -80,7 +80,7 @@ package struct GzipError: Error, Equatable, CustomStringConvertible {
 }
 
 extension Data {
-    /// `withUnsafeBytes` with a typed error, which Foundation's own does not carry.
+    /// `withUnsafeBytes` with a typed error, which Foundation's own lacks.
     package func withContiguousBytes(_ body: (UnsafeRawBufferPointer) throws(GzipError) -> Void) throws(GzipError) {
         let result = withUnsafeBytes { buffer -> Result<Void, GzipError> in
             do throws(GzipError) { return .success(try body(buffer)) } catch { return .failure(error) }

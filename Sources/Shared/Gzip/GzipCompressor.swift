@@ -1,24 +1,24 @@
 import CZlib
 import FoundationEssentials
 
-/// Compresses into gzip members, in pieces or at once. Meant to be kept: about 260 KiB of zlib memory are allocated
-/// once and reused for each member. The same input gives the same bytes (no time and no name in the head).
+/// Compresses into gzip members, in pieces or at once. Keep it: it allocates about 260 KiB of zlib memory once and
+/// reuses it for each member. The same input always gives the same bytes, because the header has no time and no name.
 ///
-/// Not `Sendable`: one thread (or actor) at a time.
+/// Not `Sendable`: use it from one thread or actor at a time.
 package final class GzipCompressor {
-    /// zlib keeps the address of its stream, so it may not move.
+    /// zlib stores the address of its stream, so the stream must not move.
     private let stream: UnsafeMutablePointer<z_stream>
     private let scratch: UnsafeMutableRawBufferPointer
-    /// The member is complete: the next byte begins another.
+    /// The member is complete. The next byte begins another.
     private var isFinished = false
 
-    /// What one call of zlib may put out.
+    /// The most output of one call to zlib.
     private static let scratchBytes = 32 << 10
-    /// Largest window (32 KiB), in gzip's wrapping rather than zlib's.
+    /// The largest window (32 KiB), with gzip's header and not zlib's.
     static let gzipWindowBits: Int32 = 15 + 16
     private static let defaultMemoryLevel: Int32 = 8
 
-    /// - Parameter level: 0 (stored) to 9 (smallest); 6 is gzip's own default.
+    /// - Parameter level: 0 (stored) to 9 (smallest); gzip's own default is 6.
     /// - Throws: `.misuse` for another level, `.outOfMemory`.
     package init(level: Int = 6) throws(GzipError) {
         guard (0...9).contains(level) else {
@@ -42,13 +42,13 @@ package final class GzipCompressor {
         scratch.deallocate()
     }
 
-    /// Forgets what was fed since the last complete member.
+    /// Discards what was fed since the last complete member.
     package func reset() {
         deflateReset(stream)
         isFinished = false
     }
 
-    /// Feeds bytes; `output` is called with what is ready, any number of times.
+    /// Feeds bytes. Calls `output` any number of times with finished output.
     package func update(_ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
         if isFinished { reset() }
         var rest = bytes
@@ -60,20 +60,20 @@ package final class GzipCompressor {
         }
     }
 
-    /// Puts out all that was fed so far, so that it can be inflated up to here; costs a few bytes.
+    /// Outputs everything fed so far, so it can be inflated up to here. Costs a few bytes.
     package func flush(output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
         if isFinished { return }
         try deflatePiece(UnsafeRawBufferPointer(start: nil, count: 0), flush: Z_SYNC_FLUSH, output: output)
     }
 
-    /// Completes the member. Feeding again begins another, and members one after the other are a valid stream.
+    /// Completes the member. Feeding again begins another. Consecutive members are a valid stream.
     package func finish(output: (UnsafeRawBufferPointer) -> Void) throws(GzipError) {
         if isFinished { reset() }
         try deflatePiece(UnsafeRawBufferPointer(start: nil, count: 0), flush: Z_FINISH, output: output)
         isFinished = true
     }
 
-    /// One complete member of these bytes; what was fed before and not finished is forgotten.
+    /// Compresses these bytes into one member. Discards unfinished input.
     package func compress(_ bytes: UnsafeRawBufferPointer) throws(GzipError) -> [UInt8] {
         var result: [UInt8] = []
         try compress(bytes) { result.append(contentsOf: $0) }
@@ -107,12 +107,12 @@ package final class GzipCompressor {
     ) throws(GzipError) {
         stream.pointee.next_in = UnsafeMutablePointer(mutating: piece.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = UInt32(piece.count)
-        // zlib holds output back only when it had no room left: room left over means all is out.
+        // zlib keeps output back only for lack of room. If room is left, all output is here.
         repeat {
             stream.pointee.next_out = scratch.bindMemory(to: UInt8.self).baseAddress
             stream.pointee.avail_out = UInt32(scratch.count)
             let result = deflate(stream, flush)
-            // No progress possible (Z_BUF_ERROR) is what flushing nothing gives.
+            // Z_BUF_ERROR means no progress, which is the result of flushing nothing.
             guard result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR else {
                 throw GzipError(code: .misuse, message: "zlib refused to compress (\(result))")
             }

@@ -1,22 +1,22 @@
 import CZlib
 
-/// Inflates a stream of one or more gzip members, in pieces of any size, within limits. May be kept and reset for the
-/// next stream.
+/// Inflates a stream of one or more gzip members, in pieces of any size, within limits. It can be reset for the next
+/// stream.
 ///
-/// Not `Sendable`: one thread (or actor) at a time. After an error it stays failed until `reset()`.
+/// Not `Sendable`: use it from one thread or actor at a time. After an error, all calls fail until `reset()`.
 package final class GzipDecompressor {
     package let limits: InflateLimits
     /// Bytes fed since the last reset.
     package private(set) var bytesIn = 0
-    /// Bytes put out since the last reset, never more than the limits allow.
+    /// Bytes output since the last reset, within the limits.
     package private(set) var bytesOut = 0
     /// Complete members since the last reset.
     package private(set) var members = 0
 
-    /// zlib keeps the address of its stream, so it may not move.
+    /// zlib stores the address of its stream, so the stream must not move.
     private let stream: UnsafeMutablePointer<z_stream>
     private let scratch: UnsafeMutableRawBufferPointer
-    /// A member has begun and not ended.
+    /// Inside a member.
     private var isInsideMember = false
     private var failure: GzipError?
 
@@ -41,17 +41,17 @@ package final class GzipDecompressor {
         scratch.deallocate()
     }
 
-    /// Ready for another stream.
+    /// Prepares for another stream.
     package func reset() {
         inflateReset(stream)
         (bytesIn, bytesOut, members, isInsideMember, failure) = (0, 0, 0, false, nil)
     }
 
-    /// Feeds bytes; `output` is called with what they become, any number of times. What it got before an error is not
-    /// to be trusted: the checksum comes last.
+    /// Feeds bytes. Calls `output` any number of times with inflated bytes. Do not trust them before the member's end,
+    /// because the checksum comes last.
     ///
-    /// - Parameter memberEnd: called after the output of each complete member, with how many bytes of the stream lie
-    ///   before its end.
+    /// - Parameter memberEnd: called after the output of each complete member, with the number of the stream's bytes up
+    ///   to its end.
     package func update(
         _ bytes: UnsafeRawBufferPointer, output: (UnsafeRawBufferPointer) -> Void, memberEnd: (Int) -> Void = { _ in }
     ) throws(GzipError) {
@@ -71,8 +71,8 @@ package final class GzipDecompressor {
         }
     }
 
-    /// To be called at the end of the input.
-    /// - Throws: `.truncated` inside a member, or where there was none; an earlier error again.
+    /// Call it at the end of the input.
+    /// - Throws: `.truncated` inside a member or if there was none; an earlier error again.
     package func finish() throws(GzipError) {
         if let failure { throw failure }
         guard members > 0, !isInsideMember else {
@@ -93,7 +93,7 @@ package final class GzipDecompressor {
                 guard stream.pointee.avail_in > 0 else { return }
                 try beginMember()
             }
-            // Room for one byte beyond the limit tells a stream that ends there from one that goes on.
+            // One byte of room beyond the limit shows whether the stream continues after the limit.
             let room = min(scratch.count, max(0, limits.maximumBytes - bytesOut) + 1)
             stream.pointee.next_out = scratch.bindMemory(to: UInt8.self).baseAddress
             stream.pointee.avail_out = UInt32(room)
@@ -108,7 +108,7 @@ package final class GzipDecompressor {
                 isInsideMember = false
                 memberEnd(bytesIn - Int(stream.pointee.avail_in))
             } else if stream.pointee.avail_out > 0 {
-                // Room left over: zlib has used all of the input.
+                // Room is left, so zlib has used all of the input.
                 return
             }
         }
@@ -129,7 +129,7 @@ package final class GzipDecompressor {
         case Z_MEM_ERROR:
             throw GzipError(code: .outOfMemory, message: "zlib has no memory for inflating. Free memory.")
         default:
-            // Two bytes are the magic number: refused there, after a member, it is no member at all.
+            // The magic number has two bytes. If they are refused after a member, the rest is no member at all.
             if members > 0, stream.pointee.total_in <= 2 { throw trailingGarbage }
             let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(result)"
             throw GzipError(
@@ -164,17 +164,17 @@ package final class GzipDecompressor {
     }
 }
 
-/// How much a stream may become, checked while it is inflated: at no time is there more output than this.
+/// Limits of the output, checked while inflating. At no time is there more output.
 package struct InflateLimits: Sendable, Equatable {
-    /// The most bytes of output, all members together; exactly that many are accepted.
+    /// The most bytes of output of all members together. Exactly this many are accepted.
     package var maximumBytes: Int
-    /// The most bytes of output for each byte of input fed so far.
+    /// The most bytes of output per byte of input so far.
     package var maximumRatio: Int
-    /// Up to this many bytes of output the ratio is not looked at: little bodies of equal records compress well and
-    /// hurt nobody.
+    /// Below this many bytes of output the ratio is not checked. Small bodies of equal records compress well and do no
+    /// harm.
     package var ratioFloorBytes: Int
 
-    /// The product's limits for bodies from devices.
+    /// The limits for bodies from devices.
     package static let standard = InflateLimits()
 
     package init(maximumBytes: Int = 20 << 20, maximumRatio: Int = 200, ratioFloorBytes: Int = 64 << 10) {

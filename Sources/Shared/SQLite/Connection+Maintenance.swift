@@ -3,24 +3,24 @@ import Glibc
 
 extension Connection {
     package enum CheckpointMode: Sendable {
-        /// As much as possible without waiting for anybody.
+        /// Moves as much as possible without waiting.
         case passive
-        /// All of it, waiting for writers.
+        /// Moves all, and waits for writers.
         case full
-        /// All of it, and the next writer starts at the WAL's beginning.
+        /// As `full`; the next writer starts at the WAL's beginning.
         case restart
-        /// The same, and the WAL is cut to nothing.
+        /// As `restart`, and the WAL is truncated.
         case truncate
     }
 
     package struct CheckpointResult: Sendable, Equatable {
         package var walFrames: Int
         package var checkpointedFrames: Int
-        /// A reader or writer kept it from being complete; what was done stays done.
+        /// A reader or writer kept it from completing. What was done stays done.
         package var busy: Bool
     }
 
-    /// Moves the WAL's content into the file. Nothing to do outside WAL mode.
+    /// Moves the WAL's content into the file. Does nothing outside of WAL mode.
     package func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> CheckpointResult {
         let database = try handle("checkpoint")
         let code =
@@ -40,8 +40,8 @@ extension Connection {
             walFrames: max(0, Int(frames)), checkpointedFrames: max(0, Int(done)), busy: result & 0xFF == SQLITE_BUSY)
     }
 
-    /// Whether closing moves the WAL into the file, as SQLite does unless told not to. Off, a file that was opened only
-    /// to be looked at, and found wrong, stays as it was.
+    /// Whether closing moves the WAL into the file, which is SQLite's default. With `false`, a file that was only
+    /// opened to be checked, and found damaged, stays as it was.
     package func setCheckpointOnClose(_ on: Bool) throws(SQLiteError) {
         let database = try handle("set checkpoint on close")
         let result = ws1_sqlite3_set_checkpoint_on_close(database, on ? 1 : 0)
@@ -50,9 +50,9 @@ extension Connection {
         }
     }
 
-    /// What is wrong with the file, as SQLite words it; empty: nothing.
+    /// The faults of the file in SQLite's words; empty if there are none.
     /// - Parameters:
-    ///   - quick: leaves out the comparison of indexes with their tables.
+    ///   - quick: do not compare indexes with their tables.
     ///   - limit: the most findings, 1 or more.
     package func integrityCheck(quick: Bool = false, limit: Int = 100) throws(SQLiteError) -> [String] {
         let statement = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(max(1, limit)))")
@@ -61,11 +61,11 @@ extension Connection {
         return findings == ["ok"] ? [] : findings
     }
 
-    /// Copies this file's content, as it stands, over all that `destination` holds.
+    /// Copies the present content over everything in `destination`.
     /// - Parameters:
-    ///   - pagesPerStep: how many pages are read under one lock; 0 or less: all at once. A change by another connection
-    ///     between two steps starts the copy again.
-    ///   - betweenSteps: runs after each step; throwing from elsewhere is not possible, so keep it short.
+    ///   - pagesPerStep: pages read under one lock; 0 or less reads all at once. If another connection changes the file
+    ///     between two steps, the copy starts again.
+    ///   - betweenSteps: runs after each step. It cannot throw; keep it short.
     package func backup(
         to destination: Connection, pagesPerStep: Int = 1024, betweenSteps: () -> Void = {}
     ) throws(SQLiteError) {
@@ -79,7 +79,7 @@ extension Connection {
             result = sqlite3_backup_step(backup, pages)
             if result == SQLITE_OK { betweenSteps() }
         }
-        // The finish reports the error of the steps, and one of its own.
+        // Finishing returns the error of the steps, or one of its own.
         let finished = sqlite3_backup_finish(backup)
         guard result == SQLITE_DONE, finished == SQLITE_OK else {
             throw SQLiteError.of(
@@ -88,8 +88,8 @@ extension Connection {
         }
     }
 
-    /// Copies this file's content into a new file, on disk when it returns.
-    /// - Parameter path: a file that is not there yet, or is empty.
+    /// Copies the content into a new file. The copy is on disk when the call returns.
+    /// - Parameter path: a file that does not exist or is empty.
     package func backup(to path: String, pagesPerStep: Int = 1024) throws(SQLiteError) {
         var status = stat()
         guard stat(path, &status) != 0 || status.st_size == 0 else {
@@ -105,16 +105,16 @@ extension Connection {
     }
 }
 
-/// Space on disk, taken through SQLite's own descriptors: closing a second descriptor of the file would drop the locks
-/// that this process holds on it.
+/// Allocates disk space through SQLite's own descriptors. Closing another descriptor of the file would release the
+/// locks that this process holds on it.
 extension Connection {
     package enum File: Sendable {
         case main
-        /// The WAL, once the connection has read or written anything.
+        /// The WAL. It exists after the connection's first read or write.
         case wal
     }
 
-    /// The file grows, and is cut, in multiples of this.
+    /// Makes the file grow and shrink in multiples of this.
     /// - Parameter bytes: 1 to 2,147,483,647.
     package func setChunkSize(bytes: Int) throws(SQLiteError) {
         var value = Int32(clamping: bytes)
@@ -122,10 +122,10 @@ extension Connection {
         chunkBytes = Int(value)
     }
 
-    /// Grows and allocates the main file to at least this many bytes, rounded up to the chunk size. A complete
-    /// checkpoint cuts it to the next multiple of the chunk size above its content: what is to stay needs a chunk size
-    /// as large.
-    /// - Throws: `.full` where the space is not there.
+    /// Allocates the main file to at least this many bytes, rounded up to the chunk size. A complete checkpoint
+    /// truncates it to the next multiple of the chunk size above its content, so to keep the space, use an equally
+    /// large chunk size.
+    /// - Throws: `.full` if there is not enough space.
     package func sizeHint(bytes: Int64) throws(SQLiteError) {
         if chunkBytes == 0 { try setChunkSize(bytes: options.pageSize) }
         try checkSpace(growing: .main, to: bytes, operation: "allocate")
@@ -133,7 +133,7 @@ extension Connection {
         try control(SQLITE_FCNTL_SIZE_HINT, &value, operation: "allocate")
     }
 
-    /// Keeps the WAL when the last connection closes. With `journalSizeLimitBytes` of -1 it also keeps its size.
+    /// Keeps the WAL when the last connection closes. It also keeps its size if `journalSizeLimitBytes` is -1.
     package func setPersistentWAL(_ persistent: Bool) throws(SQLiteError) {
         var value: Int32 = persistent ? 1 : 0
         try control(SQLITE_FCNTL_PERSIST_WAL, &value, operation: "set persistent WAL")
@@ -146,15 +146,15 @@ extension Connection {
         }
     }
 
-    /// Grows and allocates the WAL, so that later transactions of that size need no new space: deleting goes on when
-    /// the disk is full. Lasts as long as the WAL does: keep it with `setPersistentWAL(true)`.
-    /// - Throws: `.full` where the space is not there, `.misuse` outside WAL mode.
+    /// Allocates the WAL, so later transactions of that size need no new space: records can still be deleted when the
+    /// disk is full. Lasts as long as the WAL; keep it with `setPersistentWAL(true)`.
+    /// - Throws: `.full` if there is not enough space, `.misuse` outside of WAL mode.
     package func preallocateWAL(bytes: Int64) throws(SQLiteError) {
         let operation = "allocate WAL"
         guard try pragma("journal_mode") == "wal" else {
             throw .misuse("not in WAL mode", operation: operation, path: path)
         }
-        // The WAL is opened by the first access to the content.
+        // The first access to the content opens the WAL.
         _ = try pragma("schema_version")
         let (file, methods) = try fileObject(.wal, operation: operation)
         guard let xFileControl = methods.xFileControl else { return }
@@ -166,7 +166,7 @@ extension Connection {
         guard result == SQLITE_OK else { throw allocationError(result, operation: operation, path: path + "-wal") }
     }
 
-    /// The file's size in bytes, 0 where there is none.
+    /// The file's size in bytes; 0 if it does not exist.
     package func fileSize(_ which: File) throws(SQLiteError) -> Int64 {
         let (file, methods) = try fileObject(which, operation: "file size")
         var size: Int64 = 0
@@ -178,8 +178,8 @@ extension Connection {
         return size
     }
 
-    /// SQLite allocates by writing and stops only when the file system is full, with nothing left for anybody: so what
-    /// cannot fit is refused before.
+    /// SQLite allocates by writing until the file system is full, which leaves nothing for anybody else. So a request
+    /// that cannot fit is refused beforehand.
     private func checkSpace(growing which: File, to bytes: Int64, operation: String) throws(SQLiteError) {
         let missing = try bytes - fileSize(which)
         var status = statvfs()
@@ -200,7 +200,8 @@ extension Connection {
         guard result == SQLITE_OK else { throw allocationError(result, operation: operation, path: path) }
     }
 
-    /// SQLite calls a failed allocation a failed write and keeps no system error for it; what fails so is space.
+    /// SQLite reports a failed allocation as a failed write and keeps no system error. The cause is always lack of
+    /// space.
     private func allocationError(_ result: Int32, operation: String, path: String) -> SQLiteError {
         let ioErrorWrite: Int32 = 778
         var error = SQLiteError.of(database, result: result, operation: operation, path: path)
@@ -227,7 +228,7 @@ extension Connection {
 }
 
 extension Connection {
-    /// Pages this connection has written since it was opened: into the WAL, in WAL mode; a checkpoint's writes are not
+    /// Pages this connection has written since it was opened, in WAL mode into the WAL. Writes of checkpoints are not
     /// counted.
     package var pagesWritten: Int {
         guard let database else { return 0 }

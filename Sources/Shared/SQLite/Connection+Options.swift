@@ -2,15 +2,15 @@ import CSQLite
 
 extension Connection {
     package enum Mode: Sendable {
-        /// Reads and writes; the file is made if it is missing.
+        /// Reads and writes. Makes the file if it does not exist.
         case create
         case readWrite
         case readOnly
     }
 
-    /// When SQLite waits for the disk. `full` is the promise "committed is on disk" in WAL mode; `extra` also syncs the
-    /// directory after a rollback journal is deleted; `normal` may lose the last transactions at a power cut; `off` is
-    /// for files that may be thrown away.
+    /// When SQLite waits for the disk. In WAL mode `full` means that a committed transaction is on disk. `extra` also
+    /// syncs the directory after deleting a rollback journal. `normal` may lose the last transactions in a power cut.
+    /// `off` is for files that may be lost.
     package enum Synchronous: Int, Sendable {
         case off = 0
         case normal = 1
@@ -25,51 +25,50 @@ extension Connection {
 
     package enum AutoVacuum: Int, Sendable {
         case none = 0
-        /// Pages are given back by `PRAGMA incremental_vacuum(n)` when the owner says so. Decided when the file is
-        /// made.
+        /// Pages are freed by `PRAGMA incremental_vacuum(n)` when the owner asks for it. Decided when the file is made.
         case incremental = 2
     }
 
-    /// How a connection is set up. Everything here is read back after opening; what did not take is an error.
+    /// The settings of a connection. Each is read back after opening; a setting that did not take effect is an error.
     package struct Options: Sendable {
         package var mode: Mode
         package var synchronous: Synchronous
-        /// Not set on a read-only connection: that reads whatever the file is.
+        /// Not set on a read-only connection, which reads any kind of file.
         package var journalMode: JournalMode
-        /// One process, one connection; spares the shared-memory file and its locks. The lock is taken by the opening.
+        /// For one process with one connection. Avoids the shared-memory file and its locks. The lock is taken at
+        /// opening.
         package var exclusiveLocking: Bool
-        /// Bytes, a power of two from 512 to 65,536. Counts only for a file that is made or still empty.
+        /// Bytes; a power of two from 512 to 65,536. Applies only to a file that is new or empty.
         package var pageSize = 4096
         package var autoVacuum = AutoVacuum.none
-        /// After how many pages in the WAL a commit also checkpoints; 0: never by itself.
+        /// Pages in the WAL after which a commit also checkpoints; 0 never does.
         package var walAutocheckpointPages = 1000
-        /// To how many bytes the WAL (or a kept journal) is cut down after a checkpoint; -1: it is kept as large as it
-        /// became.
+        /// The size in bytes to which the WAL or a kept journal is truncated after a checkpoint; -1 keeps its size.
         package var journalSizeLimitBytes = -1
-        /// How long a call waits for another connection's lock, 0 to 2,147,483,647 ms; 0: not at all.
+        /// How long a call waits for another connection's lock: 0 (not at all) to 2,147,483,647 ms.
         package var busyTimeoutMilliseconds = 5000
         package var cacheKibibytes = 2048
         package var mmapBytes = 0
-        /// The most pages the file may have; nil: SQLite's own limit. Exceeding it is `.full`.
+        /// The most pages in the file; `nil` uses SQLite's own limit. Exceeding it is `.full`.
         package var maximumPages: Int?
-        /// Marks the file as ours when it is made; a file with tables and another mark is refused as `.notADatabase`.
+        /// Marks a new file as ours. A file with tables and another mark is refused as `.notADatabase`.
         package var applicationID: Int32?
-        /// A file whose `user_version` is greater was written by a newer program and is refused as
-        /// `.unsupportedVersion`, before anything is changed; nil: not looked at.
+        /// A file with a greater `user_version` was written by a newer program. It is refused as `.unsupportedVersion`
+        /// before anything is changed. `nil` does not check it.
         package var maximumUserVersion: Int32?
         package var foreignKeys = true
-        /// Whether functions and virtual tables in a schema are trusted: a file may come from elsewhere, so no.
+        /// Whether functions and virtual tables in a schema are trusted. A file may come from elsewhere, so they are
+        /// not.
         package var trustedSchema = false
-        /// Overwrites deleted content with zeros. Debian's library does so unless told not to, and it costs flash
-        /// writes.
+        /// Overwrites deleted content with zeros. Debian's library does so by default, and it costs flash writes.
         package var secureDelete = false
-        /// Mode of a file that is made; its WAL and journal take it over.
+        /// The mode of a new file. Its WAL and journal get the same.
         package var fileMode: UInt32 = 0o600
-        /// Reads a file that nobody can change, without a lock or a file beside it: one in a directory that cannot be
-        /// written. A WAL beside it is not looked at, so its owner makes sure that there is none, and no writer. Counts
-        /// with `Mode.readOnly` only.
+        /// Reads a file that nobody can change, without a lock or a second file. Use it for a file in a directory that
+        /// cannot be written. A WAL beside the file is ignored, so the owner must make sure that there is neither a WAL
+        /// nor a writer. Applies to `Mode.readOnly` only.
         package var immutable = false
-        /// Prepared statements kept by `cached(_:)`.
+        /// The most prepared statements kept by `cached(_:)`.
         package var statementCacheCapacity = 64
 
         package init(
@@ -87,7 +86,7 @@ extension Connection {
 }
 
 extension Connection {
-    /// The first column of the pragma's first row; nil where it has none.
+    /// The first column of the pragma's first row; `nil` if it has none.
     package func pragma(_ name: String) throws(SQLiteError) -> String? {
         try checkPragmaName(name)
         let statement = try prepare("PRAGMA \(name)")
@@ -96,7 +95,7 @@ extension Connection {
 
     /// Sets a pragma and reads it back.
     /// - Parameter value: a number or a bare word.
-    /// - Throws: `.pragma` naming it, where the value read back is another.
+    /// - Throws: `.pragma` with its name if the value read back differs.
     package func setPragma(_ name: String, to value: String) throws(SQLiteError) {
         try checkPragmaName(name)
         guard !value.isEmpty, value.utf8.allSatisfy({ Connection.isWord($0) || $0 == UInt8(ascii: "-") }) else {
@@ -117,7 +116,7 @@ extension Connection {
         try setPragma(name, to: String(value))
     }
 
-    /// The schema version that the file's owner keeps in the file's head.
+    /// The owner's schema version in the file's header.
     package var userVersion: Int32 {
         get throws(SQLiteError) { Int32(try pragma("user_version") ?? "") ?? 0 }
     }
@@ -126,8 +125,8 @@ extension Connection {
         try setPragma("user_version", to: Int(version))
     }
 
-    /// Sets what the options ask for, in the order SQLite needs: what decides how the file is locked, then whether it
-    /// is ours to touch, then what can only be set while it is empty.
+    /// Applies the options in the order that SQLite needs: first how the file is locked, then whether it is ours, then
+    /// what can only be set while it is empty.
     func setUp(inMemory: Bool) throws(SQLiteError) {
         try setPragma("busy_timeout", to: options.busyTimeoutMilliseconds)
         if !inMemory { try setPragma("locking_mode", to: options.exclusiveLocking ? "exclusive" : "normal") }
@@ -160,7 +159,7 @@ extension Connection {
         }
     }
 
-    /// Refuses a file of a newer program or of another application before anything of it is changed.
+    /// Refuses a file of a newer program or of another application before changing anything.
     private func checkVersion() throws(SQLiteError) {
         if let maximum = options.maximumUserVersion {
             let version = try userVersion
@@ -174,7 +173,7 @@ extension Connection {
         }
         if let applicationID = options.applicationID {
             let found = Int32(try pragma("application_id") ?? "") ?? 0
-            // Zero and no tables is a file whose making was cut short.
+            // Version 0 and no tables: the process that made the file was interrupted.
             let schemaVersion = try pragma("schema_version")
             let isUnmarked = found == 0 && schemaVersion == "0"
             guard found == applicationID || isUnmarked else {

@@ -1,31 +1,31 @@
 import CSQLite
 import Glibc
 
-/// One connection to one SQLite file: a thin and complete layer, synchronous.
+/// A connection to one SQLite file: a thin, complete and synchronous layer.
 ///
-/// Not `Sendable`: it is opened without SQLite's own mutexes, so one thread (or queue, or actor) at a time uses it and
-/// its statements. Committed means on disk as `Options.synchronous` says. The connection is closed when it is released;
-/// statements still held then stay valid until they are released too.
+/// Not `Sendable`: it is opened without SQLite's own mutexes, so only one thread, queue or actor at a time may use it
+/// and its statements. `Options.synchronous` defines what a commit guarantees. The connection closes when it is
+/// released. Statements that are still held then stay valid until they are released too.
 package final class Connection {
     package let path: String
     package let options: Options
 
-    /// nil once closed.
+    /// `nil` after closing.
     var database: OpaquePointer?
     private var statements: [String: Statement] = [:]
-    /// Bytes of `SQLITE_FCNTL_CHUNK_SIZE`, 0: not set.
+    /// `SQLITE_FCNTL_CHUNK_SIZE` in bytes; 0 if not set.
     var chunkBytes = 0
 
-    /// The oldest library whose behaviour this layer was checked against.
+    /// The oldest library version that this layer was tested with.
     static let leastLibraryVersion: Int32 = 3_035_000
 
-    /// Opens the file and sets it up.
+    /// Opens the file and applies the options.
     ///
-    /// The last part of the path may not be a symbolic link (directories on the way may). A file that is made gets
-    /// `Options.fileMode` whatever the umask.
+    /// The last component of the path must not be a symbolic link; directories above may be. A new file gets
+    /// `Options.fileMode`, whatever the umask.
     /// - Parameter path: file, or `:memory:`.
-    /// - Throws: `.unsupportedVersion` for an old library or a newer file, `.pragma` where a setting did not take,
-    ///   `.busy`, `.corrupt`, `.notADatabase`, `.cannotOpen`, `.full` and others as SQLite says.
+    /// - Throws: `.unsupportedVersion` for an old library or a newer file, `.pragma` if a setting had no effect,
+    ///   `.busy`, `.corrupt`, `.notADatabase`, `.cannotOpen`, `.full` and others as SQLite reports.
     package init(path: String, options: Options = Options()) throws(SQLiteError) {
         guard sqlite3_libversion_number() >= Connection.leastLibraryVersion else {
             throw SQLiteError(
@@ -62,7 +62,7 @@ package final class Connection {
         try setUp(inMemory: inMemory)
     }
 
-    /// Every byte but letters, digits and a few marks is escaped.
+    /// Escapes every byte except letters, digits and a few marks.
     private static func immutableURI(of path: String) -> String {
         var uri = "file:"
         for byte in path.utf8 {
@@ -77,13 +77,13 @@ package final class Connection {
     }
 
     deinit {
-        // Statements are finalized by their own release; SQLite keeps the handle until the last of them has gone.
+        // A statement is finalized when it is released. SQLite keeps the handle until the last one is gone.
         statements.removeAll()
         if let database { sqlite3_close_v2(database) }
     }
 
-    /// Closes now. Cached statements are ended; harmless when closed already.
-    /// - Throws: `.busy` while statements from `prepare(_:)` are still held; the connection stays open then.
+    /// Closes now and ends cached statements. Does nothing if already closed.
+    /// - Throws: `.busy` while statements from `prepare(_:)` are held; the connection then stays open.
     package func close() throws(SQLiteError) {
         guard let database else { return }
         for statement in statements.values { statement.finalize() }
@@ -95,7 +95,7 @@ package final class Connection {
         self.database = nil
     }
 
-    /// Runs one or more statements that need no values; rows are ignored. Never for text with data in it: bind that.
+    /// Runs one or more statements without values and ignores rows. Never put data into the text; bind it.
     package func execute(_ sql: String) throws(SQLiteError) {
         let database = try handle("execute")
         let result = sqlite3_exec(database, sql, nil, nil, nil)
@@ -104,8 +104,8 @@ package final class Connection {
         }
     }
 
-    /// A statement of the caller's own, planned for long use.
-    /// - Parameter sql: exactly one statement; more is `.misuse`, because only the first would run.
+    /// Prepares a statement for long use by the caller.
+    /// - Parameter sql: exactly one statement. More are `.misuse`, because only the first would run.
     package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         let database = try handle("prepare")
         var sql = sql
@@ -133,8 +133,8 @@ package final class Connection {
         return Statement(pointer, path: path)
     }
 
-    /// The statement for this text from the connection's cache, reset and with no values bound. Whoever asks for the
-    /// same text again gets the same statement, so a loop over its rows must be over by then.
+    /// The statement for this text from the connection's cache, reset and without values. The same text gives the same
+    /// statement, so a loop over its rows must have ended before.
     package func cached(_ sql: String) throws(SQLiteError) -> Statement {
         if let statement = statements[sql] {
             statement.reset()
@@ -142,22 +142,22 @@ package final class Connection {
             return statement
         }
         let statement = try prepare(sql)
-        // Texts are constants of the program: a full cache means they are not, and starting again is as good as any
-        // order.
+        // Texts are constants of the program. A full cache means that they are not, and then starting again is as good
+        // as any order of eviction.
         if statements.count >= options.statementCacheCapacity { statements.removeAll() }
         statements[sql] = statement
         return statement
     }
 
-    /// Rows changed by the last INSERT, UPDATE or DELETE.
+    /// The number of rows that the last INSERT, UPDATE or DELETE changed.
     package var changes: Int { database.map { Int(sqlite3_changes($0)) } ?? 0 }
     package var lastInsertedRow: Int64 { database.map { sqlite3_last_insert_rowid($0) } ?? 0 }
     package var isInTransaction: Bool { database.map { sqlite3_get_autocommit($0) == 0 } ?? false }
-    /// True where the file can only be read, whatever was asked for.
+    /// Whether the file can only be read, whatever the options say.
     package var isReadOnly: Bool { database.map { sqlite3_db_readonly($0, "main") == 1 } ?? true }
 
-    /// Makes the running statement end with `.interrupted`. The one call another thread may make, while the connection
-    /// is open.
+    /// Makes the running statement end with `.interrupted`. Only this call may come from another thread, while the
+    /// connection is open.
     package func interrupt() {
         if let database { sqlite3_interrupt(database) }
     }
@@ -167,8 +167,8 @@ package final class Connection {
         return database
     }
 
-    /// SQLite refuses a link anywhere in the path; only one in the place of the file is a danger. So directories are
-    /// resolved first.
+    /// SQLite refuses a link anywhere in the path, but only a link in place of the file is a danger. So the directories
+    /// are resolved first.
     private static func resolvingDirectory(of path: String) -> String {
         let slash = path.lastIndex(of: "/")
         let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
@@ -179,12 +179,12 @@ package final class Connection {
         return base == "/" ? "/\(name)" : "\(base)/\(name)"
     }
 
-    /// Makes an empty file, which SQLite takes for an empty database, so that its mode does not depend on the umask.
+    /// Makes an empty file, so its mode does not depend on the umask. SQLite treats it as an empty database.
     private static func makeFile(_ path: String, mode: UInt32) throws(SQLiteError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard descriptor >= 0 else {
             let systemError = errno
-            // There already: SQLite says what is wrong with it, if anything.
+            // It exists already. SQLite will report if anything is wrong with it.
             if systemError == EEXIST { return }
             let code = SQLiteError.Code(result: SQLITE_CANTOPEN, systemError: systemError)
             throw SQLiteError(
@@ -192,7 +192,7 @@ package final class Connection {
                 message: "open failed on \(path): \(String(cString: strerror(systemError))). \(code.remedy)",
                 operation: "open")
         }
-        // Nobody else can have it open yet, so closing it here drops no lock of this process.
+        // Nobody else can have it open yet, so closing it releases no lock of this process.
         fchmod(descriptor, mode)
         Glibc.close(descriptor)
     }
@@ -200,9 +200,9 @@ package final class Connection {
 
 extension Connection {
     package enum TransactionKind: String, Sendable {
-        /// Locks when first used; an upgrade from reading to writing may fail with `.busy` and must be run anew.
+        /// Locks at first use. Upgrading from reading to writing may fail with `.busy`; then run it again.
         case deferred = "BEGIN DEFERRED"
-        /// Takes the writer's lock at once: the busy timeout applies here and nowhere later.
+        /// Takes the writer's lock at once. The busy timeout applies here and nowhere later.
         case immediate = "BEGIN IMMEDIATE"
         case exclusive = "BEGIN EXCLUSIVE"
     }
@@ -211,8 +211,8 @@ extension Connection {
         try cached(kind.rawValue).run()
     }
 
-    /// Returns after the transaction is on disk as `Options.synchronous` says. When it fails nothing of the transaction
-    /// remains.
+    /// Returns when the transaction is on disk as `Options.synchronous` defines. If it fails, nothing of the
+    /// transaction remains.
     package func commit() throws(SQLiteError) {
         guard isInTransaction else {
             _ = try handle("commit")
@@ -231,23 +231,24 @@ extension Connection {
         }
     }
 
-    /// Undoes the transaction; harmless where none is open, as after an error by which SQLite has rolled back by
-    /// itself.
+    /// Undoes the transaction. Does nothing if none is open, for instance because SQLite rolled back by itself after an
+    /// error.
     package func rollback() {
         guard isInTransaction else { return }
-        // A rollback that fails leaves a journal which the next opening plays back: there is nothing better to do here.
+        // If the rollback fails, the next opening plays back the journal. Nothing better can be done here.
         try? cached("ROLLBACK").run()
     }
 
-    /// Runs `body` in a transaction: committed when it returns, rolled back when it throws or when the commit fails.
+    /// Runs `body` in a transaction. It is committed when `body` returns, and rolled back if `body` or the commit
+    /// fails.
     package func transaction<T>(_ kind: TransactionKind = .immediate, _ body: () throws(SQLiteError) -> T)
         throws(SQLiteError) -> T
     {
         try transaction(kind, mapping: { $0 }, body)
     }
 
-    /// The same for a body that throws errors of its caller.
-    /// - Parameter mapping: makes the caller's error of one that BEGIN or COMMIT threw.
+    /// As above, for a body with errors of its own.
+    /// - Parameter mapping: turns an error of BEGIN or COMMIT into the caller's error.
     package func transaction<T, E: Error>(
         _ kind: TransactionKind = .immediate, mapping: (SQLiteError) -> E, _ body: () throws(E) -> T
     ) throws(E) -> T {
@@ -263,9 +264,9 @@ extension Connection {
         return value
     }
 
-    /// Runs `body` within the transaction that is open: what it did is undone when it throws, and the transaction stays
-    /// open, unless SQLite has rolled all of it back (`isInTransaction` tells).
-    /// - Parameter mapping: makes the caller's error of one that the savepoint threw.
+    /// Runs `body` inside the open transaction. If it throws, its changes are undone and the transaction stays open,
+    /// unless SQLite rolled back all of it (see `isInTransaction`).
+    /// - Parameter mapping: turns an error of the savepoint into the caller's error.
     package func nested<T, E: Error>(mapping: (SQLiteError) -> E, _ body: () throws(E) -> T) throws(E) -> T {
         do { try cached("SAVEPOINT nested").run() } catch { throw mapping(error) }
         let value: T

@@ -1,20 +1,20 @@
 import Glibc
 
-/// The pages of a database file as its bytes lie on disk, with those that its WAL has committed since laid over them.
-/// SQLite is not asked, so a file that it refuses can be read too.
+/// The pages of a database file as they lie on disk, overlaid with those that its WAL has committed. It does not use
+/// SQLite, so it can read a file that SQLite refuses.
 ///
-/// Reads a page at a time; what it remembers is where in the WAL the newest copy of a page is.
+/// Reads one page at a time. It remembers only where in the WAL the newest copy of a page is.
 package final class RawPages {
     package let pageBytes: Int
 
     private let database: Int32
     private let wal: Int32
-    /// Page to the place of its content in the WAL.
+    /// The offset in the WAL of a page's newest content.
     private let overlay: [UInt32: off_t]
-    /// Pages 1...pageCount are looked at.
+    /// Pages 1...pageCount are read.
     package let pageCount: UInt32
 
-    /// Files that are missing are empty.
+    /// A missing file counts as empty.
     package init(database: String, wal: String, pageBytes: Int) {
         self.pageBytes = pageBytes
         self.database = open(database, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -32,8 +32,8 @@ package final class RawPages {
 
     package var hasCommittedFrames: Bool { !overlay.isEmpty }
 
-    /// Fills `page` with the newest content of a page, zeros beyond what there is.
-    /// - Returns: `false` where nothing can be read.
+    /// Fills `page` with the page's newest content, and with zeros beyond the end.
+    /// - Returns: `false` if nothing can be read.
     package func read(_ number: UInt32, into page: inout [UInt8]) -> Bool {
         guard number > 0 else { return false }
         let place = overlay[number].map { (wal, $0) } ?? (database, off_t(number - 1) * off_t(pageBytes))
@@ -44,7 +44,7 @@ package final class RawPages {
         return true
     }
 
-    /// The size of a page as the head of the file says it, or that of its WAL; `nil` where neither does.
+    /// The page size in the header of the file or of its WAL; `nil` if neither has a valid one.
     package static func pageBytes(database: String, wal: String) -> Int? {
         func head(_ path: String) -> [UInt8]? {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -61,9 +61,9 @@ package final class RawPages {
         return valid(Int(head.number32(8)))
     }
 
-    /// Whether the WAL has lost what its writer had synced: behind a frame whose bytes are not those that were
-    /// written lies a whole transaction, and the beginning of another. SQLite reads a WAL up to the first such frame
-    /// and says nothing of those behind it. A power cut alone leaves no more than one transaction behind it: each is
+    /// Whether the WAL has lost frames that its writer had synced. This is so if a whole transaction and the beginning
+    /// of another follow a damaged frame. SQLite reads a WAL only up to the first damaged frame and reports nothing of
+    /// the rest. A power cut alone leaves at most one transaction after such a frame, because each transaction is
     /// synced before the next begins.
     package static func hasLostFrames(wal path: String, pageBytes: Int) -> Bool {
         let wal = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -73,19 +73,19 @@ package final class RawPages {
     }
 }
 
-/// The frames of a WAL that count (sqlite.org/fileformat2.html, section 4).
+/// The valid frames of a WAL (sqlite.org/fileformat2.html, section 4).
 ///
-/// SQLite ends at the first frame whose checksum is wrong. Each frame's checksum goes on from that of the frame
-/// before, which stands in its header: so a frame behind a damaged one can still be checked, and what was committed
-/// by it is not lost. Frames of an earlier use of the file have other salts.
+/// SQLite stops at the first frame with a wrong checksum. But each frame's checksum continues from that of the frame
+/// before, which is stored in its header. So frames after a damaged one can still be verified, and what they committed
+/// is not lost. Frames of an earlier use of the file have other salts.
 struct WALScan {
     static let magic: UInt32 = 0x377F_0682
     private static let headerBytes = 32
     private static let frameHeaderBytes = 24
 
-    /// Page to the place of its newest committed content.
+    /// The offset of each page's newest committed content.
     private(set) var committed: [UInt32: off_t] = [:]
-    /// `RawPages.hasLostFrames`.
+    /// See `RawPages.hasLostFrames`.
     private(set) var hasLostFrames = false
 
     init(_ wal: Int32, pageBytes: Int) {
@@ -94,7 +94,8 @@ struct WALScan {
         var frame = [UInt8](repeating: 0, count: Self.frameHeaderBytes + pageBytes)
         let magic = header.number32(0)
         let isWhole = magic & ~1 == Self.magic && header.number32(8) == UInt32(pageBytes)
-        // Without its header the first frame says what the others go by; SQLite then reads none of them.
+        // Without the header, the first frame defines what the others are checked against. SQLite itself reads none of
+        // them.
         guard isWhole || pread(wal, &frame, frame.count, off_t(Self.headerBytes)) == frame.count else { return }
         let salts = isWhole ? Array(header[16..<24]) : Array(frame[8..<16])
         let isBig = isWhole && magic & 1 == 1
@@ -153,8 +154,8 @@ extension [UInt8] {
 
     package func number16(_ offset: Int) -> Int { Int(self[offset]) << 8 | Int(self[offset + 1]) }
 
-    /// SQLite's variable-length integer: seven bits a byte, the most significant first, all eight of the ninth.
-    /// - Returns: `nil` where it runs over `end`.
+    /// SQLite's variable-length integer: seven bits per byte, most significant first, all eight bits of the ninth byte.
+    /// - Returns: `nil` if it extends beyond `end`.
     package func varint(_ offset: inout Int, end: Int) -> UInt64? {
         var value: UInt64 = 0
         for index in 0..<9 {
@@ -169,9 +170,8 @@ extension [UInt8] {
     }
 }
 
-/// The rows on the leaf pages of tables, and the keys on the pages of indexes, wherever such a page lies: interior
-/// pages of tables, the schema and the list of free pages are not asked, so none of them can take rows along. Any
-/// bytes give rows or none, never a trap.
+/// The rows on leaf pages of tables and the keys on pages of indexes, wherever such a page lies. Interior pages, the
+/// schema and the free list are not used, so damage to them loses no rows. Any bytes give rows or none, never a trap.
 package struct RawRows {
     private let pages: RawPages
     private let greatestPayload: Int
@@ -182,7 +182,7 @@ package struct RawRows {
     private static let indexLeaf: UInt8 = 0x0A
     private static let indexInterior: UInt8 = 0x02
 
-    /// - Parameter greatestPayload: no row is larger: a row's columns and SQLite's header.
+    /// - Parameter greatestPayload: the greatest size of a row: its columns and SQLite's header.
     package init(_ pages: RawPages, greatestPayload: Int) {
         self.pages = pages
         self.greatestPayload = greatestPayload
@@ -190,15 +190,14 @@ package struct RawRows {
         overflow = page
     }
 
-    /// Calls `visit` with the row id and the columns of every row found.
+    /// Calls `visit` with the row id and the columns of every row.
     package mutating func forEach<E: Error>(_ visit: (Int64, RawRow) throws(E) -> Void) throws(E) {
         try forEachCell(of: [Self.tableLeaf]) { (offset: Int, rows: inout RawRows) throws(E) in
             if let (id, row) = rows.row(at: offset) { try visit(id, row) }
         }
     }
 
-    /// Calls `visit` with the columns of every key found: of indexes, and of tables without a row id, which lie as
-    /// indexes do.
+    /// Calls `visit` with the columns of every key of an index. Tables without row ids are stored as indexes too.
     package mutating func forEachKey<E: Error>(_ visit: (RawRow) throws(E) -> Void) throws(E) {
         try forEachCell(of: [Self.indexLeaf, Self.indexInterior]) { (offset: Int, rows: inout RawRows) throws(E) in
             if let row = rows.key(at: offset) { try visit(row) }
@@ -220,7 +219,7 @@ package struct RawRows {
             let count = page.number16(start + 3)
             guard cells + count * 2 <= page.count else { continue }
             for cell in 0..<count {
-                // On an interior page the number of the page below it comes first.
+                // On an interior page, a cell begins with the number of the page below.
                 try visit(page.number16(cells + cell * 2) + (isInterior ? 4 : 0), &self)
             }
         }
@@ -246,7 +245,7 @@ package struct RawRows {
         return RawRow(payload)
     }
 
-    /// What of a row lies on its page, and the rest from its overflow pages.
+    /// Joins the part of a row on its page with the rest on its overflow pages.
     private mutating func payload(_ size: Int, at position: Int, greatestLocal: Int) -> [UInt8]? {
         let usable = pages.pageBytes
         guard size > greatestLocal else {
@@ -329,7 +328,7 @@ package struct RawRow {
         if case .integer(let value) = columns[index] { value } else { nil }
     }
 
-    /// A number that is never negative.
+    /// A number that must not be negative.
     package func count(_ index: Int) -> UInt64? { integer(index).flatMap { UInt64(exactly: $0) } }
 
     package func bytes(_ index: Int) -> ArraySlice<UInt8>? {

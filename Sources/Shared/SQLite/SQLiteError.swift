@@ -1,43 +1,44 @@
 import CSQLite
 import Glibc
 
-/// What SQLite refused, on which file, and what mends it.
+/// What SQLite refused, on which file, and what to do.
 ///
-/// `code` is what a program decides by; `extendedResultCode` is SQLite's own number for the log. Messages hold SQL as
-/// it was prepared and the path, never a bound value: values are data of the person.
+/// Programs decide by `code`; `extendedResultCode` is SQLite's own number for the log. Messages contain prepared SQL
+/// and the path, never a bound value, because values are personal data.
 package struct SQLiteError: Error, Equatable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {
-        /// No space, no quota, or the page limit is reached. Reading and, with an allocated WAL, deleting still work.
+        /// No space or quota is left, or the page limit is reached. Reading works and, with a preallocated WAL,
+        /// deleting too.
         case full
-        /// Another connection holds the lock, longer than the busy timeout.
+        /// Another connection held the lock for longer than the busy timeout.
         case busy
-        /// This process holds the lock itself (a statement still open, a backup under way).
+        /// This process holds the lock itself: a statement is open, or a backup is under way.
         case locked
         /// The file's content contradicts itself.
         case corrupt
-        /// The file is not an SQLite file, or it belongs to another application.
+        /// The file is no SQLite file, or it belongs to another application.
         case notADatabase
         case readOnly
         case io
         case cannotOpen
         case constraint
-        /// A string, blob or row over SQLite's limit.
+        /// A string, blob or row exceeds SQLite's limit.
         case tooBig
         case outOfMemory
-        /// The layer was used wrongly: closed connection, wrong parameter, value out of range.
+        /// A programming error: closed connection, wrong parameter, value out of range.
         case misuse
         case interrupted
-        /// The SQLite library is too old, or the file was written by a newer program.
+        /// The SQLite library is too old, or a newer program wrote the file.
         case unsupportedVersion
-        /// A pragma did not take; the message names it.
+        /// A pragma had no effect; the message names it.
         case pragma
         case other
     }
 
     package var code: Code
-    /// SQLite's extended result code, 0 where SQLite was not asked.
+    /// SQLite's extended result code; 0 if SQLite was not called.
     package var extendedResultCode: Int32
-    /// What failed, on which file, and the remedy.
+    /// What failed, on which file, and what to do.
     package var message: String
     /// What was being done: `open`, `step INSERT INTO ...`, `commit`.
     package var operation: String
@@ -53,11 +54,10 @@ package struct SQLiteError: Error, Equatable, CustomStringConvertible {
 }
 
 extension SQLiteError.Code {
-    /// The code of a result as SQLite and the system saw it.
+    /// Maps SQLite's result and the system's error to a code.
     /// - Parameters:
     ///   - result: primary or extended result code.
-    ///   - systemError: `errno` of the failed call, 0 where none is known. SQLite reports some full disks as I/O
-    ///     errors.
+    ///   - systemError: `errno` of the failed call; 0 if unknown. SQLite reports some full disks as I/O errors.
     init(result: Int32, systemError: Int32) {
         switch result & 0xFF {
         case SQLITE_FULL: self = .full
@@ -77,13 +77,13 @@ extension SQLiteError.Code {
         }
     }
 
-    /// Ends a message: the remedy, or what the code means.
+    /// The end of a message: what to do, or what the code means.
     var remedy: String {
         switch self {
         case .full: "Free space or inodes on the file system, or raise the limit."
         case .busy: "Another process or connection holds it: try again, or end that process."
         case .locked: "Finish the statements of this process that still read it."
-        // What to do differs from file to file: the file's owner says so.
+        // What to do depends on the file, so the file's owner says it.
         case .corrupt: "The file is damaged."
         case .notADatabase: "The file is damaged, or it is not this program's."
         case .readOnly:
@@ -109,7 +109,7 @@ extension SQLiteError {
         var systemError: Int32 = 0
         var text = String(cString: sqlite3_errstr(result))
         if let database {
-            // The handle's error is that of the last call; it is taken only where it belongs to this result.
+            // The handle holds the error of its last call. It is used only if it belongs to this result.
             let last = sqlite3_extended_errcode(database)
             if last & 0xFF == result & 0xFF {
                 extended = last

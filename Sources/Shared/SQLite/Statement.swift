@@ -1,12 +1,12 @@
 import CSQLite
 import FoundationEssentials
 
-/// One prepared statement. Not `Sendable`: used by whoever uses its connection, one at a time.
+/// A prepared statement. Not `Sendable`: only the user of its connection may use it, one at a time.
 ///
-/// Parameters are numbered from 1, columns from 0, as in SQLite. A statement that has come to its end or has failed is
-/// reset by itself and holds no lock; one left in the middle of its rows holds a read transaction until `reset()`.
+/// As in SQLite, parameters are numbered from 1 and columns from 0. A statement that ended or failed is reset
+/// automatically and holds no lock. A statement in the middle of its rows holds a read transaction until `reset()`.
 package final class Statement {
-    /// nil once its connection was closed.
+    /// `nil` after its connection was closed.
     var pointer: OpaquePointer?
     let path: String
 
@@ -19,9 +19,8 @@ package final class Statement {
         sqlite3_finalize(pointer)
     }
 
-    /// Goes to the next row.
-    /// - Returns: true where there is one; false at the end, after which the statement is reset and the next call
-    ///   begins anew.
+    /// Advances to the next row.
+    /// - Returns: `false` at the end. The statement is then reset, and the next call starts again.
     package func step() throws(SQLiteError) -> Bool {
         let pointer = try handle("step")
         let result = sqlite3_step(pointer)
@@ -38,18 +37,18 @@ package final class Statement {
         }
     }
 
-    /// Runs to the end, ignoring rows, and is reset.
+    /// Runs to the end, ignores rows, and resets.
     package func run() throws(SQLiteError) {
         while try step() {}
     }
 
-    /// Back to the beginning; bound values stay.
+    /// Returns to the beginning. Bound values stay.
     package func reset() {
-        // The result repeats the error that step() has thrown already.
+        // The result repeats the error that step() threw.
         sqlite3_reset(pointer)
     }
 
-    /// All parameters are NULL again.
+    /// Sets all parameters to NULL.
     package func clearBindings() {
         sqlite3_clear_bindings(pointer)
     }
@@ -67,7 +66,7 @@ package final class Statement {
         return pointer
     }
 
-    /// The text as prepared: values are bound, so it holds none.
+    /// The prepared text. It contains no values, since these are bound.
     func failure(_ result: Int32, _ verb: String) -> SQLiteError {
         let sql = pointer.flatMap { sqlite3_sql($0) }.map { String(cString: $0) } ?? ""
         return SQLiteError.of(
@@ -80,7 +79,7 @@ package final class Statement {
     }
 }
 
-/// Values are copied by SQLite unless it says otherwise.
+/// SQLite copies bound values unless stated otherwise.
 extension Statement {
     package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
         try check(sqlite3_bind_int64(pointer, index, value), index)
@@ -90,8 +89,8 @@ extension Statement {
         try bind(Int64(value), at: index)
     }
 
-    /// SQLite's integers are signed: a value above `Int64.max` is `.misuse`, it would come back negative and sort
-    /// first.
+    /// SQLite's integers are signed. A value above `Int64.max` would come back negative and sort first, so it is
+    /// `.misuse`.
     package func bind(_ value: UInt64, at index: Int32) throws(SQLiteError) {
         guard let signed = Int64(exactly: value) else {
             throw .misuse(
@@ -116,7 +115,7 @@ extension Statement {
         try check(result, index)
     }
 
-    /// No bytes are an empty blob, never NULL.
+    /// Zero bytes make an empty blob, never NULL.
     package func bind(_ value: UnsafeRawBufferPointer, at index: Int32) throws(SQLiteError) {
         try check(bindBlob(value, at: index, Statement.copied), index)
     }
@@ -138,12 +137,12 @@ extension Statement {
         try bindNull(at: index)
     }
 
-    /// Other values, and optional ones: nil is NULL.
+    /// Binds other values and optionals; `nil` is NULL.
     package func bind(_ value: (some BindableValue)?, at index: Int32) throws(SQLiteError) {
         if let value { try value.bind(to: self, at: index) } else { try bindNull(at: index) }
     }
 
-    /// All parameters in order; their number has to be the statement's.
+    /// Binds all parameters in order. The number of values must match.
     package func bind(_ values: (any BindableValue)?...) throws(SQLiteError) {
         guard values.count == Int(parameterCount) else {
             throw .misuse("\(values.count) values for \(parameterCount) parameters", operation: "bind", path: path)
@@ -157,15 +156,14 @@ extension Statement {
         }
     }
 
-    /// Binds a blob without copying it, runs to the end and unbinds it: SQLite does not look at the bytes after that.
+    /// Binds a blob without copying it, runs to the end and unbinds it. SQLite does not use the bytes afterwards.
     package func run(bindingUncopied bytes: UnsafeRawBufferPointer, at index: Int32) throws(SQLiteError) {
         defer { sqlite3_bind_null(pointer, index) }
         try check(bindBlob(bytes, at: index, nil), index)
         try run()
     }
 
-    /// Tells SQLite to make its own copy before the call returns (its `SQLITE_TRANSIENT`, which C defines as a cast of
-    /// -1).
+    /// Tells SQLite to copy before the call returns (`SQLITE_TRANSIENT`, in C a cast of -1).
     private static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
     private func bindBlob(_ bytes: UnsafeRawBufferPointer, at index: Int32, _ destructor: sqlite3_destructor_type?)
@@ -183,7 +181,7 @@ extension Statement {
     }
 }
 
-/// What can be bound to a statement's parameter.
+/// A type that can be bound to a parameter.
 package protocol BindableValue {
     func bind(to statement: Statement, at index: Int32) throws(SQLiteError)
 }
@@ -254,8 +252,8 @@ extension UnsafeRawBufferPointer: BindableValue {
     }
 }
 
-/// Columns of the row that the last `step()` found, numbered from 0. NULL reads as zero or empty where the result is
-/// not optional, and a column of another type is converted by SQLite's rules.
+/// Columns of the current row, numbered from 0. NULL reads as zero or empty if the result is not optional. SQLite's
+/// rules convert columns of another type.
 extension Statement {
     package func isNull(_ column: Int32) -> Bool {
         sqlite3_column_type(pointer, column) == SQLITE_NULL
@@ -273,7 +271,7 @@ extension Statement {
         sqlite3_column_int64(pointer, column) != 0
     }
 
-    /// - Throws: `.corrupt` for a negative number: this layer never writes one for an unsigned value.
+    /// - Throws: `.corrupt` for a negative number, because this layer never stores one for an unsigned value.
     package func uint64(_ column: Int32) throws(SQLiteError) -> UInt64 {
         guard let value = UInt64(exactly: int64(column)) else {
             throw SQLiteError(
@@ -290,9 +288,10 @@ extension Statement {
         sqlite3_column_double(pointer, column)
     }
 
-    /// Bytes that are not UTF-8 are replaced by U+FFFD.
+    /// Bytes that are not UTF-8 become U+FFFD.
     package func string(_ column: Int32) -> String {
-        // Text first: asking for it may convert the value, and the count is that of the converted one.
+        // The order matters: asking for the text may convert the value, and the byte count is that of the converted
+        // value.
         guard let text = sqlite3_column_text(pointer, column) else { return "" }
         return String(
             decoding: UnsafeBufferPointer(start: text, count: Int(sqlite3_column_bytes(pointer, column))), as: UTF8.self
@@ -307,7 +306,7 @@ extension Statement {
         withBlob(column) { Data($0) }
     }
 
-    /// The blob where SQLite holds it, without a copy; the pointer is good only inside `body`, which must not touch the
+    /// The blob in SQLite's memory, without a copy. The pointer is valid only inside `body`, which must not use the
     /// statement.
     package func withBlob<T, E: Error>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) throws(E) -> T
