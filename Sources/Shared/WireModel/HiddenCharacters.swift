@@ -1,12 +1,12 @@
 import FoundationEssentials
 
 extension Unicode.Scalar {
-    /// Of C0, delete or C1: what steers a terminal, and makes one line of a list look like two. Names do not have it.
+    /// A C0 or C1 control character, or delete. They control a terminal, or make one line of a list look like two.
+    /// Names must not contain them.
     package var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
 
-    /// What a terminal obeys instead of showing it: control characters, those that change the direction of the text
-    /// around them, so that what is read is another order than what is there, and the two line ends that only some
-    /// programs take for one.
+    /// Characters that a terminal obeys instead of showing: control characters; those that change the text direction,
+    /// so the text reads in another order than it is stored; and the two line ends that only some programs recognize.
     package var isHidden: Bool {
         switch value {
         case 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -18,11 +18,11 @@ extension Unicode.Scalar {
 extension StringProtocol {
     package var hasControlCharacters: Bool { unicodeScalars.contains { $0.isControl } }
 
-    /// With control characters as logs have them on disk: `\u{1B}`. Every program puts text of others through this
-    /// before a terminal gets it.
+    /// Escapes control characters as logs do on disk: `\u{1B}`. Every program applies this to foreign text before a
+    /// terminal receives it.
     package var escapingControlCharacters: String { escapingControlCharacters(keeping: "") }
 
-    /// - Parameter kept: control characters that the printing program itself uses, such as line ends.
+    /// - Parameter kept: control characters that the printing program uses itself, such as newlines.
     package func escapingControlCharacters(keeping kept: String) -> String {
         func isEscaped(_ scalar: Unicode.Scalar) -> Bool { scalar.isHidden && !kept.unicodeScalars.contains(scalar) }
         guard unicodeScalars.contains(where: isEscaped) else { return String(self) }
@@ -39,7 +39,7 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    /// `\u009b`, as JSON has it. Hidden characters lie in the plane whose values have four digits.
+    /// `\u009b`, as in JSON. All hidden characters have values of at most four hexadecimal digits.
     package var escapedInJSON: String {
         let digits = String(value, radix: 16)
         return "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
@@ -47,10 +47,10 @@ extension Unicode.Scalar {
 }
 
 extension Data {
-    /// JSON with hidden characters escaped, for a terminal; the value is the same. Encoders escape those below U+0020
-    /// only, and beyond ASCII such characters stand in strings alone.
+    /// JSON with hidden characters escaped for a terminal; its value stays the same. JSON encoders escape only
+    /// characters below U+0020. Characters beyond ASCII occur only inside strings.
     package var escapingHiddenCharactersInJSON: Data {
-        // Delete, and the first bytes of the other hidden characters in UTF-8.
+        // Delete, and the first UTF-8 bytes of the other hidden characters.
         guard contains(where: { $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2 }) else { return self }
         var text = String.UnicodeScalarView()
         for scalar in String(decoding: self, as: UTF8.self).unicodeScalars {
@@ -64,15 +64,15 @@ extension Data {
     }
 }
 
-/// Combining characters in a row. Swift compares and hashes text in a time that grows with the square of their number,
-/// so that one attribute's name of 256 KiB would take ten seconds each time it is read.
+/// Detects long runs of combining characters. Swift compares and hashes text in a time that grows with the square of
+/// the run's length. One attribute name of 256 KiB would take ten seconds each time it is read.
 package enum CombiningCharacters {
-    /// Most in a row that are read. So many take well under a millisecond, and no language needs as many as 30.
+    /// The longest accepted run. It takes well under a millisecond, and no language needs more than 30.
     package static let limit = 1000
 
-    /// Whether more than ``limit`` stand in a row somewhere. The bytes may be anything; what is not UTF-8 ends a row.
+    /// Whether a run is longer than ``limit``. The bytes may be anything; bytes that are not UTF-8 end a run.
     package static func areTooMany(in bytes: UnsafeRawBufferPointer) -> Bool {
-        // None takes fewer than two bytes, and each of them is above 0x7F.
+        // Each character takes at least two bytes, all above 0x7F.
         let fewestBytes = 2 * limit
         guard bytes.count > fewestBytes else { return false }
         var start = 0

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Any prefix of what a stream holds on synced disk, gaps included: its items tile `first...last`.
+/// A prefix of what a stream holds on synced disk. Its records and gaps together cover `first...last` without a hole.
 package struct BatchPart: Equatable, Sendable {
     package var epoch: EpochID
     package var stream: StreamName
@@ -13,7 +13,7 @@ package struct BatchPart: Equatable, Sendable {
     /// Ascending.
     package var gaps: [Gap]
     package var totals: StreamTotals
-    /// Serialized records, ascending: the numbers not covered by gaps.
+    /// Serialized records, ascending. They have the numbers that no gap covers.
     package var records: [Data]
 
     package init(
@@ -31,11 +31,12 @@ package struct BatchPart: Equatable, Sendable {
         self.records = records
     }
 
-    /// Numbers above this are refused everywhere, so that sums and SQLite's signed integers cannot overflow.
+    /// The greatest accepted number. The limit keeps sums and SQLite's signed integers from overflowing.
     package static let greatestNumber: UInt64 = 1 << 62
 }
 
-/// The three first-in first-out streams of an epoch. The raw value is on the wire and on disk, for ever.
+/// The three streams of an epoch, each first in, first out. The raw values are used on the wire and on disk and never
+/// change.
 ///
 /// Ordered by importance: status is sent first and dropped last.
 package enum StreamName: Int, CaseIterable, Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
@@ -62,7 +63,8 @@ package enum StreamName: Int, CaseIterable, Hashable, Sendable, Codable, Compara
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Records `first...last` left their stream at its front for one reason; the chain goes on over them from `link`.
+/// The records `first...last` left their stream at its front for one reason. The chain continues after them from
+/// `link`.
 package struct Gap: Hashable, Sendable {
     package let first: UInt64
     package let last: UInt64
@@ -79,8 +81,7 @@ package struct Gap: Hashable, Sendable {
 
     package var count: UInt64 { last - first + 1 }
 
-    /// This gap and the one right behind it as one, or `nil` where they do not touch or differ in reason:
-    /// only neighbours with the same reason merge.
+    /// Joins this gap with the one directly after it. `nil` if they are not adjacent or differ in reason.
     package func merged(with next: Gap) -> Gap? {
         guard next.first == last + 1, next.reason == reason else { return nil }
         return Gap(first: first, last: next.last, reason: reason, link: next.link)
@@ -99,13 +100,13 @@ package enum PartOutcome: Int, Equatable, Sendable {
     case closed = 7
 }
 
-/// A collector's answer to one part: its outcome and the stream's mark as it stands on disk.
+/// A collector's answer to one part: the outcome, and the stream's mark on disk.
 package struct PartAnswer: Equatable, Sendable {
     package var epoch: EpochID
     package var stream: StreamName
     package var outcome: PartOutcome
     package var mark: StreamMark
-    /// For people.
+    /// An explanation for people.
     package var detail: String
 
     package init(epoch: EpochID, stream: StreamName, outcome: PartOutcome, mark: StreamMark, detail: String = "") {

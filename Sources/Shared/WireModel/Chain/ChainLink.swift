@@ -1,8 +1,8 @@
 import Crypto
 import FoundationEssentials
 
-/// A link of a stream's chain: `link(n)` is the first 16 bytes of SHA-256(`link(n-1)` || bytes of record n), `link(0)`
-/// is zero.
+/// A link of a stream's hash chain. `link(n)` is the first 16 bytes of SHA-256(`link(n-1)` || bytes of record n);
+/// `link(0)` is zero.
 ///
 /// Two histories with the same link at the same number are the same history, byte for byte.
 package struct ChainLink: Hashable, Sendable {
@@ -25,7 +25,7 @@ package struct ChainLink: Hashable, Sendable {
         self.init(high: identifier.high, low: identifier.low)
     }
 
-    /// The link after this one, over a record's bytes.
+    /// The next link, computed over a record's bytes.
     package func appending(_ record: UnsafeRawBufferPointer) -> ChainLink {
         var hash = SHA256()
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { hash.update(bufferPointer: $0) }

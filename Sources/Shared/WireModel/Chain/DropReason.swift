@@ -1,5 +1,5 @@
-/// Why a record left the device's queue without having been stored. Open: a reason this version does not know is
-/// carried on.
+/// Why a record left the device's queue without being stored. A reason that this version does not know is passed on
+/// unchanged.
 ///
 /// The raw values are those of `DropReason` in telemetry.proto.
 package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
@@ -26,8 +26,8 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
     package static let malformed = Self(rawValue: 17)
     package static let disabled = Self(rawValue: 18)
 
-    /// Values a reason may have, known or of a later version: so few that a mark's counts by reason stay small whatever
-    /// a device sends.
+    /// The values a reason may have, including those of later versions. There are few, so a mark's counts by reason
+    /// stay small whatever a device sends.
     package static let valid = 1...255
 
     private static let names = [
@@ -40,12 +40,12 @@ package struct DropReason: RawRepresentable, Hashable, Sendable, Comparable {
 }
 
 extension DropReason: CustomStringConvertible {
-    /// The name people and JSON see; `reason-<n>` for one this version does not know.
+    /// The name shown to people and in JSON; `reason-<n>` for an unknown reason.
     package var description: String { Self.names[rawValue] ?? "reason-\(rawValue)" }
 }
 
-/// Why a collector did not keep a record whose number it passed. Open: a reason this version does not know is carried
-/// on.
+/// Why a collector did not store a record whose number it passed. A reason that this version does not know is passed on
+/// unchanged.
 ///
 /// The raw values are those of `RejectReason` in telemetry.proto.
 package struct RejectReason: RawRepresentable, Hashable, Sendable, Comparable {
@@ -61,7 +61,7 @@ package struct RejectReason: RawRepresentable, Hashable, Sendable, Comparable {
 }
 
 extension RejectReason: CustomStringConvertible {
-    /// The name people and JSON see; `reason-<n>` for one this version does not know.
+    /// The name shown to people and in JSON; `reason-<n>` for an unknown reason.
     package var description: String {
         switch self {
         case .recordTooLarge: "record-too-large"

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// A 16-byte identifier, typed by what it identifies so that an epoch is never taken for a device.
+/// A 16-byte identifier. Its type says what it identifies, so an epoch cannot be used as a device.
 ///
-/// Written as a lower-case UUID (`8-4-4-4-12`); any 16 bytes are valid, random ones are version 4 UUIDs.
+/// Written as a lower-case UUID (`8-4-4-4-12`). Any 16 bytes are valid; random ones are version 4 UUIDs.
 package struct Identifier<Subject>: Hashable, Sendable {
     package let high: UInt64
     package let low: UInt64
@@ -69,23 +69,23 @@ package enum IncarnationSubject {}
 package enum UploadSubject {}
 package enum LogEpochSubject {}
 
-/// A device, as the collector knows it; given at enrollment.
+/// A device as the collector knows it. Assigned at enrollment.
 package typealias DeviceID = Identifier<DeviceSubject>
-/// An epoch of a device's queue: numbers begin at 1 in each. Random.
+/// An epoch of a device's queue. Record numbers start at 1 in each epoch. Random.
 package typealias EpochID = Identifier<EpochSubject>
 /// One boot of the machine (`/proc/sys/kernel/random/boot_id`).
 package typealias BootID = Identifier<BootSubject>
-/// A collector, for ever.
+/// A collector. Never changes.
 package typealias CollectorID = Identifier<CollectorSubject>
-/// A collector between two restores from backup.
+/// A collector's state between two restores. It changes with each restore from backup.
 package typealias IncarnationID = Identifier<IncarnationSubject>
-/// An upload of a device's log; minted by the device.
+/// An upload of a device's log. The device chooses it.
 package typealias UploadID = Identifier<UploadSubject>
-/// One life of a device's log store: the numbers of lines belong to it.
+/// One life of a device's log store. Line numbers are unique within it.
 package typealias LogEpochID = Identifier<LogEpochSubject>
 
 extension Data {
-    /// Two lower-case digits a byte.
+    /// Two lower-case hexadecimal digits per byte.
     package var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []

@@ -1,34 +1,34 @@
-/// What a device does with a mark the collector answered. A pure function: the device's side of exactly-once
+/// What a device does with a mark from the collector. A pure function: the device's side of exactly-once
 /// (Documentation/wire-protocol.md).
 package enum MarkDecision: Equatable, Sendable {
-    /// Remove everything up to the mark and take its counts over.
+    /// Remove everything up to the mark, and adopt the mark's counts.
     case remove
-    /// Not above the device's own mark: changes nothing.
+    /// The mark is not above the device's own. Nothing changes.
     case old
-    /// Inside a gap: nothing to compare; a later part settles it.
+    /// The mark is inside a gap, where no link can be compared. A later part will settle it.
     case insideGap
-    /// The histories are not the same: stop this epoch.
+    /// The histories differ. This epoch ends.
     case diverged(Divergence)
 
     package enum Divergence: String, Equatable, Sendable, Codable {
-        /// The collector has another history at the place where the part met its mark.
+        /// The collector has another history at the position where the part met its mark.
         case identityConflict = "identity-conflict"
         /// The collector closed the epoch.
         case closed
-        /// The mark is beyond what this queue ever produced.
+        /// The mark is above every number that this queue produced.
         case markBeyondProduced = "mark-beyond-produced"
         /// The device's own link at the mark differs.
         case linkDiffers = "link-differs"
     }
 
-    /// Decides.
+    /// Decides about a mark.
     ///
     /// - Parameters:
-    ///   - answered: the mark from the collector, for this very epoch and stream.
-    ///   - ownMark: the number of the mark the device has on disk.
+    ///   - answered: the collector's mark for this epoch and stream.
+    ///   - ownMark: the number of the mark on the device's disk.
     ///   - lastProduced: the stream's last number.
-    ///   - ownLink: the device's own link at a number: of a record it holds, or of the last number of a gap; `nil`
-    ///     inside a gap.
+    ///   - ownLink: returns the device's own link at the number of a record it holds or at the last number of a gap,
+    ///     and `nil` inside a gap.
     package static func decide<Failure: Error>(
         answered: StreamMark, outcome: PartOutcome, ownMark: UInt64, lastProduced: UInt64,
         ownLink: (UInt64) throws(Failure) -> ChainLink?

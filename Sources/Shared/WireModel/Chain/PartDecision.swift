@@ -1,22 +1,23 @@
 import FoundationEssentials
 
-/// What a collector does with a part, given the mark it has for that stream. A pure function of both: the whole rule of
-/// exactly-once on the collector's side (Documentation/wire-protocol.md).
+/// What a collector does with a part, given its mark for that stream. A pure function of both: the collector's side of
+/// exactly-once (Documentation/wire-protocol.md).
 package enum PartDecision: Equatable, Sendable {
-    /// The part does not tile `first...last` or its chain does not end in `lastLink`. Nothing is stored.
+    /// The part's items do not cover `first...last`, or its chain does not end in `lastLink`. Nothing is stored.
     case damaged(String)
-    /// The part meets the mark and the history there is another. Nothing is stored.
+    /// The part overlaps the mark, and the collector has another history there. Nothing is stored.
     case identityConflict
-    /// Wholly at or below the mark. Nothing is stored.
+    /// The whole part is at or below the mark. Nothing is stored.
     case already
     /// Store the slice and move the mark.
     case store(AcceptedSlice)
 
-    /// Decides.
+    /// Decides about a part.
     ///
-    /// Numbers at or below the mark are skipped, those above it accepted. Where the part starts beyond mark + 1 the
-    /// numbers between are `lostAtCollector`. A record over `maximumRecordBytes`, or whose envelope is malformed or
-    /// carries another number than its place, is rejected: it keeps its number and its link, and the mark passes it.
+    /// Numbers at or below the mark are skipped, and those above it accepted. If the part starts above mark + 1, the
+    /// numbers between are counted as `lostAtCollector`. A record is rejected if it exceeds `maximumRecordBytes`, if
+    /// its envelope is malformed, or if the envelope's number differs from its position. A rejected record keeps its
+    /// number and its link, and the mark passes it.
     package static func decide(part: BatchPart, mark: StreamMark, maximumRecordBytes: Int = WireLimits.recordBytes)
         -> PartDecision
     {
@@ -63,7 +64,7 @@ package enum PartDecision: Equatable, Sendable {
 }
 
 extension BatchPart {
-    /// Why the items do not tile `first...last`, or `nil` where they do.
+    /// Why the items do not cover `first...last`; `nil` if they do.
     fileprivate var tilingFault: String? {
         guard first >= 1, first <= last, last <= Self.greatestNumber else { return "bad range \(first)...\(last)" }
         var covered: UInt64 = 0
@@ -86,12 +87,12 @@ extension BatchPart {
     }
 }
 
-/// The part of a batch part that lies above the mark: what one transaction stores, and the mark after it.
+/// The part of a batch part above the mark. One transaction stores it together with the new mark.
 package struct AcceptedSlice: Equatable, Sendable {
     package let first: UInt64
     package let last: UInt64
-    /// `link(first - 1)`: the mark's link where the slice continues the mark, the part's word where numbers are lost in
-    /// between.
+    /// `link(first - 1)`. It is the mark's link if the slice continues the mark. If numbers between are lost, it is the
+    /// link that the part states.
     package internal(set) var priorLink: ChainLink = .zero
     /// `link(last)`.
     package let lastLink: ChainLink
@@ -99,7 +100,7 @@ package struct AcceptedSlice: Equatable, Sendable {
     package internal(set) var gaps: [Gap] = []
     /// All records of the slice, rejected ones included, ascending.
     package internal(set) var records: [AcceptedRecord] = []
-    /// The mark once the slice is stored.
+    /// The mark after the slice is stored.
     package internal(set) var mark: StreamMark
 
     init(first: UInt64, last: UInt64, lastLink: ChainLink, mark: StreamMark) {
@@ -120,15 +121,15 @@ package struct AcceptedSlice: Equatable, Sendable {
     }
 }
 
-/// A record above the mark with the collector's verdict on its form.
+/// A record above the mark, and whether its form is valid.
 package struct AcceptedRecord: Equatable, Sendable {
     package let number: UInt64
     package let bytes: Data
-    /// `nil` where the record is stored.
+    /// `nil` if the record is stored.
     package let rejection: RejectReason?
-    /// As its envelope says; 0 where that is malformed, and so is the time.
+    /// From the envelope. Kind and time are 0 if the envelope is malformed.
     package let kind: Int
-    /// The device's, microseconds.
+    /// The device's wall clock, in microseconds.
     package let wallTime: Int64
 
     init(number: UInt64, bytes: Data, maximumBytes: Int) {

@@ -1,15 +1,15 @@
-/// The collector's cumulative word on one stream of one epoch, as it stands on disk.
+/// The collector's cumulative acknowledgement of one stream of one epoch, as it is on disk.
 ///
 /// Invariant: `number == stored + rejected + dropped + lostAtCollector`.
 package struct StreamMark: Equatable, Sendable {
     package var number: UInt64
-    /// `link(number)` of the history the collector has.
+    /// `link(number)` of the collector's history.
     package var link: ChainLink
     package var stored: UInt64
     package var rejected: [RejectReason: UInt64]
     package var dropped: [DropReason: UInt64]
-    /// Numbers that a collector acknowledged and does not have: it was restored from a backup, or a damaged record file
-    /// was salvaged.
+    /// Numbers that a collector acknowledged and no longer has, because it was restored from a backup or a damaged
+    /// record file was salvaged.
     package var lostAtCollector: UInt64
 
     package init(
@@ -24,13 +24,13 @@ package struct StreamMark: Equatable, Sendable {
         self.lostAtCollector = lostAtCollector
     }
 
-    /// The mark of a stream that nothing is known of yet.
+    /// The mark of a stream of which nothing is known yet.
     package static let none = StreamMark()
 
     package var rejectedCount: UInt64 { rejected.values.saturatingSum }
     package var droppedCount: UInt64 { dropped.values.saturatingSum }
 
-    /// Whether the counts add up to the number. Sums saturate, so that a lying peer cannot make them trap.
+    /// Whether the counts add up to the number. Sums saturate, so a lying peer cannot cause an overflow trap.
     package var addsUp: Bool {
         var sum = stored
         for count in [lostAtCollector] + rejected.values + dropped.values {
@@ -42,14 +42,14 @@ package struct StreamMark: Equatable, Sendable {
     }
 }
 
-/// A device's running totals of one stream of one epoch, sent with each part and with its close.
+/// A device's running totals of one stream of one epoch. They are sent with each part and when the epoch is closed.
 package struct StreamTotals: Equatable, Sendable {
     /// Last number, plus what is kept apart, plus what was dropped before it had a number.
     package var produced: UInt64
     /// Rows counted on the device's disk, those kept apart included.
     package var waiting: UInt64
     package var apart: UInt64
-    /// Above the device's mark: the gaps it still holds.
+    /// Records dropped above the device's mark: the gaps it still holds.
     package var dropped: [DropReason: UInt64]
     package var droppedUnnumbered: [DropReason: UInt64]
 
@@ -77,7 +77,8 @@ package struct StreamTotals: Equatable, Sendable {
     }
 }
 
-/// One stream's balance: every record produced is stored, rejected, dropped, lost at the collector, or waiting.
+/// One stream's balance. Every record that was produced is stored, rejected, dropped, lost at the collector, or
+/// waiting.
 ///
 /// Both sides print it; `Codable` is its JSON form.
 package struct StreamBalance: Equatable, Sendable, Codable {
@@ -111,7 +112,7 @@ package struct StreamBalance: Equatable, Sendable, Codable {
     }
 }
 
-/// Arithmetic on counts that a peer reports: it saturates instead of trapping.
+/// Arithmetic on counts from a peer. It saturates instead of trapping.
 extension UInt64 {
     package mutating func addSaturating(_ other: UInt64) {
         let (sum, overflow) = addingReportingOverflow(other)

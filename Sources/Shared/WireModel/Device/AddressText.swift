@@ -5,7 +5,7 @@ struct IPAddressText {
     private let bytes: [UInt8]
     private let zone: Substring
 
-    /// `nil` where it is neither.
+    /// `nil` if it is neither.
     init?(_ text: String) {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         let address = String(parts[0])
@@ -20,10 +20,11 @@ struct IPAddressText {
         return nil
     }
 
-    /// One spelling per address, without its zone: that is a matter of the machine.
+    /// One spelling for each address. It has no zone, because a zone has a meaning only on its machine.
     var canonical: String { Self.text(bytes) }
 
-    /// The network it is in: /24, or /48. An IPv4 address in IPv6 clothes (`::ffff:192.0.2.1`) is one of IPv4.
+    /// The network it belongs to: /24 for IPv4, /48 for IPv6. An IPv4-mapped address (`::ffff:192.0.2.1`) counts as
+    /// IPv4.
     var network: String {
         var network = bytes
         let kept = bytes.count == 4 ? 3 : isMappedIPv4 ? 15 : 6
@@ -31,8 +32,8 @@ struct IPAddressText {
         return Self.text(network)
     }
 
-    /// The address with its last eight bytes cleared, where they are made of the hardware address (EUI-64: `ff:fe` in
-    /// its middle); else `nil`.
+    /// The address with its last eight bytes cleared, if they are derived from the hardware address (EUI-64: `ff:fe` in
+    /// the middle); otherwise `nil`.
     var withoutInterfaceID: String? {
         guard bytes.count == 16, bytes[11] == 0xFF, bytes[12] == 0xFE else { return nil }
         let text = Self.text(bytes[..<8] + [UInt8](repeating: 0, count: 8))
@@ -46,14 +47,13 @@ struct IPAddressText {
     private static func text(_ bytes: some Collection<UInt8>) -> String {
         let bytes = Array(bytes)
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        // Cannot fail: the family is known and the buffer as long as the longest address.
+        // Cannot fail: the family is known, and the buffer holds the longest address.
         inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
         return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
 
-/// A hardware address of six bytes, however it is written: `00:1b:21:AA:bb:cc`, with dashes, or without anything in
-/// between.
+/// A hardware address of six bytes in any notation: `00:1b:21:AA:bb:cc`, with dashes, or without separators.
 struct MACAddressText {
     /// Six pairs of lower-case hexadecimal digits with colons.
     let canonical: String
@@ -64,7 +64,7 @@ struct MACAddressText {
         canonical = pairs.joined(separator: ":")
     }
 
-    /// The first three bytes name the maker (OUI).
+    /// The first three bytes identify the manufacturer (OUI).
     var maker: String { String(canonical.prefix(8)) }
 
     private static func pairs(_ digits: ArraySlice<UInt8>) -> [String]? {
@@ -77,7 +77,7 @@ struct MACAddressText {
     }
 }
 
-/// The hardware address inside a name such as `enx001b21aabbcc`, as udev gives them to USB adapters
+/// The hardware address in a name such as `enx001b21aabbcc`. udev gives such names to USB adapters
 /// (systemd.net-naming-scheme(7)).
 enum InterfaceNameAddress {
     private static let digits = 12
@@ -94,26 +94,27 @@ enum InterfaceNameAddress {
         }
     }
 
-    /// `enx`: what is left when the address may not be told.
+    /// `enx`: the rest of the name if the address must not be sent.
     static func prefix(of name: String) -> String { String(name.prefix(3)) }
 
     /// `enx001b21`.
     static func coarse(_ name: String) -> String { String(name.prefix(9)) }
 
-    /// The hash is that of the address where it stands alone, so that name and address stay the same adapter's.
+    /// The hash is the same as that of the address alone, so both identify the same adapter.
     static func hashed(_ name: String, by hasher: PrivacyHasher) -> String {
         let address = MACAddressText(String(name.dropFirst(3)))?.canonical ?? name
         return prefix(of: name) + hasher.hash(address.utf8, of: .mac)
     }
 }
 
-/// Which hosts are this machine: the one rule for every program that lets plaintext pass without being asked for it.
+/// Which hosts are this machine. Every program that permits plaintext without being asked uses this one rule.
 package enum LoopbackHost {
-    /// Whether only programs on this machine answer at, or reach, this host: the name `localhost`, 127.0.0.0/8 and ::1.
+    /// Whether only programs on this machine answer at this host, or can reach it: the name `localhost`, 127.0.0.0/8
+    /// and ::1.
     ///
-    /// Other names count as other machines, whatever they resolve to now: the next look-up may say something else. So
-    /// do the short forms of addresses (`127.1`), which programs read in different ways.
-    /// - Parameter host: a name or an address; an IPv6 address without its brackets.
+    /// Other names count as other machines whatever they resolve to now, because the next look-up may differ. Short
+    /// forms of addresses (`127.1`) do too, because programs read them in different ways.
+    /// - Parameter host: a name or an address; an IPv6 address without brackets.
     package static func contains(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         if name.lowercased() == "localhost" { return true }
@@ -123,7 +124,7 @@ package enum LoopbackHost {
         guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
         return withUnsafeBytes(of: six) { bytes in
             if bytes.elementsEqual([UInt8](repeating: 0, count: 15) + [1]) { return true }
-            // An IPv4 address in IPv6 form, ::ffff:127.0.0.1.
+            // An IPv4-mapped address, ::ffff:127.0.0.1.
             return bytes.prefix(12).elementsEqual([UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]) && bytes[12] == 127
         }
     }

@@ -1,51 +1,51 @@
-/// What a transmission depends on, as the device finds it now. What cannot be told is `nil` or unknown, never guessed.
+/// The present conditions that transmission depends on. What cannot be determined is `nil` or unknown, never guessed.
 package struct DeviceConditions: Equatable, Sendable {
-    /// Of the interface that the default route leaves by; `offline` where there is none.
+    /// The class of the default route's interface; `offline` without a default route.
     package var network: WireNetworkClass = .unknown
-    /// Whether somebody pays by volume.
+    /// Whether the connection is billed by volume.
     package var metered: Bool?
     package var roaming: Bool?
-    /// Ten-thousandths of full; `nil` without a battery.
+    /// In ten-thousandths; `nil` without a battery.
     package var batteryLevel: UInt32?
-    /// Whether a mains supply is on line; a machine without a battery has it.
+    /// Whether the machine has mains power. A machine without a battery has.
     package var externalPower: Bool?
-    /// Whether the machine stalls for processor, memory or disk, so that work which can wait should.
+    /// Whether the machine stalls for lack of processor, memory or disk. Work that can wait should then wait.
     package var stalled: Bool?
 
     package init() {}
 }
 
-/// Tells the conditions of the moment: the port between what decides on sending and the operating system.
+/// Reports the present conditions. This is the port between the decision to send and the operating system.
 ///
-/// `current()` is cheap (it may answer from the last few seconds), never blocks on a network, and is safe from any
+/// `current()` is cheap, may repeat an answer for a few seconds, never blocks on a network, and is safe from any
 /// thread.
 package protocol ConditionsSource: Sendable {
     func current() -> DeviceConditions
 }
 
-/// What the program knows of its own cost that the operating system does not: since it started, as all figures of
-/// `SelfCost`.
+/// The program's own costs that the operating system does not know. Like all figures of `SelfCost`, they count from the
+/// program's start.
 package struct SelfFigures: Equatable, Sendable {
-    /// Compressed bodies.
+    /// Bytes of compressed bodies.
     package var sentBytes: UInt64?
-    /// Pages of the queue's file and its log.
+    /// Bytes of pages written to the queue's file and its WAL.
     package var queueWrittenBytes: UInt64?
     package var recordsMade: UInt64?
-    /// Dropped for whatever reason.
+    /// Records dropped for any reason.
     package var recordsLost: UInt64?
-    /// `nil`: it keeps to its intervals.
+    /// `nil` if the device keeps to its intervals.
     package var slowdown: WireSlowdown?
 
     package init() {}
 }
 
-/// Tells the figures of the moment; cheap, and safe from any thread.
+/// Reports the present figures. Cheap, and safe from any thread.
 package protocol SelfFiguresSource: Sendable {
     func selfFigures() -> SelfFigures
 }
 
 extension WireSelfCost {
-    /// Adds what the operating system does not know; what is not known here either stays absent.
+    /// Adds the figures that the operating system does not know. Unknown figures stay absent.
     package mutating func add(_ figures: SelfFigures) {
         if let bytes = figures.sentBytes { sentBytes = bytes }
         if let bytes = figures.queueWrittenBytes { queueWrittenBytes = bytes }

@@ -1,14 +1,15 @@
-/// Which lines somebody wants: the same on the device, at the collector and on the command line. A line is wanted if
-/// all that is given agrees.
+/// Selects lines of a log, in the same way on the device, at the collector and on the command line. A line matches if
+/// it meets every given condition.
 package struct LogFilter: Equatable, Codable, Sendable {
-    /// This level and all that is more severe.
+    /// Lines of this level and of more severe ones.
     package var level: LogLevel
-    /// Microseconds since 1970: from this time on, to before that. `nil`: no border.
+    /// From this time on, and before `until`; microseconds since 1970. `nil` sets no border.
     package var since: Int64?
     package var until: Int64?
-    /// One of these; a name that ends in `*` stands for all that begin so. Empty: all.
+    /// Lines of these categories. A name ending in `*` matches all categories that begin so. Empty: all.
     package var categories: [String]
-    /// The line holds this text, as written on disk, from its category on; letters A to Z in either case. Empty: all.
+    /// The line contains this text, as written on disk, from its category on. ASCII letters match in either case.
+    /// Empty: all.
     package var text: String
 
     package init(
@@ -22,13 +23,13 @@ package struct LogFilter: Equatable, Codable, Sendable {
         self.text = text
     }
 
-    /// Nothing is left out.
+    /// The filter matches every line.
     package var isEverything: Bool { self == LogFilter() }
 
-    /// Whether a stretch of lines may hold wanted ones, by what is known of it as a whole.
+    /// Whether lines with this summary may include a match.
     /// - Parameters:
-    ///   - times: least and greatest.
-    ///   - levelCounts: lines per level, most severe first.
+    ///   - times: of the earliest and the latest line.
+    ///   - levelCounts: lines by level, most severe first.
     package func mayMatch(times: ClosedRange<Int64>, levelCounts: [UInt64]) -> Bool {
         guard since.map({ times.upperBound >= $0 }) ?? true, until.map({ times.lowerBound < $0 }) ?? true else {
             return false
@@ -36,7 +37,7 @@ package struct LogFilter: Equatable, Codable, Sendable {
         return levelCounts.prefix(level.rawValue).contains { $0 > 0 }
     }
 
-    /// Whether every line of such a stretch is wanted.
+    /// Whether every line with this summary matches.
     package func matchesAll(times: ClosedRange<Int64>, levelCounts: [UInt64]) -> Bool {
         categories.isEmpty && text.isEmpty && (since.map { times.lowerBound >= $0 } ?? true)
             && (until.map { times.upperBound < $0 } ?? true)
@@ -44,7 +45,7 @@ package struct LogFilter: Equatable, Codable, Sendable {
     }
 }
 
-/// A filter made ready to look at many lines.
+/// A filter prepared for testing many lines.
 package struct LogLineMatcher: Sendable {
     private let level: LogLevel
     private let times: Range<Int64>
@@ -63,8 +64,8 @@ package struct LogLineMatcher: Sendable {
     }
 
     /// - Parameters:
-    ///   - line: as it lies in `bytes`.
-    ///   - bytes: with or without the end.
+    ///   - line: the fields' positions in `bytes`.
+    ///   - bytes: with or without newline.
     package func matches(_ line: LogLine, in bytes: UnsafeRawBufferPointer) -> Bool {
         guard line.level <= level, times.contains(line.time) else { return false }
         guard categories.isEmpty || categories.contains(where: { Self.agrees($0, bytes[line.category]) }) else {

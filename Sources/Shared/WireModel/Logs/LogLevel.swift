@@ -1,19 +1,19 @@
-/// How severe a line is, most severe first. Cumulative: a level shows itself and all that is more severe. The same
-/// everywhere: where a line is written, where the device filters a request, at the collector, and in a viewer.
+/// The severity of a line, most severe first. Levels are cumulative: a level includes all more severe ones. The meaning
+/// is the same when a line is written, when the device filters a request, at the collector, and in a viewer.
 ///
 /// Names and meaning are those of the Workspace ONE SDK's `AWLogLevel`.
 public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
-    /// Something failed and needs somebody.
+    /// Something failed, and somebody must act.
     case error = 1
-    /// Something went wrong but mends itself, or will need somebody.
+    /// Something went wrong, but it recovers by itself or somebody can act later.
     case warning = 2
-    /// What happens in the ordinary course.
+    /// Ordinary events.
     case information = 3
     /// Each step.
     case verbose = 4
 
-    /// Reads a level by its name, in any case; `info` and `debug` are taken for `information` and `verbose`. `nil` for
-    /// any other text.
+    /// Reads a level's name in upper or lower case. `info` and `debug` mean `information` and `verbose`. `nil` for any
+    /// other text.
     public init?(name: String) {
         switch name.lowercased() {
         case "error": self = .error
@@ -24,7 +24,7 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
         }
     }
 
-    /// In lower case, in full.
+    /// The full name in lower case.
     public var name: String {
         switch self {
         case .error: "error"
@@ -34,10 +34,10 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
         }
     }
 
-    /// Severe before less severe: a level shows every level that is less than or equal to it.
+    /// More severe levels come first. A level includes every level that is less than or equal to it.
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 
-    /// The letter in a line on disk.
+    /// The level's letter in a line on disk.
     package var letter: UInt8 {
         switch self {
         case .error: UInt8(ascii: "E")
@@ -47,7 +47,7 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
         }
     }
 
-    /// `nil` for a letter that is none of the four.
+    /// `nil` if it is none of the four letters.
     package init?(letter: UInt8) {
         switch letter {
         case UInt8(ascii: "E"): self = .error
@@ -58,20 +58,20 @@ public enum LogLevel: Int, CaseIterable, Comparable, Codable, Sendable {
         }
     }
 
-    /// `nil` for unspecified or unknown.
+    /// `nil` if unspecified or unknown.
     package init?(_ wire: WireLogLevel) { self.init(rawValue: wire.rawValue) }
 
     package var wire: WireLogLevel { WireLogLevel(rawValue: rawValue) ?? .unspecified }
 }
 
-/// What kind of log a line belongs to.
+/// The kind of log a line belongs to.
 public enum LogType: String, CaseIterable, Codable, Sendable {
-    /// What programs say while they run.
+    /// Lines that programs log while they run.
     case application
-    /// What is known of a session that ended by a crash.
+    /// The report of a session that ended by a crash.
     case crash
 
-    /// `nil` for unspecified (all types) or unknown.
+    /// `nil` if unspecified (all types) or unknown.
     package init?(_ wire: WireLogType) {
         switch wire {
         case .application: self = .application

@@ -1,21 +1,21 @@
 import Glibc
 
-/// Where the fields of one line of a log lie: nothing is copied, nothing unescaped. Schemas/logs/FORMAT.md has the
-/// form.
+/// The positions of the fields in one line of a log. Nothing is copied or unescaped. `Schemas/logs/FORMAT.md` defines
+/// the format.
 ///
-/// Reading is strict: what is not of the form is `nil`, for a viewer to show as it is and for `verify` to report.
+/// Reading is strict: a malformed line is `nil`. A viewer shows it as it is, and `verify` reports it.
 package struct LogLine: Equatable, Sendable {
     /// Microseconds since 1970, UTC.
     package let time: Int64
     package let level: LogLevel
     package let number: LogNumber
-    /// Offsets into the line; all in order, the last ends before the line's end.
+    /// Offsets in the line, in order. The last one ends before the newline.
     package let category: Range<Int>
     package let message: Range<Int>
-    /// Empty where there is none.
+    /// Empty if there is none.
     package let metadata: Range<Int>
 
-    /// What stands at fixed places.
+    /// Lengths of the parts at fixed positions.
     package static let timeBytes = 27
     package static let levelOffset = 28
     package static let numberOffset = 30
@@ -54,7 +54,7 @@ package struct LogLine: Equatable, Sendable {
     }
 }
 
-/// The number of a line in its store: `segment × 1,000,000 + position`, both from 1. Schemas/logs/FORMAT.md says why.
+/// The number of a line in its store: `segment × 1,000,000 + position`, both from 1. `Schemas/logs/FORMAT.md` says why.
 package struct LogNumber: Hashable, Comparable, Sendable {
     package static let linesPerSegment: UInt64 = 1_000_000
 
@@ -64,7 +64,7 @@ package struct LogNumber: Hashable, Comparable, Sendable {
 
     /// - Parameters:
     ///   - segment: the segment's ordinal, from 1.
-    ///   - position: of the line in it, 1 to 999,999.
+    ///   - position: the line's position in the segment, 1 to 999,999.
     package init(segment: UInt64, position: UInt64) { value = segment * Self.linesPerSegment + position }
 
     package var segment: UInt64 { value / Self.linesPerSegment }
@@ -73,14 +73,14 @@ package struct LogNumber: Hashable, Comparable, Sendable {
     package static func < (left: LogNumber, right: LogNumber) -> Bool { left.value < right.value }
 }
 
-/// Sizes of logs that both ends and every tool keep to, in bytes.
+/// Limits in bytes that both ends and every tool keep to.
 package enum LogLimits {
-    /// Text of a segment and of a chunk, at most (the Workspace ONE SDK's 5 MB, decimal).
+    /// The most text in a segment or chunk (the Workspace ONE SDK's 5 MB, decimal).
     package static let chunkBytes = 5_000_000
-    /// A line with its end, at most.
+    /// The longest line, with its newline.
     package static let lineBytes = 65_536
-    /// A category, at most.
+    /// The longest category.
     package static let categoryBytes = 128
-    /// Text between two restart points, about; a block is whole lines.
+    /// The approximate distance between restart points. A block consists of whole lines.
     package static let blockBytes = 65_536
 }

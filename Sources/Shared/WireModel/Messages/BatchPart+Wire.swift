@@ -1,7 +1,7 @@
 import FoundationEssentials
 import SwiftProtobuf
 
-/// `BatchPart` and what it holds, to and from the generated messages.
+/// Converts `BatchPart` and its contents to and from the generated messages.
 extension BatchPart {
     package init(_ wire: WireBatchPart) throws(WireError) {
         self.init(
@@ -96,7 +96,7 @@ extension ChainLink {
 }
 
 extension [DropReason: UInt64] {
-    /// Counts of the same reason add up, saturating.
+    /// Adds up counts of the same reason, saturating.
     package init(_ wire: [WireDropCount]) {
         self = [:]
         for entry in wire { self[DropReason(rawValue: entry.reason.rawValue), default: 0].addSaturating(entry.count) }
@@ -113,7 +113,7 @@ extension [DropReason: UInt64] {
 }
 
 extension [RejectReason: UInt64] {
-    /// Counts of the same reason add up, saturating.
+    /// Adds up counts of the same reason, saturating.
     package init(_ wire: [WireRejectCount]) {
         self = [:]
         for entry in wire { self[RejectReason(rawValue: entry.reason.rawValue), default: 0].addSaturating(entry.count) }
@@ -129,7 +129,7 @@ extension [RejectReason: UInt64] {
     }
 }
 
-/// A collector's answer, to and from the generated messages.
+/// Converts a collector's answer to and from the generated messages.
 extension PartAnswer {
     package init(_ wire: WirePartAnswer) throws(WireError) {
         self.init(
@@ -151,8 +151,8 @@ extension PartAnswer {
 }
 
 extension StreamMark {
-    /// An empty link is that of number 0. A mark whose counts do not add up to its number is refused: taking it over
-    /// would open the balance.
+    /// An empty link means the link of number 0. A mark whose counts do not add up to its number is refused, because
+    /// adopting it would break the balance.
     package init(_ wire: WireMark) throws(WireError) {
         self.init(
             number: wire.number,

@@ -1,4 +1,4 @@
-/// An RFC 9457 problem, the body of every refusal (`application/problem+json`).
+/// An RFC 9457 problem: the body of every refusal (`application/problem+json`).
 package struct Problem: Error, Codable, Equatable, Sendable {
     package enum Scope: String, Codable, Sendable {
         case record, stream, device, collector
@@ -10,16 +10,16 @@ package struct Problem: Error, Codable, Equatable, Sendable {
     package var status: Int
     /// What failed, on what, with which numbers, and what to do.
     package var detail: String?
-    /// Stable, in kebab-case: `credential-expired`, `body-too-large`, ...
+    /// Stable, in kebab-case: `credential-expired`, `body-too-large` and so on.
     package var code: String
     package var retryable: Bool
     package var scope: Scope
     package var retryAfterMs: Int?
-    /// The limit that was met, in its own unit.
+    /// The limit that was exceeded, in its own unit.
     package var limit: Int?
-    /// The place in the body that is wrong: `sampling.modules[2]`.
+    /// The field of the body that is wrong: `sampling.modules[2]`.
     package var field: String?
-    /// What the log says besides; it is never sent.
+    /// Additional text for the log. Never sent.
     package var cause: String?
 
     private enum CodingKeys: CodingKey {
@@ -42,28 +42,29 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         self.limit = limit
     }
 
-    /// Codes a device acts on.
+    /// Codes that a device acts on.
     package enum Code {
         package static let credentialExpired = "credential-expired"
         package static let credentialUnknown = "credential-unknown"
         package static let revoked = "revoked"
-        /// The device id is another enrollment's, and the credential does not prove it: enroll as a new device.
+        /// The device id belongs to another enrollment, and the credential does not prove otherwise. Enroll as a new
+        /// device.
         package static let deviceConflict = "device-conflict"
-        /// The collector wants a client certificate, or another one than it was shown: enroll again with a request for
-        /// one.
+        /// The collector requires a client certificate, or another one than was shown. Enroll again with a certificate
+        /// request.
         package static let certificateRequired = "certificate-required"
         package static let certificateUnknown = "certificate-unknown"
         package static let certificateExpired = "certificate-expired"
         package static let bodyTooLarge = "body-too-large"
-        /// The collector knows no such upload of this device: begin it (again).
+        /// The collector does not know this upload of this device. Begin it again.
         package static let uploadUnknown = "upload-unknown"
-        /// The upload was begun with another manifest: mint another id.
+        /// The upload was begun with another manifest. Choose another id.
         package static let manifestDiffers = "manifest-differs"
-        /// What is missing of the upload is not taken any more: begin another.
+        /// The collector no longer accepts the missing chunks. Begin another upload.
         package static let uploadExpired = "upload-expired"
-        /// The bytes are not those of the manifest; they may come again.
+        /// The bytes differ from the manifest. They may be sent again.
         package static let chunkDamaged = "chunk-damaged"
-        /// The organization's logs of this application are as many as they may be: keep the chunk and try again later.
+        /// The organization's quota for this application's logs is used up. Keep the chunk and try again later.
         package static let logQuotaExceeded = "log-quota-exceeded"
     }
 }

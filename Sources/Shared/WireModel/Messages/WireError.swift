@@ -1,17 +1,17 @@
 import FoundationEssentials
 import SwiftProtobuf
 
-/// A message from the other side that is not what telemetry.proto says.
+/// A message from the other side does not conform to telemetry.proto.
 package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
-        /// Not protobuf, or not this message.
+        /// The bytes are not Protobuf, or not this message.
         case malformed
-        /// A field whose value cannot be: an id that is not 16 bytes, an unknown stream.
+        /// A field has an impossible value: an id without 16 bytes, an unknown stream.
         case invalidField = "invalid-field"
     }
 
     package let code: Code
-    /// What, where, and which value was expected; never data of a person.
+    /// What and where it is, and which value was expected. Never personal data.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -23,8 +23,8 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension Message {
-    /// Decodes the body of a record, whose texts anybody may have chosen.
-    /// - Throws: `.malformed`, also for more than ``CombiningCharacters/limit`` combining characters in a row.
+    /// Decodes a record's body. Anybody may have chosen its texts.
+    /// - Throws: `.malformed`, also for a run of more than ``CombiningCharacters/limit`` combining characters.
     package static func decodeBody(_ bytes: Data) throws(WireError) -> Self {
         guard !bytes.withUnsafeBytes({ CombiningCharacters.areTooMany(in: $0) }) else {
             throw WireError(
@@ -35,7 +35,7 @@ extension Message {
         return try decode(bytes)
     }
 
-    /// Decodes with our typed error. Recursion is bounded; memory is bounded by the bytes given.
+    /// Decodes with a typed error. Recursion is bounded, and memory is bounded by the size of the input.
     package static func decode(_ bytes: Data) throws(WireError) -> Self {
         var options = BinaryDecodingOptions()
         options.messageDepthLimit = 16
@@ -44,8 +44,8 @@ extension Message {
         }
     }
 
-    /// The message's bytes. Serialization of a message we made cannot fail: proto3 has no required fields and strings
-    /// are valid UTF-8.
+    /// The message's bytes. Serializing our own message cannot fail: proto3 has no required fields, and strings are
+    /// valid UTF-8.
     package var encoded: Data {
         do { return try serializedBytes() } catch {
             preconditionFailure("\(Self.protoMessageName) does not serialize: \(error)")

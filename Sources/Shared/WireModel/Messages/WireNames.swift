@@ -1,6 +1,6 @@
-/// Names of headers, media types and routes, the same on both ends.
+/// Names of headers, media types and routes that both ends use.
 package enum WireNames {
-    /// On every answer of a collector; without them an answer counts as unreachable.
+    /// Every answer of a collector has it. An answer without it counts as unreachable.
     package static let versionHeader = "WS1-Collector-Version"
     package static let collectorHeader = "WS1-Collector-Id"
     package static let incarnationHeader = "WS1-Incarnation-Id"
@@ -9,7 +9,7 @@ package enum WireNames {
     package static let problem = "application/problem+json"
     package static let json = "application/json"
     package static let mergePatch = "application/merge-patch+json"
-    /// A chunk of a log: content, not an encoding of it.
+    /// The media type of a log chunk. Gzip is its content and not a content encoding.
     package static let gzip = "application/gzip"
 
     package static let enrollPath = "/api/v1/enroll"
@@ -19,33 +19,34 @@ package enum WireNames {
     package static let closePath = "/api/v1/streams/close"
     package static let commandsPath = "/api/v1/commands"
     package static let profilePath = "/api/v1/profile"
-    /// `/{upload}`, `/{upload}/chunks/{number}` and `/{upload}/complete` follow.
+    /// Followed by `/{upload}`, `/{upload}/chunks/{number}` or `/{upload}/complete`.
     package static let uploadsPath = "/api/v1/uploads"
 
-    /// What may encrypt a connection of TLS 1.2, as BoringSSL names it: only suites whose sessions a stolen key does
-    /// not open afterwards, with encryption and authentication in one. TLS 1.3 has no others.
+    /// The TLS 1.2 cipher suites, in BoringSSL's notation. All have forward secrecy and authenticated encryption. TLS
+    /// 1.3 has no others.
     package static let cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-    /// The wire's major version, first component of the version header: another one is held, not sent to.
+    /// The wire's major version, which is the first component of the version header. A device sends nothing to a
+    /// collector with another one.
     package static let majorVersion = 1
 }
 
-/// Sizes both ends keep to; the collector may be configured to lower or higher body limits.
+/// Sizes that both ends keep to. A collector may be configured with other body limits.
 package enum WireLimits {
     /// A serialized record: 256 KiB.
     package static let recordBytes = 256 * 1024
     /// Raw bytes of records in one batch part: 1 MiB.
     package static let partBytes = 1024 * 1024
-    /// A request body as it travels: 4 MiB.
+    /// A request body as sent: 4 MiB.
     package static let bodyBytes = 4 * 1024 * 1024
-    /// The same inflated: 20 MiB.
+    /// A request body after inflating: 20 MiB.
     package static let inflatedBytes = 20 * 1024 * 1024
-    /// Inflated over compressed: 200.
+    /// The greatest ratio of inflated to compressed size.
     package static let inflateRatio = 200
 }
 
 extension WireCommand.OneOf_Action {
-    /// Its name, as people say it.
+    /// The kind's name for people.
     package var kind: String {
         switch self {
         case .requestLogs: "request-logs"

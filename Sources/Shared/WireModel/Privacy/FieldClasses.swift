@@ -1,14 +1,14 @@
-/// The catalog: every field of every message that a device sends, with its privacy class.
+/// The catalog of all fields of all messages that a device sends, with their privacy classes.
 ///
-/// Bodies of records go through ``PrivacyFilter`` by it. The other messages (enrollment, batches, closes, uploads) are
-/// here so that no field of theirs is sent without somebody having decided on its class.
+/// ``PrivacyFilter`` uses it for the bodies of records. Other messages (enrollment, batches, closes, uploads) are
+/// listed too, so no field is sent before somebody decided on its class.
 package enum FieldClasses {
-    /// Messages that leave the device as they are, each with all messages inside it.
+    /// Messages that leave the device unfiltered, with all messages inside them.
     package static let requests = [
         enrollRequest, rotateRequest, batchRequest, record, closeRequest, uploadManifest, completeUpload,
     ]
 
-    /// The message that the body of a record of this kind holds; `nil` for kinds this version does not make.
+    /// The message in the body of a record of this kind; `nil` for kinds that this version does not make.
     package static func body(of kind: WireRecordKind) -> MessageFields? {
         switch kind {
         case .beacon: beacon
@@ -31,7 +31,7 @@ package enum FieldClasses {
     private static let ruleResult = MessageFields(
         "RuleResult", .technical(1, "rule", "state", "actual", "expected", "action"))
 
-    // An address of the app at its push service, of no use but to reach it; an app that wants none sent sets none.
+    // The app's address at its push service. It serves only to reach the app, and an app can leave it unset.
     private static let pushToken = MessageFields("PushToken", .technical(1, "token", "cleared"))
 
     static let location = MessageFields(
@@ -110,7 +110,7 @@ package enum FieldClasses {
 
     private static let fileSystem = MessageFields(
         "FileSystem",
-        // Removable media are mounted under the name of the person who put them in.
+        // The mount point of a removable medium contains the name of the person who inserted it.
         .personal(1, "mount_point", .path, .path), .technical(2, "type"), .personal(3, "device", .path, .path),
         .technical(4, "size", "used", "available", "inodes", "inodes_free", "read_only"))
 
@@ -191,7 +191,7 @@ package enum FieldClasses {
         .inherited(1, "text", .text), .inherited(2, "integer", .roundedInteger), .inherited(3, "real", .roundedReal),
         .inherited(4, "boolean", .flag), .inherited(5, "date", .date))
 
-    // Figures of the program's own; only words can be a person's.
+    // Values are the program's own figures. Only text can be personal.
     private static let measurementValue = MessageFields(
         "Value", .personal(1, "text", .custom, .text), .technical(2, "integer", "real", "boolean", "date"))
 
@@ -228,7 +228,7 @@ package enum FieldClasses {
         "BatchPart",
         .technical(1, "epoch", "stream", "first", "last", "prior_link", "last_link"), .message(7, "gaps", gap),
         .message(8, "totals", streamTotals),
-        // Each a Record, whose body went through the filter before its bytes were made.
+        // Each is a Record whose body was filtered before its bytes were made.
         .technical(9, "records"))
 
     static let batchRequest = MessageFields(
@@ -237,7 +237,7 @@ package enum FieldClasses {
     static let record = MessageFields(
         "Record",
         .technical(1, "number", "kind", "module", "wall_time", "boot_id", "time_since_boot", "test", "application"),
-        // By kind: see `body(of:)`.
+        // Depends on the kind; see `body(of:)`.
         .technical(15, "body"))
 
     private static let chainPoint = MessageFields("ChainPoint", .technical(1, "number", "link"))
@@ -248,7 +248,8 @@ package enum FieldClasses {
 
     static let closeRequest = MessageFields("CloseRequest", .technical(1, "epoch"), .message(2, "streams", closeStream))
 
-    // What logs hold is scrubbed where it is written; the manifest counts it, and names files after the device.
+    // Log content is scrubbed when it is written. The manifest contains counts and file names made from the device's
+    // name.
     private static let uploadChunk = MessageFields(
         "UploadChunk", .technical(1, "number", "first_line", "last_line", "raw_bytes", "raw_digest"),
         .personal(6, "file_name", .deviceName, .text),

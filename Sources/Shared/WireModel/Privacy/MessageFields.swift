@@ -1,12 +1,12 @@
-/// A message of telemetry.proto as the privacy filter knows it: each of its fields with its class.
+/// The fields of a telemetry.proto message, each with its privacy class.
 ///
-/// The filter walks messages by these tables and by nothing else; what is not in them is not sent. So a field of the
-/// schema that is forgotten here is lost, never leaked, and a test that compares tables and schema names it.
+/// The filter walks messages by these tables alone. A field that is not in them is not sent: if it is forgotten here,
+/// it is lost and never leaked. A test compares the tables with the schema and names such a field.
 package final class MessageFields: Sendable {
-    /// As in telemetry.proto, without its package; empty for the entry of a map, which has no name there.
+    /// The name in telemetry.proto without its package. Empty for a map's entry, which has no name.
     package let name: String
     package let fields: [FieldRule]
-    /// An entry goes as a whole: a key without its value would read as an empty value.
+    /// An entry is dropped as a whole, because a key without its value would read as an empty value.
     let isMapEntry: Bool
     private let byNumber: [FieldRule?]
 
@@ -23,16 +23,15 @@ package final class MessageFields: Sendable {
     func rule(_ number: Int) -> FieldRule? { number < byNumber.count ? byNumber[number] : nil }
 }
 
-/// One field of a message and what it tells.
+/// One field of a message, and how personal it is.
 package struct FieldRule: Sendable {
     package enum Content: Sendable {
-        /// Tells nothing of a person; passed on as it is.
+        /// Not personal. Passed on unchanged.
         case technical
         case personal(FieldClass, PersonalForm)
-        /// A value whose class is that of the field its message lies in.
+        /// Has the class of the field that contains its message.
         case inherited(PersonalForm)
-        /// A message, and the class of it as a whole where it has one: then nothing of it goes when the class is
-        /// dropped.
+        /// A message, and its class as a whole if it has one. If that class is dropped, the whole message is.
         case message(MessageFields, FieldClass?)
     }
 
@@ -43,7 +42,7 @@ package struct FieldRule: Sendable {
 
 /// The rows of a table.
 extension [FieldRule] {
-    /// Fields with these names; the first has this number, each further one the next.
+    /// Fields with consecutive numbers, starting at `first`.
     static func technical(_ first: Int, _ names: String...) -> Self {
         names.enumerated().map { FieldRule(number: first + $0, name: $1, content: .technical) }
     }
@@ -62,7 +61,7 @@ extension [FieldRule] {
         [FieldRule(number: number, name: name, content: .message(fields, fieldClass))]
     }
 
-    /// `map<string, string>`: keys are technical, values of this class.
+    /// `map<string, string>`. Keys are technical; values have this class.
     static func map(_ number: Int, _ name: String, _ fieldClass: FieldClass) -> Self {
         let entry = MessageFields("", .technical(1, "key"), .personal(2, "value", fieldClass, .text), isMapEntry: true)
         return .message(number, name, entry, fieldClass)

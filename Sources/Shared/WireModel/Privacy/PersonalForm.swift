@@ -1,31 +1,31 @@
-/// How a personal value is written, which decides what a coarse one is.
+/// How a personal value is written. This decides what its coarse form is.
 package enum PersonalForm: Sendable {
-    /// Words: there is nothing between all and none of them.
+    /// Free text. It has no coarse form.
     case text
     case hostName
     case email
     case personName
     /// Six bytes in hexadecimal.
     case macAddress
-    /// The name of a network interface, which may end in a hardware address; any other name is technical.
+    /// The name of a network interface. It may end in a hardware address; other names are technical.
     case interfaceName
     case ipAddress
     case path
     /// A double, in degrees.
     case degrees
-    /// A number (or truth value) that is dropped unless it may be sent as it is.
+    /// A number or Boolean that has no coarse form.
     case figure
-    /// Numbers whose size may be told: two digits of them.
+    /// A number whose coarse form keeps two digits.
     case roundedInteger
     case roundedReal
     /// Microseconds since 1970.
     case date
-    /// Yes or no: as coarse as can be.
+    /// A Boolean. It is as coarse as can be.
     case flag
 }
 
 extension PersonalForm {
-    /// Whether values are text or bytes; the others are numbers.
+    /// Whether values are text or bytes, and not numbers.
     var isText: Bool {
         switch self {
         case .text, .hostName, .email, .personName, .macAddress, .interfaceName, .ipAddress, .path: true
@@ -35,7 +35,7 @@ extension PersonalForm {
 
     // MARK: Coarse
 
-    /// What may be said of a text where it is to be coarse; `nil`: nothing.
+    /// The coarse form of a text; `nil` if there is none.
     func coarse(_ text: String) -> String? {
         switch self {
         case .text: nil
@@ -52,7 +52,7 @@ extension PersonalForm {
         }
     }
 
-    /// A coarse number; `nil`: there is none, it is dropped.
+    /// The coarse form of a number; `nil` if there is none.
     func coarse(_ number: Double) -> Double? {
         guard number.isFinite else { return nil }
         switch self {
@@ -63,12 +63,12 @@ extension PersonalForm {
         }
     }
 
-    /// As above, for what is written as a varint.
+    /// As above, for values encoded as varints.
     func coarse(varint: UInt64) -> UInt64? {
         switch self {
         case .flag: return varint
         case .roundedInteger:
-            // A sint64: zigzag.
+            // A sint64 is zigzag-encoded.
             let integer = Int64(bitPattern: varint >> 1) ^ -Int64(bitPattern: varint & 1)
             let coarse = Self.twoDigits(integer)
             return UInt64(bitPattern: (coarse << 1) ^ (coarse >> 63))
@@ -89,14 +89,14 @@ extension PersonalForm {
             magnitude /= 10
             scale *= 10
         }
-        // Cut, not rounded: it never grows, so it always fits.
+        // Cut, not rounded: the result never grows, so it fits.
         let coarse = Int64(clamping: magnitude * scale)
         return integer < 0 ? -coarse : coarse
     }
 
     private static func twoDigits(_ number: Double) -> Double {
         guard number != 0 else { return 0 }
-        // By way of text, because a power of ten has no exact inverse in binary.
+        // Goes through text, because powers of ten have no exact inverse in binary.
         let text = String(number.magnitude)
         let parts = text.split(separator: "e", maxSplits: 1)
         var digits = 0
@@ -118,13 +118,13 @@ extension PersonalForm {
         return number < 0 ? -magnitude : magnitude
     }
 
-    /// "Anna Maria Muster" is "A. M. M.".
+    /// "Anna Maria Muster" becomes "A. M. M.".
     private static func initials(_ name: String) -> String? {
         let initials = name.split(whereSeparator: \.isWhitespace).compactMap(\.first).prefix(4).map { "\($0)." }
         return initials.isEmpty ? nil : initials.joined(separator: " ")
     }
 
-    /// "/home/anna/stick" is "/home"; the root, and what is no path at all ("tmpfs"), are as coarse as can be.
+    /// "/home/anna/stick" becomes "/home". The root, and text that is no path ("tmpfs"), are as coarse as can be.
     private static func firstComponent(_ path: String) -> String {
         guard path.hasPrefix("/") else {
             return path.split(separator: "/", maxSplits: 1).first.map(String.init) ?? path
@@ -134,7 +134,7 @@ extension PersonalForm {
 
     // MARK: Hashed
 
-    /// The hash of a text, in one spelling per value, so that what means the same hashes alike.
+    /// The hash of a text. Equal values in different spellings have the same hash.
     func hashed(_ text: String, of fieldClass: FieldClass, by hasher: PrivacyHasher, bytes: UnsafeRawBufferPointer)
         -> String
     {
@@ -143,7 +143,7 @@ extension PersonalForm {
         case .macAddress: hasher.hash((MACAddressText(text)?.canonical ?? text).utf8, of: fieldClass)
         case .ipAddress: hasher.hash((IPAddressText(text)?.canonical ?? text).utf8, of: fieldClass)
         case .interfaceName: InterfaceNameAddress.hashed(text, by: hasher)
-        // As they are: an SSID is bytes, not text.
+        // Unchanged: an SSID consists of bytes, not text.
         case .text, .personName, .path, .degrees, .figure, .roundedInteger, .roundedReal, .date, .flag:
             hasher.hash(bytes, of: fieldClass)
         }

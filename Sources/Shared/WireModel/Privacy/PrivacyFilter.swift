@@ -1,36 +1,35 @@
 import Crypto
 import FoundationEssentials
 
-/// Applies a privacy policy to what a record says, once, when the record is made: the bytes that are queued, chained
-/// and sent never held more.
+/// Applies a privacy policy to a record once, when it is made. The bytes that are queued, chained and sent never
+/// contained more.
 ///
-/// It walks the serialized message by the tables of ``FieldClasses``. Nothing that they do not name gets through:
-/// unknown fields are left out, a field of another wire type than its own too, and of a body of a kind this version
-/// does not make, or that is no protobuf, nothing is left. What nothing is to be done about is returned as it came,
-/// without a copy.
+/// It walks the serialized message by the tables of ``FieldClasses``. Only named fields pass: unknown fields and fields
+/// of an unexpected wire type are removed. Nothing is left of a body that is malformed or of an unknown kind. A message
+/// that needs no change is returned without a copy.
 ///
-/// A value; safe from any thread. Costs one walk over the bytes, and one HMAC per hashed field.
+/// A value; safe from any thread. It costs one walk over the bytes, and one HMAC per hashed field.
 package struct PrivacyFilter: Sendable {
     package let policy: PrivacyPolicy
     private let hasher: PrivacyHasher?
 
-    /// - Parameter key: the organization's (`Profile.privacy_key`), so that equal values hash alike on all its devices
-    ///   and nowhere else. Empty: there is none, and what would be hashed is dropped.
+    /// - Parameter key: the organization's key (`Profile.privacy_key`). Equal values have equal hashes on all its
+    ///   devices and nowhere else. If empty, values that would be hashed are dropped.
     package init(policy: PrivacyPolicy, key: Data) {
         self.policy = policy
         hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
     }
 
-    /// The body as it may leave the device.
+    /// The body after filtering.
     package func filtered(_ body: Data, kind: WireRecordKind) -> Data {
         guard let message = FieldClasses.body(of: kind) else { return Data() }
         return filtered(body, as: message)
     }
 
-    /// The request as it may leave the device: its names are personal too.
+    /// The enrollment request after filtering, because its names are personal too.
     package func filtered(_ request: WireEnrollRequest) -> WireEnrollRequest {
         let bytes = filtered(request.encoded, as: FieldClasses.enrollRequest)
-        // What the walk leaves of a message we made is a message again; if it were not, nothing is what may be said.
+        // Filtering one of our messages yields a valid message. If it did not, nothing may be sent.
         return (try? WireEnrollRequest.decode(bytes)) ?? WireEnrollRequest()
     }
 
@@ -43,7 +42,8 @@ package struct PrivacyFilter: Sendable {
         }
     }
 
-    /// What is done about a class: a hash without a key, or of a position, would hide nothing or could not be made.
+    /// The action for a class. A hash without a key, or of a position, hides nothing or cannot be made, so the value is
+    /// dropped.
     private func action(_ fieldClass: FieldClass) -> PrivacyAction {
         let action = policy[fieldClass]
         return action == .hash && (hasher == nil || fieldClass == .position) ? .drop : action
@@ -63,7 +63,8 @@ package struct PrivacyFilter: Sendable {
         case replace([UInt8])
     }
 
-    /// - Parameter inherited: the class of the field that holds this message, for values that have none of their own.
+    /// - Parameter inherited: the class of the field that contains this message. Applies to values without a class of
+    ///   their own.
     private func walk(_ bytes: UnsafeRawBufferPointer, as message: MessageFields, inherited: FieldClass?) -> Outcome {
         var scanner = ProtobufScanner(bytes)
         var writer = ProtobufWriter(reserving: 0)
@@ -74,7 +75,7 @@ package struct PrivacyFilter: Sendable {
             let raw = UnsafeRawBufferPointer(rebasing: bytes[start..<scanner.position])
             let outcome = decide(number, value, raw: raw, in: bytes, message, inherited)
             if case .keep = outcome { continue }
-            // An entry without its value goes as a whole.
+            // An entry without its value is dropped as a whole.
             if case .drop = outcome, message.isMapEntry { return .changed([]) }
             writer.raw(UnsafeRawBufferPointer(rebasing: bytes[copied..<start]))
             if case .replace(let field) = outcome { field.withUnsafeBytes { writer.raw($0) } }
@@ -96,7 +97,7 @@ package struct PrivacyFilter: Sendable {
         case .personal(let fieldClass, let form):
             return apply(action(fieldClass), fieldClass, form, number, value, raw: raw, in: bytes)
         case .inherited(let form):
-            // A table that gives no class to inherit is a mistake of ours, and on the safe side.
+            // A table without a class to inherit is our mistake. Dropping is the safe side.
             guard let inherited else { return .drop }
             return apply(action(inherited), inherited, form, number, value, raw: raw, in: bytes)
         case .message(let fields, let fieldClass):
@@ -107,7 +108,7 @@ package struct PrivacyFilter: Sendable {
             case .unchanged: return .keep
             case .malformed: return .drop
             case .changed(let remaining):
-                // Of a personal message nothing is left: it is not there, rather than there and empty.
+                // A personal message with nothing left is absent, not present and empty.
                 if remaining.isEmpty, fieldClass != nil { return .drop }
                 var writer = ProtobufWriter(reserving: remaining.count + 8)
                 writer.present(field: number, bytes: remaining)
@@ -145,7 +146,7 @@ package struct PrivacyFilter: Sendable {
             case .send: return .keep
             case .hash, .drop: return .drop
             case .coarsen:
-                // The eight bytes at the end of the field.
+                // The last eight bytes of the field.
                 let bits = raw.loadUnaligned(fromByteOffset: raw.count - 8, as: UInt64.self)
                 guard let coarse = form.coarse(Double(bitPattern: UInt64(littleEndian: bits))) else { return .drop }
                 var writer = ProtobufWriter(reserving: 12)
@@ -160,7 +161,7 @@ package struct PrivacyFilter: Sendable {
         _ action: PrivacyAction, _ fieldClass: FieldClass, _ form: PersonalForm, _ number: Int,
         text bytes: UnsafeRawBufferPointer
     ) -> FieldOutcome {
-        // An address can hold another one's secret: the interface's hardware address in its last eight bytes.
+        // An IPv6 address may contain the interface's hardware address in its last eight bytes.
         if action == .send, form != .ipAddress || policy[.mac] == .send { return .keep }
         if form == .interfaceName, !InterfaceNameAddress.isInside(bytes) { return .keep }
         let text = String(decoding: bytes, as: UTF8.self)
@@ -169,7 +170,7 @@ package struct PrivacyFilter: Sendable {
             case .send: IPAddressText(text)?.withoutInterfaceID ?? text
             case .hash: hasher.map { form.hashed(text, of: fieldClass, by: $0, bytes: bytes) }
             case .coarsen: form.coarse(text)
-            // The rest of an interface's name says what it is, and stays.
+            // The rest of an interface's name tells its kind, and stays.
             case .drop: form == .interfaceName ? InterfaceNameAddress.prefix(of: text) : nil
             }
         guard let remaining = result else { return .drop }
@@ -180,13 +181,13 @@ package struct PrivacyFilter: Sendable {
     }
 }
 
-/// Keyed hashes of personal values: the same value of the same class under the same key gives the same text, and
-/// nothing else is told.
+/// Keyed hashes of personal values. The same value of the same class under the same key always gives the same text. The
+/// text tells nothing else.
 ///
-/// HMAC-SHA256 with the organization's key over `ws1-privacy-1`, the class and the value, each of the first two ended
-/// by a zero byte (neither holds one), so that a value hashed as one class says nothing about the same value in
-/// another. The first 12 bytes are kept, in hexadecimal behind `hash:`: among a million values two collide with a
-/// probability of 10 to the -17.
+/// It is the HMAC-SHA256, with the organization's key, of `ws1-privacy-1`, the class and the value. A zero byte ends
+/// each of the first two, which contain none. So the hash of a value in one class tells nothing about the same value in
+/// another. The first 12 bytes are kept, in hexadecimal after `hash:`. The probability that two of a million values
+/// collide is 10^-17.
 struct PrivacyHasher: Sendable {
     static let prefix = "hash:"
     private static let domain = "ws1-privacy-1"

@@ -1,4 +1,4 @@
-/// Per class what becomes of its fields. The technical class is always sent: without it there is no record.
+/// The action for each privacy class. Technical fields are always sent, because there is no record without them.
 package struct PrivacyPolicy: Equatable, Sendable {
     private var actions: [FieldClass: PrivacyAction]
 
@@ -8,17 +8,15 @@ package struct PrivacyPolicy: Equatable, Sendable {
     }
 
     package subscript(_ fieldClass: FieldClass) -> PrivacyAction {
-        // Every class has an entry since `init`.
+        // `init` gives every class an entry.
         actions[fieldClass] ?? .drop
     }
 
-    /// The policy in force: the profile's word where it says one, else the default, and never less strict than what is
-    /// set locally.
+    /// The policy in force: the profile's decision, or else the default, and never less strict than the local setting.
     ///
     /// - Parameters:
-    ///   - local: from configuration in code, file, flags and environment; can only tighten, also where the profile
-    ///     says nothing yet.
-    ///   - profile: class names and actions as they came; names this version does not know have no fields here, and
+    ///   - local: from code, file, flags and environment. It can only tighten, even if the profile decides nothing yet.
+    ///   - profile: class names and actions as received. Unknown names are ignored, because they have no fields here.
     ///     `unspecified` decides nothing.
     package static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction])
         -> PrivacyPolicy
@@ -32,18 +30,17 @@ package struct PrivacyPolicy: Equatable, Sendable {
     }
 }
 
-/// What becomes of a field of a privacy class before a record is made, in ascending strictness.
+/// What happens to a field of a privacy class before a record is made, in ascending strictness.
 ///
-/// The order is that of what is left: a hash keeps "the same as then" for all values, a coarse value keeps a part of
-/// the value that many share and nothing to tell two of them apart by, and what is dropped is gone. It is also the
-/// order of the numbers in telemetry.proto.
+/// The order follows what remains. A hash still shows that two values are equal. A coarse value is shared by many and
+/// identifies none. A dropped value is gone. The numbers in telemetry.proto have the same order.
 package enum PrivacyAction: String, CaseIterable, Comparable, Sendable {
     case send
     case hash
     case coarsen
     case drop
 
-    /// `nil` for "not decided here". What a later version may add is taken for the strictest: unknown is never
+    /// `nil` if nothing is decided. An action of a later version counts as the strictest, because unknown is never
     /// permission.
     package init?(_ wire: WirePrivacyAction) {
         switch wire {
@@ -105,10 +102,10 @@ package enum FieldClass: String, CaseIterable, Hashable, Sendable {
     case path
     case detail
 
-    /// Those that a profile or a configuration file may name.
+    /// Classes that a profile or a configuration file may name.
     package static let decidable = allCases.filter { $0 != .technical }
 
-    /// What holds where nothing else is said.
+    /// The action if nothing else decides.
     package var defaultAction: PrivacyAction {
         switch self {
         case .ssid, .bssid, .position: .drop

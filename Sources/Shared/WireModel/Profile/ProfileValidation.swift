@@ -1,10 +1,10 @@
-/// Whether a profile can be applied as it stands: every range of it, in one place for both ends.
+/// Checks whether a profile can be applied. All its ranges are here, for both ends.
 ///
-/// The collector refuses to keep a profile that fails here, a device refuses to apply one and keeps its last good one.
-/// Unlike in records, an enum value that this version does not know is refused too: a setting that cannot be honoured
-/// must not seem to be in force. Pure; safe from any thread.
+/// The collector refuses to store a profile that fails. A device refuses to apply it and keeps its last good one.
+/// Unlike in records, an unknown enum value is refused too, because a setting that cannot be honoured must not seem to
+/// be in force. Pure; safe from any thread.
 extension WireProfile {
-    /// - Throws: `.invalidField`; its message names the field as the JSON form has it, the value and what is expected.
+    /// - Throws: `.invalidField`. The message has the field's name in the JSON form, the value and what is expected.
     package func validate() throws(WireError) {
         try Self.checkText(organization, "organization", 0...ProfileLimits.nameBytes)
         try Self.checkText(application, "application", 0...ProfileLimits.nameBytes)
@@ -80,7 +80,7 @@ extension WireProfile {
         }
     }
 
-    /// A version as packages and systems write theirs: begins with a digit.
+    /// Versions of packages and systems begin with a digit.
     private static func checkVersion(_ version: String, _ field: String) throws(WireError) {
         let isVersion =
             version.utf8.count <= ProfileLimits.idBytes && version.utf8.first.map { (0x30...0x39).contains($0) } == true
@@ -153,7 +153,7 @@ extension WireLoggingProfile {
         }
         try WireProfile.checkCount(scrubValues.count, "logging.scrubValues", ProfileLimits.scrubs)
         for (place, value) in scrubValues.enumerated() {
-            // The value is a secret: it is not shown.
+            // The value is a secret and is not shown.
             guard (1...ProfileLimits.scrubBytes).contains(value.utf8.count) else {
                 throw .field(
                     "logging.scrubValues[\(place)]", "has \(value.utf8.count) bytes", "1 to \(ProfileLimits.scrubBytes)"
@@ -225,7 +225,7 @@ extension WireError {
     }
 }
 
-/// What a profile may hold. Ranges of numbers, and bounds on everything that has a size.
+/// Limits of a profile: ranges of numbers, and the size of everything that can grow.
 package enum ProfileLimits {
     /// Seconds between samples, and between transmissions: 1 s to 1 d.
     package static let intervalSeconds: ClosedRange<Double> = 1...86_400
@@ -233,20 +233,20 @@ package enum ProfileLimits {
     package static let beaconSeconds: ClosedRange<UInt32> = 60...86_400
     /// Seconds an event is held: 0 to 3 d.
     package static let holdSeconds: ClosedRange<UInt32> = 0...259_200
-    /// Seconds a device may be offline before the library says so: 0 (never says so) to 366 d.
+    /// Seconds a device may be offline before the library reports it: 0 (never) to 366 d.
     package static let offlineSeconds: ClosedRange<UInt32> = 0...31_622_400
-    /// Ten-thousandths of a full battery.
+    /// In ten-thousandths of a full battery.
     package static let batteryShare: ClosedRange<UInt32> = 0...10_000
-    /// Ten-thousandths of one core; more than one core is possible, 0 is no budget.
+    /// In ten-thousandths of one core. More than one core is possible; 0 sets no budget.
     package static let cpuShare: ClosedRange<UInt32> = 0...10_000_000
     package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
 
-    /// Modules a profile may name, whether or not a device offers them; `callLog` is reserved and refused.
+    /// Modules that a profile may name, whether or not a device has them. `callLog` is reserved and refused.
     package static let modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
     package static let transmissionData = ["status", "event", "sample", "log"]
     package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
     package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)
-    /// Classes of fields whose handling a profile decides.
+    /// Privacy classes that a profile may decide.
     package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
 
     static let transmissionRules = 64
@@ -255,10 +255,10 @@ package enum ProfileLimits {
     static let pins = 32
     package static let scrubs = 256
     package static let scrubBytes = 1024
-    /// Of an organization's, application's or action's name.
+    /// The longest name of an organization, application or action.
     static let nameBytes = 255
     static let idBytes = 64
     static let payloadBytes = 256 * 1024
-    /// SHA-256.
+    /// The length of a SHA-256 digest.
     static let digestBytes = 32
 }

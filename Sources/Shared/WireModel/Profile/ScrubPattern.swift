@@ -1,11 +1,11 @@
-/// What a pattern means that `ScrubPatternSyntax` has read.
+/// The meaning of a pattern parsed by `ScrubPatternSyntax`.
 package indirect enum ScrubPattern: Equatable, Sendable {
-    /// A place between two characters, or before the first or after the last.
+    /// A position between two characters, before the first or after the last.
     package enum Border: Equatable, Sendable {
-        /// Of the text.
+        /// The start of the text.
         case start
         case end
-        /// Between a word character and another, or none.
+        /// Between a word character and another character or the text's border.
         case word
         case noWord
     }
@@ -13,18 +13,18 @@ package indirect enum ScrubPattern: Equatable, Sendable {
     case character(ScrubCharacters)
     case border(Border)
     case sequence([ScrubPattern])
-    /// The first that leads to a match is taken.
+    /// The first alternative that leads to a match is taken.
     case alternatives([ScrubPattern])
     /// - most: `nil` for no limit.
-    /// - isLazy: as few as possible rather than as many.
+    /// - isLazy: prefers the fewest repetitions.
     case repeated(ScrubPattern, least: Int, most: Int?, isLazy: Bool)
 
-    /// Characters and borders once its counts are written out.
+    /// The number of characters and borders after expanding all counts.
     package var size: Int {
         switch self {
         case .character, .border: 1
         case .sequence(let parts), .alternatives(let parts): parts.reduce(0) { Self.bounded($0 + $1.size) }
-        // A group of nothing has a size as well, or a pattern could have any number of them.
+        // An empty group has a size too. Otherwise a pattern could have any number of them.
         case .repeated(let part, let least, let most, _): Self.bounded(max(1, part.size) * max(1, most ?? least))
         }
     }
@@ -32,9 +32,9 @@ package indirect enum ScrubPattern: Equatable, Sendable {
     private static func bounded(_ size: Int) -> Int { min(size, 1 << 30) }
 }
 
-/// A set of characters (Unicode scalars) in a pattern.
+/// A set of characters (Unicode scalars).
 package struct ScrubCharacters: Equatable, Sendable {
-    /// Ascending, with room between neighbours.
+    /// Ascending and not adjacent.
     package private(set) var ranges: [ClosedRange<UInt32>] = []
 
     private static let greatest: UInt32 = 0x10FFFF
@@ -49,11 +49,11 @@ package struct ScrubCharacters: Equatable, Sendable {
 
     package static let digits = ScrubCharacters(["0"..."9"])
     package static let wordCharacters = ScrubCharacters(["0"..."9", "A"..."Z", "_"..."_", "a"..."z"])
-    /// Tab, the four line ends of ASCII, space.
+    /// Tab, the four ASCII line ends, and space.
     package static let spaces = ScrubCharacters(["\t"..."\r", " "..." "])
     package static let anyButNewline = ScrubCharacters("\n").inverted
 
-    /// The character where there is just one.
+    /// The only character of the set; `nil` if it has none or several.
     package var single: UInt32? {
         guard ranges.count == 1, let range = ranges.first, range.count == 1 else { return nil }
         return range.lowerBound
@@ -76,7 +76,7 @@ package struct ScrubCharacters: Equatable, Sendable {
 
     package mutating func insert(_ range: ClosedRange<UInt32>) {
         var (low, high) = (range.lowerBound, range.upperBound)
-        // Neighbours that touch or overlap become one with it.
+        // Joins adjacent and overlapping ranges.
         for other in ranges where other.lowerBound <= high + 1 && low <= other.upperBound + 1 {
             (low, high) = (min(low, other.lowerBound), max(high, other.upperBound))
         }
@@ -87,14 +87,15 @@ package struct ScrubCharacters: Equatable, Sendable {
     package func contains(_ scalar: UInt32) -> Bool { ranges.contains { $0.contains(scalar) } }
 }
 
-/// The form of a pattern whose matches are scrubbed from logs, checked without an expression engine so that both ends
-/// agree on it.
+/// The syntax of patterns for scrubbing logs. It is checked without a regular expression engine, so both ends agree.
 ///
 /// A pattern is a regular expression with literals, `.`, classes (`[a-z]`, `[^"]`), groups `( )` and `(?: )`, `|`, `^`,
-/// `$`, the quantifiers `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` (also lazy, with a `?` behind; up to 1,000), `\d \D \w \W
-/// \s \S \b \B \t \n \r`, and `\` before any punctuation. Back references and look-around are refused: what is left can
-/// be matched in a time that grows with the line alone, so that no profile can bring a device's logging to a stand. For
-/// the same reason a pattern has a size: the characters it has when its counts are written out, at most 2,000.
+/// `$`, the quantifiers `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` (up to 1,000; lazy with a `?` behind), `\d \D \w \W \s \S
+/// \b \B \t \n \r`, and `\` before any punctuation.
+///
+/// Back references and look-around are refused. The rest can be matched in a time that grows linearly with the line, so
+/// no profile can stall a device's logging. For the same reason the size of a pattern is limited to 2,000 characters
+/// after expanding all counts.
 package enum ScrubPatternSyntax {
     package struct Fault: Equatable, Sendable {
         package var message: String
@@ -106,7 +107,7 @@ package enum ScrubPatternSyntax {
     private static let greatestDepth = 32
     private static let greatestSize = 2000
 
-    /// What is wrong with it; `nil` for a good one.
+    /// The fault in a pattern; `nil` if it is valid.
     package static func fault(in pattern: String) -> Fault? {
         do {
             _ = try parse(pattern)
@@ -114,7 +115,7 @@ package enum ScrubPatternSyntax {
         } catch { return error }
     }
 
-    /// What it means.
+    /// Parses a pattern.
     package static func parse(_ pattern: String) throws(Fault) -> ScrubPattern {
         var reader = Reader(scalars: Array(pattern.unicodeScalars))
         let parsed = try reader.readAlternatives(depth: 0)
@@ -142,7 +143,7 @@ package enum ScrubPatternSyntax {
             return true
         }
 
-        /// Up to the end, or to the `)` that closes the group.
+        /// Reads to the end of the pattern, or to the `)` that closes the group.
         mutating func readAlternatives(depth: Int) throws(Fault) -> ScrubPattern {
             guard depth <= ScrubPatternSyntax.greatestDepth else {
                 throw fault("groups are nested more than \(ScrubPatternSyntax.greatestDepth) deep")

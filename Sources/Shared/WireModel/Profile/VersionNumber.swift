@@ -1,16 +1,17 @@
-/// A version as products number them, and which of two is later.
+/// A product's version number, with an order.
 ///
-/// Numbers between dots, then whatever follows: `1.4.2`, `v12`, `22.04.4`, `2.1.0-rc.1`, `1.0.2k`, `6.1.0-18-amd64`,
-/// `3.0+build7`.
-/// - Numbers are compared from the left as numbers; those that are missing are 0: `1.2` is `1.2.0`.
-/// - What follows `+` is the build and says nothing of order.
-/// - What follows `-` or `~`, and the words alpha, beta, pre, preview, rc, dev and snapshot wherever they follow, make
-///   it *earlier* than the same numbers alone: `2.0-rc.1` < `2.0`. Anything else attached makes it later: `1.0.2k` >
-///   `1.0.2`. A `-` before a digit is a packaging revision, and later too: `6.1.0-18` > `6.1.0`.
-/// - Two such tails are compared in runs of digits (as numbers) and of letters (as text, case aside); a number is
-///   before a word, and the shorter of two otherwise equal ones is the earlier.
+/// It has numbers between dots and an optional tail: `1.4.2`, `v12`, `22.04.4`, `2.1.0-rc.1`, `1.0.2k`,
+/// `6.1.0-18-amd64`, `3.0+build7`.
+/// - Numbers are compared from the left. A missing number counts as 0: `1.2` equals `1.2.0`.
+/// - A tail after `+` names the build and has no order.
+/// - A tail after `-` or `~` makes the version earlier: `2.0-rc.1` < `2.0`. So do the words alpha, beta, pre, preview,
+///   rc, dev and snapshot at any place in a tail.
+/// - Any other tail makes it later: `1.0.2k` > `1.0.2`. A `-` before a digit is a packaging revision and makes it later
+///   too: `6.1.0-18` > `6.1.0`.
+/// - Two tails of the same kind are compared by their runs of digits (as numbers) and of letters (as text, ignoring
+///   case). A number comes before a word, and the shorter of two otherwise equal tails comes first.
 package struct VersionNumber: Sendable {
-    /// More is no version anybody gives.
+    /// Longer texts are no versions.
     package static let maximumBytes = 128
 
     private enum Phase: Int, Comparable {
@@ -30,8 +31,8 @@ package struct VersionNumber: Sendable {
     private let phase: Phase
     private let tail: [Run]
 
-    /// `nil` for what is not a version: it must begin with a digit (or `v` and one), hold printable ASCII without
-    /// blanks, at most 128 bytes of it, and no number over 64 bits.
+    /// `nil` if it is no version. A version begins with a digit, or with `v` and a digit. It has at most 128 bytes of
+    /// printable ASCII without blanks, and no number of more than 64 bits.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard (1...Self.maximumBytes).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else {
@@ -70,7 +71,7 @@ package struct VersionNumber: Sendable {
         }
     }
 
-    /// `nil` where a number does not fit.
+    /// `nil` if a number does not fit.
     private static func runs(_ bytes: ArraySlice<UInt8>) -> [Run]? {
         var runs: [Run] = []
         var rest = bytes
@@ -122,7 +123,7 @@ extension VersionNumber: Comparable {
     }
 }
 
-/// How a compliance rule compares what a device has with what it should have.
+/// How a compliance rule compares the device's version with the expected one.
 package enum ComplianceOperator: String, CaseIterable, Sendable {
     case less = "<"
     case atMost = "<="
@@ -131,7 +132,7 @@ package enum ComplianceOperator: String, CaseIterable, Sendable {
     case atLeast = ">="
     case greater = ">"
 
-    /// Whether `actual` stands so to `expected`.
+    /// Whether the comparison holds.
     package func holds(_ actual: VersionNumber, _ expected: VersionNumber) -> Bool {
         switch self {
         case .less: actual < expected
@@ -144,10 +145,10 @@ package enum ComplianceOperator: String, CaseIterable, Sendable {
     }
 }
 
-/// What a compliance rule looks at.
+/// What a compliance rule compares.
 package enum ComplianceSubject: String, CaseIterable, Sendable {
-    /// The version of the program that embeds the library: its result counts for the application.
+    /// The version of the program that embeds the library. The result applies to the application.
     case applicationVersion = "application-version"
-    /// The version of the distribution, as its os-release file says: its result counts for the device.
+    /// The distribution's version from its os-release file. The result applies to the device.
     case operatingSystemVersion = "operating-system-version"
 }

@@ -1,18 +1,19 @@
 import FoundationEssentials
 
-/// A record before it has a number: everything of its envelope but the number, and its body.
+/// A record without a number: the rest of its envelope, and its body.
 ///
-/// The queue numbers it when it commits it; `serialized(number:)` then makes the bytes that never change again.
+/// The queue assigns the number when it commits the record. `serialized(number:)` then makes the bytes, which never
+/// change again.
 package struct NewRecord: Equatable, Sendable {
     package let stream: StreamName
     package let kind: WireRecordKind
     package let stamp: RecordStamp
-    /// The envelope without its number, serialized.
+    /// The serialized envelope without the number.
     package let envelope: Data
 
     /// - Parameters:
     ///   - module: the sample module's name; empty for other kinds.
-    ///   - application: the bundle id of the program that made it, where it is not the agent itself.
+    ///   - application: the bundle id of the program that made it, if that is not the agent itself.
     package init(
         stream: StreamName, kind: WireRecordKind, module: String = "", stamp: RecordStamp, application: String = "",
         test: Bool = false,
@@ -33,10 +34,10 @@ package struct NewRecord: Equatable, Sendable {
         envelope = Data(writer.written)
     }
 
-    /// A record that was queued before, to be queued anew under another number: the same body and times.
+    /// Makes a queued record new again, to give it another number. Body and times stay the same.
     ///
-    /// - Parameter number: the one it had.
-    /// - Returns: `nil` unless the bytes are such a record.
+    /// - Parameter number: its former number.
+    /// - Returns: `nil` if the bytes are no such record.
     package init?(requeueing record: Data, stream: StreamName, number: UInt64) {
         // The number is the first field (`serialized`).
         var position = record.startIndex
@@ -66,13 +67,13 @@ package struct NewRecord: Equatable, Sendable {
         self.envelope = envelope
     }
 
-    /// The most a number adds to the envelope.
+    /// The most bytes that a number adds to the envelope.
     package static let numberBytes = 11
 
-    /// Bytes of the record once numbered, at most.
+    /// The most bytes of the record with its number.
     package var byteCount: Int { envelope.count + Self.numberBytes }
 
-    /// The record's bytes under this number.
+    /// The record's bytes with this number.
     package func serialized(number: UInt64) -> Data {
         var writer = ProtobufWriter(reserving: Self.numberBytes)
         writer.varint(field: RecordField.number, number)
@@ -96,13 +97,13 @@ enum RecordField {
     static let body = 15
 }
 
-/// When a record was made, by the device's clocks.
+/// The time of a record by the device's clocks.
 package struct RecordStamp: Equatable, Sendable {
-    /// The wall clock, microseconds since 1970-01-01T00:00:00Z; as wrong as the device's clock.
+    /// The wall clock in microseconds since 1970-01-01T00:00:00Z. It may be wrong.
     package var wallTime: Int64
-    /// `nil` where the system has none.
+    /// `nil` if the system has none.
     package var bootID: BootID?
-    /// Microseconds since boot, counting suspend.
+    /// Microseconds since boot, including suspend.
     package var timeSinceBoot: UInt64
 
     package init(wallTime: Int64, bootID: BootID?, timeSinceBoot: UInt64) {

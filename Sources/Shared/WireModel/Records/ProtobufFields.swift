@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// Walks the fields of one protobuf message without decoding what they hold. Total: any bytes end in `isAtEnd` or a
-/// stop.
+/// Walks through the fields of one Protobuf message without decoding their contents. For any bytes it ends in `isAtEnd`
+/// or stops.
 package struct ProtobufScanner {
     package enum Value {
         case varint(UInt64)
-        /// Position of the bytes within the message.
+        /// The position of the bytes in the message.
         case bytes(Range<Int>)
         case fixed64
         case fixed32
     }
 
     private let bytes: UnsafeRawBufferPointer
-    /// Behind the last field that was walked over.
+    /// The position after the last field.
     package private(set) var position = 0
     private var failed = false
 
@@ -21,10 +21,10 @@ package struct ProtobufScanner {
         self.bytes = bytes
     }
 
-    /// Whether the message was walked to its end; `false` after a malformed field.
+    /// Whether the walk reached the end; `false` after a malformed field.
     package var isAtEnd: Bool { !failed && position == bytes.count }
 
-    /// The next field; `nil` at the end or where the bytes are not protobuf.
+    /// The next field; `nil` at the end, or if the bytes are malformed.
     package mutating func next() -> (number: Int, value: Value)? {
         guard !failed, position < bytes.count else { return nil }
         guard let tag = varint(), tag >> 3 >= 1, tag >> 3 < 1 << 29 else { return fail() }
@@ -71,11 +71,11 @@ package struct ProtobufScanner {
     }
 }
 
-/// Appends protobuf fields; zero and empty values are left out, as proto3 does.
+/// Appends Protobuf fields. As in proto3, zero and empty values are left out.
 ///
-/// Only for the record envelope, whose bytes are made once per record on the hot path and in an order that must not
-/// change, for fields that the privacy filter replaces, and for what a batch holds beside its records; every other
-/// message goes through swift-protobuf.
+/// Used for the record envelope, which is made once per record on the hot path with a fixed order of fields; for fields
+/// that the privacy filter replaces; and for what a batch holds beside its records. swift-protobuf serializes all other
+/// messages.
 package struct ProtobufWriter {
     package private(set) var written: [UInt8] = []
 
@@ -103,7 +103,7 @@ package struct ProtobufWriter {
         written.append(contentsOf: value.utf8)
     }
 
-    /// A field that is there whatever its value, as the members of a oneof and `optional` ones are.
+    /// Writes a field even if its value is empty, as for members of a oneof and `optional` fields.
     mutating func present(field: Int, bytes value: some Collection<UInt8>) {
         append(UInt64(field << 3 | 2))
         append(UInt64(value.count))
@@ -120,14 +120,14 @@ package struct ProtobufWriter {
         withUnsafeBytes(of: value.bitPattern.littleEndian) { written.append(contentsOf: $0) }
     }
 
-    /// A message whose fields are serialized already, in several pieces.
+    /// Writes a message whose fields are already serialized in several pieces.
     package mutating func present(field: Int, pieces: [UnsafeRawBufferPointer]) {
         append(UInt64(field << 3 | 2))
         append(UInt64(pieces.reduce(0) { $0 + $1.count }))
         for piece in pieces { written.append(contentsOf: piece) }
     }
 
-    /// Fields that are serialized already.
+    /// Appends serialized fields.
     package mutating func raw(_ fields: UnsafeRawBufferPointer) {
         written.append(contentsOf: fields)
     }

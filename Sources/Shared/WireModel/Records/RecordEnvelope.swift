@@ -1,25 +1,25 @@
 import FoundationEssentials
 
-/// Where a record's parts lie, found by a scan of its bytes: no memory is asked for, nothing is counted. What it holds
-/// is read with `RecordHeader`.
+/// The positions of a record's parts, found by scanning its bytes without allocating memory. `RecordHeader` reads their
+/// contents.
 ///
-/// Any bytes give an envelope or `nil`, never a trap. Fields of later versions are passed over.
+/// Any bytes give an envelope or `nil`, never a trap. Unknown fields of later versions are ignored.
 package struct RecordEnvelope: Equatable, Sendable {
     package private(set) var number: UInt64 = 0
-    /// The raw value of `RecordKind`; one this version does not know is carried on.
+    /// The raw value of `RecordKind`. An unknown kind is passed on.
     package private(set) var kind: Int = 0
     package private(set) var wallTime: Int64 = 0
     package private(set) var timeSinceBoot: UInt64 = 0
     package private(set) var test = false
-    /// UTF-8; empty where there is none, as are all ranges, counted from the start of the record's bytes.
+    /// UTF-8. All ranges count from the start of the record's bytes and are empty if the field is missing.
     package private(set) var module: Range<Int> = 0..<0
     /// UTF-8.
     package private(set) var application: Range<Int> = 0..<0
-    /// 16 bytes, or none.
+    /// 16 bytes or empty.
     package private(set) var bootID: Range<Int> = 0..<0
     package private(set) var body: Range<Int> = 0..<0
 
-    /// `nil` unless the bytes are one well-formed `Record` with a number above zero.
+    /// `nil` if the bytes are not one well-formed `Record` with a number above zero.
     package init?(scanning record: UnsafeRawBufferPointer) {
         var scanner = ProtobufScanner(record)
         while let field = scanner.next() {
@@ -55,10 +55,10 @@ package struct RecordEnvelope: Equatable, Sendable {
     }
 }
 
-/// A record's envelope without its body, which is not decoded, only delimited.
+/// A record's envelope. The body is located but not decoded.
 package struct RecordHeader: Equatable, Sendable {
     package let number: UInt64
-    /// The raw value of `RecordKind`; one this version does not know is carried on.
+    /// The raw value of `RecordKind`. An unknown kind is passed on.
     package let kind: Int
     package let module: String
     package let wallTime: Int64
@@ -66,10 +66,10 @@ package struct RecordHeader: Equatable, Sendable {
     package let timeSinceBoot: UInt64
     package let test: Bool
     package let application: String
-    /// Where the body lies in the record's bytes, counted from their start; empty where there is none.
+    /// The body's position in the record's bytes; empty if there is none.
     package let body: Range<Int>
 
-    /// `nil` unless the bytes are one well-formed `Record` with a number above zero.
+    /// `nil` if the bytes are not one well-formed `Record` with a number above zero.
     package init?(scanning record: Data) {
         guard let header = record.withUnsafeBytes({ Self(scanning: $0) }) else { return nil }
         self = header
@@ -91,14 +91,14 @@ package struct RecordHeader: Equatable, Sendable {
         body = envelope.body
     }
 
-    /// The body's bytes within the record it was scanned from.
+    /// The body's bytes, taken from the scanned record.
     package func body(of record: Data) -> Data {
         record.slice(body)
     }
 }
 
 extension Data {
-    /// These bytes, counted from the start whatever the first index is, not copied.
+    /// These bytes without copying. Offsets count from the start, whatever the first index is.
     package func slice(_ range: Range<Int>) -> Data {
         self[(startIndex + range.lowerBound)..<(startIndex + range.upperBound)]
     }
