@@ -139,12 +139,13 @@ let package = Package(
         program("ws1agent", "AgentCommands"),
 
         // Collector, in flow order.
+        target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("CollectorStore", in: .collector, ["WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Collector", in: .collector,
             [
-                "WireModel", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
-                nioCore, nioPosix,
+                "WireModel", "MetricCatalog", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore,
+                hummingbirdTLS, nioCore, nioPosix,
                 nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509,
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
@@ -169,7 +170,7 @@ let package = Package(
         tests("WireModel", [crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
-        tests("SampleModules", ["WireModel", logging]),
+        tests("SampleModules", ["WireModel", "MetricCatalog", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         tests("LogStore", ["WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
@@ -188,11 +189,13 @@ let package = Package(
         tests(
             "LogCommands",
             ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
+        tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [
-                "WireModel", "SQLite", "CollectorStore", "CollectorCommands", "FleetSimulator", "ws1collector",
+                "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CollectorCommands", "FleetSimulator",
+                "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
                 nioHTTP1, nioSSL,

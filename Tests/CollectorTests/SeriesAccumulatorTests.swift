@@ -1,7 +1,8 @@
 import Testing
+import WireModel
 
 @testable import Collector
-@testable import WireModel
+@testable import MetricCatalog
 
 @Suite("Series: values into buckets")
 struct SeriesAccumulatorTests {

@@ -1,3 +1,4 @@
+import MetricCatalog
 import Testing
 import TelemetryTestKit
 import WireModel

@@ -35,6 +35,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CFileCopy"),
         target("WireModel", [swiftProtobuf, crypto]),
+        target("MetricCatalog", ["WireModel", swiftProtobuf]),
         target("Gzip", ["CZlib"]),
         target("SQLite", ["CSQLite"]),
         target("LogStore", ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
@@ -44,7 +45,9 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "CSQLite", "SQLite", "Gzip", "WireModel", "RecordQueue", "SampleModules", "CollectorStore", "LogStore",
+                "CSQLite", "SQLite", "Gzip", "WireModel", "MetricCatalog", "RecordQueue", "SampleModules",
+                "CollectorStore",
+                "LogStore",
                 argumentParser,
                 logging,
             ],

@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import MetricCatalog
 import SwiftProtobuf
 import WireModel
 

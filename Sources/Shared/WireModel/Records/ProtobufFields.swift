@@ -104,18 +104,18 @@ package struct ProtobufWriter {
     }
 
     /// Writes a field even if its value is empty, as for members of a oneof and `optional` fields.
-    mutating func present(field: Int, bytes value: some Collection<UInt8>) {
+    package mutating func present(field: Int, bytes value: some Collection<UInt8>) {
         append(UInt64(field << 3 | 2))
         append(UInt64(value.count))
         written.append(contentsOf: value)
     }
 
-    mutating func present(field: Int, varint value: UInt64) {
+    package mutating func present(field: Int, varint value: UInt64) {
         append(UInt64(field << 3))
         append(value)
     }
 
-    mutating func present(field: Int, double value: Double) {
+    package mutating func present(field: Int, double value: Double) {
         append(UInt64(field << 3 | 1))
         withUnsafeBytes(of: value.bitPattern.littleEndian) { written.append(contentsOf: $0) }
     }

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import Logging
+import MetricCatalog
 import Synchronization
 import WireModel
 

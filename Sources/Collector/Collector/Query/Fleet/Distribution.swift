@@ -1,3 +1,4 @@
+import MetricCatalog
 import WireModel
 
 /// How one value each of many devices are spread. Every number is one that a device has, but the mean and the edges of

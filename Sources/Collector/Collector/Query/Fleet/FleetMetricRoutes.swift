@@ -1,5 +1,6 @@
 import CollectorStore
 import Hummingbird
+import MetricCatalog
 import WireModel
 
 /// Newest values of a metric over the fleet, and how they are spread.

@@ -1,4 +1,5 @@
 import CollectorStore
+import MetricCatalog
 import WireModel
 
 /// Looks up newest values where the samples are: in each device's newest rows of the record files.

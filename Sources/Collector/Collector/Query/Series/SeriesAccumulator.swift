@@ -1,3 +1,4 @@
+import MetricCatalog
 import WireModel
 
 /// Makes series of the points of a device's samples in one pass, newest first as the store gives them, in memory that

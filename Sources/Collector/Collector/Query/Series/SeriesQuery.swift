@@ -1,4 +1,5 @@
 import CollectorStore
+import MetricCatalog
 import WireModel
 
 /// What a request asks of a device's samples.

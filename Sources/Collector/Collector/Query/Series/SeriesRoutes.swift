@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
+import MetricCatalog
 import WireModel
 
 /// Samples as series with steps, and what metrics there are.

@@ -1,11 +1,13 @@
+import WireModel
+
 /// The fields of a telemetry.proto message, each with its privacy class.
 ///
 /// The filter walks messages by these tables alone. A field that is not in them is not sent: if it is forgotten here,
 /// it is lost and never leaked. A test compares the tables with the schema and names such a field.
-package final class MessageFields: Sendable {
+final class MessageFields: Sendable {
     /// The name in telemetry.proto without its package. Empty for a map's entry, which has no name.
-    package let name: String
-    package let fields: [FieldRule]
+    let name: String
+    let fields: [FieldRule]
     /// An entry is dropped as a whole, because a key without its value would read as an empty value.
     let isMapEntry: Bool
     private let byNumber: [FieldRule?]
@@ -24,8 +26,8 @@ package final class MessageFields: Sendable {
 }
 
 /// One field of a message, and how personal it is.
-package struct FieldRule: Sendable {
-    package enum Content: Sendable {
+struct FieldRule: Sendable {
+    enum Content: Sendable {
         /// Not personal. Passed on unchanged.
         case technical
         case personal(FieldClass, PersonalForm)
@@ -35,9 +37,9 @@ package struct FieldRule: Sendable {
         case message(MessageFields, FieldClass?)
     }
 
-    package let number: Int
-    package let name: String
-    package let content: Content
+    let number: Int
+    let name: String
+    let content: Content
 }
 
 /// The rows of a table.

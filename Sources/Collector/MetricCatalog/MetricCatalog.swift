@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SwiftProtobuf
+import WireModel
 
 /// Which metric each numeric field of a sample is: the one place for charts, OTLP and Prometheus.
 ///

@@ -1,15 +1,17 @@
+import WireModel
+
 /// The catalog of all fields of all messages that a device sends, with their privacy classes.
 ///
 /// ``PrivacyFilter`` uses it for the bodies of records. Other messages (enrollment, batches, closes, uploads) are
 /// listed too, so no field is sent before somebody decided on its class.
-package enum FieldClasses {
+enum FieldClasses {
     /// Messages that leave the device unfiltered, with all messages inside them.
-    package static let requests = [
+    static let requests = [
         enrollRequest, rotateRequest, batchRequest, record, closeRequest, uploadManifest, completeUpload,
     ]
 
     /// The message in the body of a record of this kind; `nil` for kinds that this version does not make.
-    package static func body(of kind: WireRecordKind) -> MessageFields? {
+    static func body(of kind: WireRecordKind) -> MessageFields? {
         switch kind {
         case .beacon: beacon
         case .commandResult: commandResult

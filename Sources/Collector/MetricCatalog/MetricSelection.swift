@@ -1,4 +1,5 @@
 import FoundationEssentials
+import WireModel
 
 /// Some metrics, chosen once and then read from many samples: the catalog is not searched again for each.
 package struct MetricSelection: Sendable {

@@ -1,6 +1,8 @@
 import Testing
 import WireModel
 
+@testable import DataSampler
+
 @Suite struct FieldClassesTests {
     /// What a device is sent or says to itself only. A new message is to be put here, or reached from what is sent.
     static let notSent: Set<String> = [

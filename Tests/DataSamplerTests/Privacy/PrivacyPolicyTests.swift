@@ -1,6 +1,8 @@
 import Testing
 import WireModel
 
+@testable import DataSampler
+
 @Suite struct PrivacyPolicyTests {
     @Test func networkNamesAndPositionsAreDroppedAndTheRestSentUnlessSomebodySaysOtherwise() {
         let policy = PrivacyPolicy()

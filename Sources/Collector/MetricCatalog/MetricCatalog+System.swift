@@ -1,3 +1,5 @@
+import WireModel
+
 /// The metrics of a System sample, a list for each part of the machine.
 extension MetricCatalog {
     private static let utilization = MetricDefinition(

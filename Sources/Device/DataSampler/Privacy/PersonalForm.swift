@@ -1,5 +1,7 @@
+import WireModel
+
 /// How a personal value is written. This decides what its coarse form is.
-package enum PersonalForm: Sendable {
+enum PersonalForm: Sendable {
     /// Free text. It has no coarse form.
     case text
     case hostName

@@ -1,3 +1,5 @@
+import WireModel
+
 extension MetricCatalog {
     /// All metrics of a NetworkData sample.
     ///

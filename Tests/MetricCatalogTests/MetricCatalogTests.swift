@@ -1,4 +1,5 @@
 import Foundation
+import MetricCatalog
 import SwiftProtobuf
 import Testing
 import WireModel
@@ -8,7 +9,7 @@ struct MetricCatalogTests {
     /// The numeric fields (truth values and enumerations too) reachable from a message of telemetry.proto, as paths.
     private static func numericFields(of message: String) throws -> Set<String> {
         let schema = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../Schemas/wire/v1/telemetry.proto").standardizedFileURL
+            .appendingPathComponent("../../Schemas/wire/v1/telemetry.proto").standardizedFileURL
         var messages: [String: [(type: String, name: String)]] = [:]
         var current: String?
         for line in try String(contentsOf: schema, encoding: .utf8).split(separator: "\n") {

@@ -3,6 +3,8 @@ import SwiftProtobuf
 import Testing
 import WireModel
 
+@testable import DataSampler
+
 @Suite struct PrivacyFilterTests {
     static let key = Data(repeating: 7, count: 32)
 
