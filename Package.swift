@@ -124,17 +124,23 @@ let package = Package(
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
+        // What the three programs have in common: settings, start and end, output.
+        target("CommandKit", in: .commands, ["WireModel", argumentParser, logging]),
         target(
             "AgentCommands", in: .commands,
             [
-                "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel", "CMalloc",
+                "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel",
+                "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
                 logging,
             ]),
         target(
             "LogCommands", in: .commands,
-            ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto, argumentParser]),
+            [
+                "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto,
+                argumentParser,
+            ]),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),
 
@@ -155,7 +161,8 @@ let package = Package(
         target(
             "CollectorCommands", in: .commands,
             [
-                "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1, nioSSL,
+                "CommandKit", "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1,
+                nioSSL,
                 argumentParser,
                 configuration,
                 yams, nioCore, nioPosix, lifecycle, unixSignals, logging,
@@ -185,16 +192,23 @@ let package = Package(
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
             "AgentCommands",
-            ["DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser, nioCore, logging]),
+            [
+                "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser,
+                nioCore, logging,
+            ]),
         tests(
             "LogCommands",
-            ["LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto, argumentParser]),
+            [
+                "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto,
+                argumentParser,
+            ]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [
-                "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CollectorCommands", "FleetSimulator",
+                "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit", "CollectorCommands",
+                "FleetSimulator",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,

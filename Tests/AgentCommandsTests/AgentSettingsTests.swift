@@ -1,3 +1,4 @@
+import CommandKit
 import Foundation
 import Testing
 import Transmitter
@@ -59,12 +60,12 @@ import WireModel
     ]) func `A value that cannot be is an error naming flag or variable and what is allowed`(
         name: SettingName, value: String, expected: String
     ) {
-        let byFlag = #expect(throws: AgentError.self) { try settings(flags: [name: value]) }
+        let byFlag = #expect(throws: CommandError.self) { try settings(flags: [name: value]) }
         #expect(byFlag?.exitCode == 64)
         #expect(byFlag?.message.contains(name.flag) == true)
         #expect(byFlag?.message.contains(expected) == true)
         guard name != .data, name != .collector else { return }
-        let byVariable = #expect(throws: AgentError.self) { try settings(environment: [name.variable: value]) }
+        let byVariable = #expect(throws: CommandError.self) { try settings(environment: [name.variable: value]) }
         #expect(byVariable?.message.contains(name.variable) == true)
     }
 
@@ -77,7 +78,7 @@ import WireModel
         ("{ moduleIntervals: { system: { interval: 5 } } }", "system.interval"),
         ("{ moduleIntervals: { systm: { sampleInterval: 5 } } }", "systm"), ("{ data: 5 }", "data in agent.json5"),
     ]) func `What is wrong in a file is an error naming its key`(file: String, expected: String) {
-        let error = #expect(throws: AgentError.self) {
+        let error = #expect(throws: CommandError.self) {
             let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
             let flags: [SettingName: String] = values[.data] == nil ? [.data: "/d"] : [:]
             let layers = SettingLayers(
@@ -101,8 +102,8 @@ import WireModel
         #expect(byFlag.enrollmentToken == "t")
         let byFile = try settings(flags: [.enrollmentTokenFile: path])
         #expect(byFile.enrollmentToken == "token-in-file")
-        #expect(throws: AgentError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
-        let missing = #expect(throws: AgentError.self) {
+        #expect(throws: CommandError.self) { try settings(flags: [.enrollmentToken: "t", .enrollmentTokenFile: path]) }
+        let missing = #expect(throws: CommandError.self) {
             try settings(flags: [.enrollmentTokenFile: "/nonexistent/token"])
         }
         #expect(missing?.message.contains("/nonexistent/token") == true)
@@ -110,18 +111,18 @@ import WireModel
 
     @Test func `Plain http beyond this machine has to be asked for, by flag, variable or file`() throws {
         let far: [SettingName: String] = [.collector: "http://collector.example:8420"]
-        let error = #expect(throws: AgentError.self) { try settings(flags: far) }
+        let error = #expect(throws: CommandError.self) { try settings(flags: far) }
         #expect(error?.exitCode == 64 && error?.message.contains("--allow-plaintext") == true)
-        let proxied = #expect(throws: AgentError.self) { try settings(flags: [.proxy: "http://proxy.example:3128"]) }
+        let proxied = #expect(throws: CommandError.self) { try settings(flags: [.proxy: "http://proxy.example:3128"]) }
         #expect(proxied?.message.contains("proxy.example") == true)
         #expect(try settings(flags: far.merging([.allowPlaintext: "true"]) { $1 }).allowsPlaintext)
         #expect(try settings(flags: far, environment: ["WS1_ALLOW_PLAINTEXT": "1"]).allowsPlaintext)
         #expect(try settings(flags: far, file: "{ allowPlaintext: true }").allowsPlaintext)
-        #expect(throws: AgentError.self) { try settings(flags: far, file: "{ allowPlaintext: false }") }
+        #expect(throws: CommandError.self) { try settings(flags: far, file: "{ allowPlaintext: false }") }
     }
 
     @Test func `A file of authorities that run could not use is refused where settings are checked`() {
-        let error = #expect(throws: AgentError.self) { try settings(flags: [.ca: "/nope"]) }
+        let error = #expect(throws: CommandError.self) { try settings(flags: [.ca: "/nope"]) }
         #expect(error?.exitCode == 64)
         #expect(error?.message.contains("--ca") == true && error?.message.contains("/nope") == true)
     }
@@ -134,7 +135,7 @@ import WireModel
             .data: directory, .collector: "http://localhost", .enrollmentTokenFile: "/nonexistent/token",
         ]
         let layers = SettingLayers(flags: flags, environment: [:], file: nil)
-        let refused = #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true) }
+        let refused = #expect(throws: CommandError.self) { try AgentSettings(layers, needsCollector: true) }
         #expect(refused?.exitCode == 64 && refused?.message.contains("not enrolled") == true)
         // A command that asks the collector nothing needs no token.
         #expect(try AgentSettings(layers, needsCollector: false).configuration.enrollmentToken == nil)
@@ -148,7 +149,7 @@ import WireModel
         #expect(settings.configuration.enrollmentToken == nil)
         #expect(settings.remarks.count == 1 && settings.remarks[0].contains("/nonexistent/token"))
         try identity.save(.unenrolled(enrollment.deviceID, tokenDigest: nil))
-        #expect(throws: AgentError.self) { try AgentSettings(layers, needsCollector: true) }
+        #expect(throws: CommandError.self) { try AgentSettings(layers, needsCollector: true) }
     }
 
     @Test func `A data directory that cannot be written is told before anything starts`() throws {
@@ -158,7 +159,7 @@ import WireModel
         for path in [file, "\(file)/below/it"] {
             let layers = SettingLayers(
                 flags: [.data: path, .collector: "http://localhost"], environment: [:], file: nil)
-            let error = #expect(throws: AgentError.self) {
+            let error = #expect(throws: CommandError.self) {
                 try AgentSettings(layers, needsCollector: true).checkDirectory()
             }
             #expect(error?.exitCode == 1 && error?.message.contains(file) == true)
@@ -170,7 +171,7 @@ import WireModel
     }
 
     @Test func `What must be given and is not names all three places`() {
-        let error = #expect(throws: AgentError.self) {
+        let error = #expect(throws: CommandError.self) {
             try AgentSettings(SettingLayers(flags: [:], environment: [:], file: nil), needsCollector: true)
         }
         for place in ["--data", "WS1_DATA", "data in the configuration file"] {

@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 import Foundation
 import Testing
@@ -41,7 +42,7 @@ import Testing
                 _ = try Self.settings("{collector: 'http://localhost', \(key): \(value)}")
             }
             for value in [least - 1, greatest + 1] {
-                #expect(throws: AgentError.self, "\(key): \(value)") {
+                #expect(throws: CommandError.self, "\(key): \(value)") {
                     try Self.settings("{collector: 'http://localhost', \(key): \(value)}")
                 }
             }

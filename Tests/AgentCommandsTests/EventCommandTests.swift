@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import Foundation
 import Testing
@@ -23,7 +24,7 @@ import WireModel
         ["door", "1", "--attribute", "=a"], ["door", "1", "--attribute", "a=1", "--attribute", "a=2"], ["", "1"],
     ]) func `What is no event is wrong usage`(arguments: [String]) throws {
         let command = try command(arguments)
-        let error = #expect(throws: AgentError.self) { try command.event() }
+        let error = #expect(throws: CommandError.self) { try command.event() }
         #expect(error?.exitCode == 64)
     }
 

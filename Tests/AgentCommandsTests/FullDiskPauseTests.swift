@@ -1,10 +1,11 @@
+import CommandKit
 import DataSampler
 import Testing
 
 @testable import AgentCommands
 
 @Suite struct FullDiskPauseTests {
-    private static let full = AgentError(DataSamplerError(.queueFull, "no room on /data."))
+    private static let full = CommandError(DataSamplerError(.queueFull, "no room on /data."))
 
     @Test func `A full disk is waited for, longer each time, and told once`() async throws {
         var told: [String] = []
@@ -22,8 +23,8 @@ import Testing
     }
 
     @Test func `Anything else ends the wait, and so does being told to stop`() async {
-        let other = AgentError(DataSamplerError(.identity, "damaged"))
-        let error = await #expect(throws: AgentError.self) {
+        let other = CommandError(DataSamplerError(.identity, "damaged"))
+        let error = await #expect(throws: CommandError.self) {
             try await FullDiskPause.retrying(told: { _ in }, sleep: { _ in }, { throw other })
         }
         #expect(error?.message == "damaged")

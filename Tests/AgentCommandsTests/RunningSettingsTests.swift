@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 import Foundation
 import Logging
@@ -7,7 +8,7 @@ import Testing
 @testable import AgentCommands
 
 @Suite("Settings of a running agent read again") struct RunningSettingsTests {
-    private static func settings(_ text: String) throws(AgentError) -> AgentSettings {
+    private static func settings(_ text: String) throws(CommandError) -> AgentSettings {
         let values = try ConfigurationFile.parse(
             Data("{data: '/d', collector: 'http://localhost', \(text)}".utf8), path: "a.json5")
         return try AgentSettings(
@@ -43,8 +44,8 @@ import Testing
         let book = Book()
         let running = RunningSettings(
             try Self.settings("sampleInterval: 10"), logger: book.logger,
-            read: { () throws(AgentError) in try Self.settings(text.withLock { $0 }) },
-            apply: { settings throws(AgentError) in applied.withLock { $0.append(settings.configuration) } })
+            read: { () throws(CommandError) in try Self.settings(text.withLock { $0 }) },
+            apply: { settings throws(CommandError) in applied.withLock { $0.append(settings.configuration) } })
 
         text.withLock { $0 = "sampleInterval: 20, lossWindow: 30" }
         await running.reload()

@@ -1,5 +1,6 @@
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Hummingbird
 import HummingbirdTesting

@@ -1,3 +1,4 @@
+import CommandKit
 import FoundationEssentials
 import Logging
 import WireModel
@@ -21,7 +22,7 @@ struct OneLineLogHandler: LogHandler {
         var line = "\(Date().ISO8601Format(Self.timeStyle)) \(event.level) \(label): \(event.message)"
         let data = metadata.merging(event.metadata ?? [:]) { $1 }
         for (key, value) in data.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(Self.quoted("\(value)"))" }
-        StandardStreams.error(Self.oneLine(line))
+        StandardError.line(Self.oneLine(line))
     }
 
     private static func quoted(_ value: String) -> String {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CollectorStore
+import CommandKit
 import Foundation
 import Logging
 import WireModel
@@ -26,22 +27,19 @@ struct BackupCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await perform {
-            let logger = Logger.ofCommand
-            let backup = try StoreBackup(
-                directory: try data.directory(), output: output, clock: SystemStoreClock(), logger: logger)
-            let report = try await backup.write()
-            if json {
-                try Output.json(BackupView(report))
-            } else {
-                try Output.line("\(report.summary.files) files, \(report.summary.bytes) bytes in \(output).")
-            }
-            if report.missingChunks > 0 {
-                FileHandle.standardError.write(
-                    Data(
-                        "ws1collector: \(report.missingChunks) chunks of logs were missing already; `ws1collector verify` tells which.\n"
-                            .utf8))
-            }
+        let logger = Logger.ofCommand
+        let backup = try StoreBackup(
+            directory: try data.directory(), output: output, clock: SystemStoreClock(), logger: logger)
+        let report = try await backup.write()
+        if json {
+            try Output.json(BackupView(report))
+        } else {
+            try Output.line("\(report.summary.files) files, \(report.summary.bytes) bytes in \(output).")
+        }
+        if report.missingChunks > 0 {
+            StandardError.line(
+                "ws1collector: \(report.missingChunks) chunks of logs were missing already; `ws1collector verify` tells which."
+            )
         }
     }
 }
@@ -88,16 +86,14 @@ struct RestoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await perform {
-            let directory = try data.directory()
-            let report = try StoreRestore(
-                from: from, to: directory, newCredentialKey: newCredentialKey, clock: SystemStoreClock()
-            ).restore()
-            if json { return try Output.json(RestoreView(report)) }
-            try Output.line(
-                "\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended."
-            )
-        }
+        let directory = try data.directory()
+        let report = try StoreRestore(
+            from: from, to: directory, newCredentialKey: newCredentialKey, clock: SystemStoreClock()
+        ).restore()
+        if json { return try Output.json(RestoreView(report)) }
+        try Output.line(
+            "\(report.summary.files) files, \(report.summary.bytes) bytes in \(directory); \(report.endedCommands) commands ended."
+        )
     }
 }
 

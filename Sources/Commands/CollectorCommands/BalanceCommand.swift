@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import WireModel
 
@@ -32,35 +33,33 @@ struct BalanceCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await perform {
-            var only: DeviceID?
-            if let device {
-                only = DeviceID(device)
-                guard only != nil else {
-                    throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
-                }
+        var only: DeviceID?
+        if let device {
+            only = DeviceID(device)
+            guard only != nil else {
+                throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
             }
-            let balances = try StoreVerifier(directory: try data.directory()).balances()
-            var devices = balances.devices
-            if let only {
-                devices.removeAll { $0.device != only }
-                guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
-            }
-            let report = BalanceReport(
-                devices.map { ($0.device, $0.epochs) }, isFleet: only == nil, missing: balances.unreadableFiles)
-            if json { try Output.json(report) } else { try show(report) }
-            if let missing = report.missing {
-                throw CommandError(
-                    .failed,
-                    "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
-            }
-            guard report.closes else {
-                throw CommandError(
-                    .failed,
-                    report.findings.allSatisfy { $0.code == .deviceClaims }
-                        ? "The balance does not close: the device says of itself what cannot be."
-                        : "A balance does not close. `ws1collector verify` looks at what is stored.")
-            }
+        }
+        let balances = try StoreVerifier(directory: try data.directory()).balances()
+        var devices = balances.devices
+        if let only {
+            devices.removeAll { $0.device != only }
+            guard !devices.isEmpty else { throw CommandError(.failed, "Nothing is stored of device \(only).") }
+        }
+        let report = BalanceReport(
+            devices.map { ($0.device, $0.epochs) }, isFleet: only == nil, missing: balances.unreadableFiles)
+        if json { try Output.json(report) } else { try show(report) }
+        if let missing = report.missing {
+            throw CommandError(
+                .failed,
+                "Not counted, because damaged: \(missing.joined(separator: ", ")). \(CommandError.damageRemedy)")
+        }
+        guard report.closes else {
+            throw CommandError(
+                .failed,
+                report.findings.allSatisfy { $0.code == .deviceClaims }
+                    ? "The balance does not close: the device says of itself what cannot be."
+                    : "A balance does not close. `ws1collector verify` looks at what is stored.")
         }
     }
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Collector
-import Glibc
+import CommandKit
 
 /// `ws1collector`: the collector and the commands around its data directory.
 package struct CollectorCommand: AsyncParsableCommand {
@@ -28,14 +28,9 @@ package struct CollectorCommand: AsyncParsableCommand {
         ])
 
     package init() {}
-}
 
-extension CollectorCommand {
-    /// Parses the process's arguments, runs the command they name, and ends the process.
-    package static func start() async {
-        // A service manager may ask for a reload as soon as the process is there. `serve` reads its configuration after
-        // that.
-        if CommandLine.arguments.dropFirst().first == ServeCommand.configuration.commandName { signal(SIGHUP, SIG_IGN) }
-        await main()
+    /// To be called on the main thread, before there is another.
+    package static func runAndExit() -> Never {
+        Program.runAndExit(Self.self, describing: CommandError.collector)
     }
 }

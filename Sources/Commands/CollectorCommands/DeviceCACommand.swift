@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 
 struct DeviceCACommand: AsyncParsableCommand {
@@ -34,31 +35,29 @@ struct DeviceCACommand: AsyncParsableCommand {
         var days = 3650
 
         func run() async throws {
-            try await perform {
-                let directory = try data.directory()
-                guard (1...36_500).contains(days) else {
-                    throw CommandError(.usage, "--days is \(days); expected 1 to 36500.")
-                }
-                guard (1...64).contains(name.unicodeScalars.count) else {
-                    throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
-                }
-                guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
-                    throw StoreError.noCollector(directory)
-                }
-                let (certificate, key) = ("\(directory)/device-ca.pem", "\(directory)/device-ca.key")
-                for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
-                    throw CommandError(
-                        .failed,
-                        "\(path) is there already. Devices' certificates are of that authority; move both files away to make another."
-                    )
-                }
-                let made = try DeviceAuthority.create(name: name, days: days)
-                let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."
-                try OwnerFile(path: key).create(with: made.key, remedy: remedy)
-                try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)
-                try Output.line("device-ca-certificate: \(certificate)")
-                try Output.line("device-ca-key: \(key)")
+            let directory = try data.directory()
+            guard (1...36_500).contains(days) else {
+                throw CommandError(.usage, "--days is \(days); expected 1 to 36500.")
             }
+            guard (1...64).contains(name.unicodeScalars.count) else {
+                throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
+            }
+            guard FileManager.default.isReadableFile(atPath: "\(directory)/collector.sqlite") else {
+                throw StoreError.noCollector(directory)
+            }
+            let (certificate, key) = ("\(directory)/device-ca.pem", "\(directory)/device-ca.key")
+            for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
+                throw CommandError(
+                    .failed,
+                    "\(path) is there already. Devices' certificates are of that authority; move both files away to make another."
+                )
+            }
+            let made = try DeviceAuthority.create(name: name, days: days)
+            let remedy = "Mend that, remove what was made of \(certificate) and \(key), and try again."
+            try OwnerFile(path: key).create(with: made.key, remedy: remedy)
+            try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)
+            try Output.line("device-ca-certificate: \(certificate)")
+            try Output.line("device-ca-key: \(key)")
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Glibc
 import WireModel
@@ -47,33 +48,31 @@ struct ExportCommand: AsyncParsableCommand {
     private static let pieceBytes = 256 << 10
 
     func run() async throws {
-        try await perform {
-            let directory = try data.directory()
-            let filter = try filter()
-            try RegistryReader(directory: directory).require(organization: organization, device: filter.device)
-            let scan = try RecordScan(directory: directory, filter: filter)
-            let descriptor = try target()
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            var piece = Data()
-            while let entries = try scan.next() {
-                for entry in entries {
-                    piece.append(try encoder.encode(try ExportLine(entry)).escapingHiddenCharactersInJSON)
-                    piece.append(UInt8(ascii: "\n"))
-                }
-                if piece.count >= Self.pieceBytes {
-                    try write(piece, to: descriptor)
-                    piece.removeAll(keepingCapacity: true)
-                }
+        let directory = try data.directory()
+        let filter = try filter()
+        try RegistryReader(directory: directory).require(organization: organization, device: filter.device)
+        let scan = try RecordScan(directory: directory, filter: filter)
+        let descriptor = try target()
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        var piece = Data()
+        while let entries = try scan.next() {
+            for entry in entries {
+                piece.append(try encoder.encode(try ExportLine(entry)).escapingHiddenCharactersInJSON)
+                piece.append(UInt8(ascii: "\n"))
             }
-            try write(piece, to: descriptor)
-            if output != nil, fsync(descriptor) != 0 || close(descriptor) != 0 { throw failure() }
-            if !scan.unreadableFiles.isEmpty {
-                throw CommandError(
-                    .failed,
-                    "Everything else is written, but records are missing of: \(scan.unreadableFiles.joined(separator: ", ")). "
-                        + CommandError.damageRemedy)
+            if piece.count >= Self.pieceBytes {
+                try write(piece, to: descriptor)
+                piece.removeAll(keepingCapacity: true)
             }
+        }
+        try write(piece, to: descriptor)
+        if output != nil, fsync(descriptor) != 0 || close(descriptor) != 0 { throw failure() }
+        if !scan.unreadableFiles.isEmpty {
+            throw CommandError(
+                .failed,
+                "Everything else is written, but records are missing of: \(scan.unreadableFiles.joined(separator: ", ")). "
+                    + CommandError.damageRemedy)
         }
     }
 

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
+import WireModel
 
 struct OrganizationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +30,7 @@ struct OrganizationCommand: AsyncParsableCommand {
         var name: String
 
         func run() async throws {
-            try await perform { try await TokenCommand.withRegistry(data) { try await $0.createOrganization(name) } }
+            try await TokenCommand.withRegistry(data) { try await $0.createOrganization(name) }
         }
     }
 
@@ -41,14 +43,12 @@ struct OrganizationCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            try await perform {
-                let rows = try RegistryReader(directory: try data.directory()).organizations().map(
-                    OrganizationView.init)
-                if json { return try Output.json(rows) }
-                try Output.table(
-                    [["NAME", "DEVICES", "PROFILE", "CREATED"]]
-                        + rows.map { [$0.name, "\($0.devices)", "\($0.profileRevision)", $0.created] })
-            }
+            let rows = try RegistryReader(directory: try data.directory()).organizations().map(
+                OrganizationView.init)
+            if json { return try Output.json(rows) }
+            try Output.table(
+                [["NAME", "DEVICES", "PROFILE", "CREATED"]]
+                    + rows.map { [$0.name, "\($0.devices)", "\($0.profileRevision)", $0.created] })
         }
     }
 }
@@ -64,5 +64,19 @@ private struct OrganizationView: Encodable {
         devices = row.devices
         profileRevision = row.profileRevision
         created = Timestamp.text(row.created)
+    }
+}
+
+extension RegistryReader {
+    /// - Throws: `.usage` for an organization or a device that is not there: nothing would be found, and a misspelt
+    ///   name look like success.
+    func require(organization: String?, device: DeviceID? = nil) throws {
+        if let organization, !(try organizations().contains { $0.name == organization }) {
+            throw CommandError(
+                .usage, "There is no organization \"\(organization)\"; `ws1collector organization list` shows them.")
+        }
+        if let device, !(try hasDevice(device)) {
+            throw CommandError(.usage, "There is no device \(device); `ws1collector balance` lists them.")
+        }
     }
 }

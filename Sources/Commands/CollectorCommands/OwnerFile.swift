@@ -1,4 +1,5 @@
 import CollectorStore
+import CommandKit
 import Foundation
 import Glibc
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CollectorStore
+import CommandKit
 import Foundation
 import Glibc
 import Logging
@@ -54,15 +55,13 @@ struct PurgeCommand: AsyncParsableCommand {
     var yes = false
 
     func run() async throws {
-        try await perform {
-            let days = try checkedDays()
-            let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
-            let directory = try given.required(.data, "Name the collector's data directory.")
-            try RegistryReader(directory: directory).require(organization: organization)
-            let logger = Logger.ofCommand
-            if records { try await purgeRecords(directory, days: days, logger: logger) }
-            if logs { try await purgeLogs(directory, days: days, quotas: try given.logQuotas(), logger: logger) }
-        }
+        let days = try checkedDays()
+        let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
+        let directory = try given.required(.data, "Name the collector's data directory.")
+        try RegistryReader(directory: directory).require(organization: organization)
+        let logger = Logger.ofCommand
+        if records { try await purgeRecords(directory, days: days, logger: logger) }
+        if logs { try await purgeLogs(directory, days: days, quotas: try given.logQuotas(), logger: logger) }
     }
 
     private func checkedDays() throws(CommandError) -> Int {
@@ -116,7 +115,7 @@ struct PurgeCommand: AsyncParsableCommand {
         }
         try purge.withdraw(ticket)
         throw CommandError(
-            .tryAgainLater, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
+            .tryAgain, "The collector did not answer within \(Self.waitSeconds) s; it is not asked any more.")
     }
 
     private func purgeLogs(_ directory: String, days: Int, quotas: LogQuotas, logger: Logger) async throws {
@@ -136,7 +135,7 @@ struct PurgeCommand: AsyncParsableCommand {
         )
         try confirm("Delete these logs?")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
-            throw CommandError(.tryAgainLater, "Other logs are that old by now, or some have gone. Look again.")
+            throw CommandError(.tryAgain, "Other logs are that old by now, or some have gone. Look again.")
         }
         try Output.line("\(deleted.chunks) chunks deleted.")
     }
@@ -146,7 +145,7 @@ struct PurgeCommand: AsyncParsableCommand {
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(.usage, "Nobody is here to ask. Say --yes to remove what is shown.")
         }
-        try Output.write("\(question) [y/N] ")
+        try Output.write("\(question) [y/N] ".utf8)
         guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
             throw CommandError(.failed, "Nothing was removed.")
         }

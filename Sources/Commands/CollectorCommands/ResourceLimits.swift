@@ -1,4 +1,5 @@
 import Collector
+import CommandKit
 import Foundation
 
 /// How much memory the system lets this process have, and what of it requests may take.

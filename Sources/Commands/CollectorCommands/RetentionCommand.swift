@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 
 struct RetentionCommand: AsyncParsableCommand {
@@ -29,28 +30,26 @@ struct RetentionCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            try await perform {
-                let status = try RetentionService(directory: try data.directory()).status()
-                if json { return try Output.json(RetentionView(status)) }
-                try Output.table(
-                    [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
-                        + status.streams.map { stream in
-                            [
-                                "\(stream.stream)", "\(stream.files)", "\(stream.bytes)",
-                                stream.oldest?.description ?? "-",
-                                stream.newest?.description ?? "-", "\(stream.removedFiles)",
-                            ]
-                        })
-                if let purge = status.purge, purge.state != .done {
-                    try Output.line(
-                        "\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")"
-                    )
-                }
-                if let waiting = status.waiting {
-                    try Output.line(
-                        "\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`."
-                    )
-                }
+            let status = try RetentionService(directory: try data.directory()).status()
+            if json { return try Output.json(RetentionView(status)) }
+            try Output.table(
+                [["STREAM", "FILES", "BYTES", "OLDEST", "NEWEST", "REMOVED"]]
+                    + status.streams.map { stream in
+                        [
+                            "\(stream.stream)", "\(stream.files)", "\(stream.bytes)",
+                            stream.oldest?.description ?? "-",
+                            stream.newest?.description ?? "-", "\(stream.removedFiles)",
+                        ]
+                    })
+            if let purge = status.purge, purge.state != .done {
+                try Output.line(
+                    "\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")"
+                )
+            }
+            if let waiting = status.waiting {
+                try Output.line(
+                    "\nNothing is removed. \(waiting) Look at the clock, then say `ws1collector retention release`."
+                )
             }
         }
     }
@@ -62,14 +61,12 @@ struct RetentionCommand: AsyncParsableCommand {
         @OptionGroup var data: DataOptions
 
         func run() async throws {
-            try await perform {
-                let service = RetentionService(directory: try data.directory())
-                guard let waited = try service.release(by: .commandLine, at: SystemStoreClock().now()) else {
-                    return try Output.line("Retention does not wait.")
-                }
-                try Output.line(
-                    "It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
+            let service = RetentionService(directory: try data.directory())
+            guard let waited = try service.release(by: .commandLine, at: SystemStoreClock().now()) else {
+                return try Output.line("Retention does not wait.")
             }
+            try Output.line(
+                "It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
         }
     }
 }

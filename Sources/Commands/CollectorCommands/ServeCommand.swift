@@ -1,13 +1,14 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Logging
 import ServiceLifecycle
 import UnixSignals
 import WireModel
 
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the collector until SIGTERM or SIGINT.",
@@ -27,95 +28,93 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: ServerOptions
 
     func run() async throws {
-        try await perform {
-            // Before a thread is made: with too little memory that ends the program without a word.
-            let memoryLimits = MemoryLimit.current()
-            for limit in memoryLimits { try limit.check() }
-            // Listened to before the settings are read: a reload that is asked for during the start is made at its end.
-            let hangups = await UnixSignalsSequence(trapping: .sighup)
-            let settings = try options.settings()
-            let logLevel = SharedLogLevel(settings.logLevel)
-            let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
-            // Before anything is opened: what is missing is said, and nothing is left half made.
-            let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
-            for exposure in DirectoryExposure.of(directory: settings.data) {
-                logger.warning("\(exposure.message(settings.data))")
-            }
-            let (certificates, tls) = try settings.secrets(logger: logger)
-            let clock = SystemStoreClock()
-            let (registry, created) = try CollectorRegistry.open(
-                directory: settings.data, clock: clock, logger: logger,
-                deliver: FirstStartFiles(directory: settings.data).write)
-            let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
-            let telemetry = CollectorTelemetry()
-            let store = try SQLiteRecordStore.open(
-                directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
-                observer: telemetry.metrics)
-            await Self.catchUp(settings.data, registry, logger: logger)
-            var logs = SQLiteLogArchive.Configuration()
-            logs.quotas = settings.logQuotas
-            let archive = try SQLiteLogArchive.open(
-                directory: settings.data, clock: clock, configuration: logs, logger: logger)
-            let collector = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
-                archive: archive,
-                settings: server, certificates: certificates, telemetry: telemetry,
-                certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
-                noticeCounts: { try await notices.counts() },
-                logger: logger, clock: { clock.now() })
-            let retention = try RecordRetention(
-                store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
-                deviceClocks: registry.deviceClocks, logger: logger)
-            let running = RunningSettings(
-                settings, read: options.settings,
-                live: [
-                    .init(setting: .logLevel) { logLevel.level = $0.logLevel }
-                ]
-                    + Setting.ofLogQuotas.map { setting in
-                        .init(setting: setting) { await archive.setQuotas($0.logQuotas) }
-                    }
-                    + Setting.ofRetention.map { setting in
-                        .init(setting: setting) { await retention.setLimits($0.retention) }
-                    }, tls: tls,
-                logger: logger)
-            let application = try collector.application(tls: tls?.configuration) { port in
-                Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
-            }
-            let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: registry.collectorID) }
-            let housekeeping = HousekeepingService(
-                Housekeeping(
-                    retention: retention,
-                    disk: DiskWatch(
-                        directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
-                    files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) {
-                        store.noteDamage($0, $1)
-                    },
-                    certificates: CertificateWatch(notices: notices, clock: clock) {
-                        (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
-                    },
-                    tokens: TokenWatch(directory: settings.data, notices: notices, clock: clock, logger: logger) {
-                        try await registry.tokens()
-                    },
-                    notices: notices,
-                    silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
-                        await store.isTakingRecords()
-                    },
-                    salvage: { await store.salvageDamaged(again: $0) }),
-                courier: webhook.map { webhook in
-                    NoticeCourier(service: notices, logger: logger) { await webhook.post($0) }
-                })
-            let outcome = await Self.serve(
-                application,
-                beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }]
-                    + (tls.map { [$0] } ?? []),
-                logger: logger)
-            await webhook?.shutDown()
-            await store.shutDown()
-            await archive.shutDown()
-            await registry.close()
-            if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
-            logger.info("stopped")
+        // Before a thread is made: with too little memory that ends the program without a word.
+        let memoryLimits = MemoryLimit.current()
+        for limit in memoryLimits { try limit.check() }
+        // Listened to before the settings are read: a reload that is asked for during the start is made at its end.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
+        let settings = try options.settings()
+        let logLevel = SharedLogLevel(settings.logLevel)
+        let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
+        // Before anything is opened: what is missing is said, and nothing is left half made.
+        let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
+        for exposure in DirectoryExposure.of(directory: settings.data) {
+            logger.warning("\(exposure.message(settings.data))")
         }
+        let (certificates, tls) = try settings.secrets(logger: logger)
+        let clock = SystemStoreClock()
+        let (registry, created) = try CollectorRegistry.open(
+            directory: settings.data, clock: clock, logger: logger,
+            deliver: FirstStartFiles(directory: settings.data).write)
+        let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
+        let telemetry = CollectorTelemetry()
+        let store = try SQLiteRecordStore.open(
+            directory: settings.data, clock: clock, incidents: { notices.note($0, count: $1) }, logger: logger,
+            observer: telemetry.metrics)
+        await Self.catchUp(settings.data, registry, logger: logger)
+        var logs = SQLiteLogArchive.Configuration()
+        logs.quotas = settings.logQuotas
+        let archive = try SQLiteLogArchive.open(
+            directory: settings.data, clock: clock, configuration: logs, logger: logger)
+        let collector = CollectorServer(
+            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            archive: archive,
+            settings: server, certificates: certificates, telemetry: telemetry,
+            certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
+            noticeCounts: { try await notices.counts() },
+            logger: logger, clock: { clock.now() })
+        let retention = try RecordRetention(
+            store: store, directory: settings.data, limits: settings.retention, notices: notices, clock: clock,
+            deviceClocks: registry.deviceClocks, logger: logger)
+        let running = RunningSettings(
+            settings, read: options.settings,
+            live: [
+                .init(setting: .logLevel) { logLevel.level = $0.logLevel }
+            ]
+                + Setting.ofLogQuotas.map { setting in
+                    .init(setting: setting) { await archive.setQuotas($0.logQuotas) }
+                }
+                + Setting.ofRetention.map { setting in
+                    .init(setting: setting) { await retention.setLimits($0.retention) }
+                }, tls: tls,
+            logger: logger)
+        let application = try collector.application(tls: tls?.configuration) { port in
+            Self.announce(settings, port: port, isFirstStart: created != nil, logger: logger)
+        }
+        let webhook = settings.noticeWebhook.map { WebhookSender($0, collector: registry.collectorID) }
+        let housekeeping = HousekeepingService(
+            Housekeeping(
+                retention: retention,
+                disk: DiskWatch(
+                    directory: settings.data, lowBytes: UInt64(settings.diskNoticeBytes), notices: notices),
+                files: RecordFileWatch(directory: settings.data, notices: notices, logger: logger) {
+                    store.noteDamage($0, $1)
+                },
+                certificates: CertificateWatch(notices: notices, clock: clock) {
+                    (tls?.watched.map { [$0] } ?? []) + (certificates.authority?.watched ?? [])
+                },
+                tokens: TokenWatch(directory: settings.data, notices: notices, clock: clock, logger: logger) {
+                    try await registry.tokens()
+                },
+                notices: notices,
+                silence: SilenceWatch(registry: registry, notices: notices, clock: clock, logger: logger) {
+                    await store.isTakingRecords()
+                },
+                salvage: { await store.salvageDamaged(again: $0) }),
+            courier: webhook.map { webhook in
+                NoticeCourier(service: notices, logger: logger) { await webhook.post($0) }
+            })
+        let outcome = await Self.serve(
+            application,
+            beside: [housekeeping, ReloadService(hangups: hangups) { await running.reload() }]
+                + (tls.map { [$0] } ?? []),
+            logger: logger)
+        await webhook?.shutDown()
+        await store.shutDown()
+        await archive.shutDown()
+        await registry.close()
+        if case .failure(let error) = outcome { throw CommandError(serving: settings.listen, error) }
+        logger.info("stopped")
     }
 
     /// A file that cannot be read is the matter of the devices in it, and no reason not to serve.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CollectorStore
+import CommandKit
 import FleetSimulator
 import Foundation
 import WireModel
@@ -79,25 +80,23 @@ struct SimulateCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await perform {
-            let transport = HTTPFleetTransport(collector: try url(), connections: concurrency)
-            let outcome: Result<FleetReport, any Error>
-            do {
-                var fleet = FleetRun(
-                    try plan(), transport: transport,
-                    enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
-                    personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
-                try await fleet.check()
-                outcome = .success(try await fleet.run())
-            } catch let error as FleetUnready {
-                outcome = .failure(refusal(error))
-            } catch { outcome = .failure(error) }
-            await transport.shutdown()
-            let report = try outcome.get()
-            if json { try Output.json(report) } else { try show(report) }
-            guard report.isRight else {
-                throw CommandError(.failed, "What the collector has is not what it acknowledged; see the report.")
-            }
+        let transport = HTTPFleetTransport(collector: try url(), connections: concurrency)
+        let outcome: Result<FleetReport, any Error>
+        do {
+            var fleet = FleetRun(
+                try plan(), transport: transport,
+                enrollmentToken: try Self.token(enrollmentTokenFile, "--enrollment-token-file"),
+                personToken: try Self.token(tokenFile, "--token-file"), start: SystemStoreClock().now())
+            try await fleet.check()
+            outcome = .success(try await fleet.run())
+        } catch let error as FleetUnready {
+            outcome = .failure(refusal(error))
+        } catch { outcome = .failure(error) }
+        await transport.shutdown()
+        let report = try outcome.get()
+        if json { try Output.json(report) } else { try show(report) }
+        guard report.isRight else {
+            throw CommandError(.failed, "What the collector has is not what it acknowledged; see the report.")
         }
     }
 
@@ -105,7 +104,7 @@ struct SimulateCommand: AsyncParsableCommand {
         switch error {
         case .unreachable:
             CommandError(
-                .tryAgainLater,
+                .tryAgain,
                 "\(collector) gives no answer: no collector listens there, or it cannot be reached from here.")
         case .refused(.person, let status):
             CommandError(

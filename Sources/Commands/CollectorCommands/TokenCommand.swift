@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Logging
 
@@ -89,48 +90,46 @@ struct TokenCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            try await perform {
-                let made = try await TokenCommand.withRegistry(data) { registry in
-                    if enrollment {
-                        guard role == nil else {
-                            throw CommandError(
-                                .usage, "--role is of a person's token; --enrollment makes one for devices.")
-                        }
-                        guard uses == nil || !unlimited else {
-                            throw CommandError(
-                                .usage, "--uses and --unlimited contradict each other. Give one of them.")
-                        }
-                        return try await registry.createEnrollmentToken(
-                            organization: organization ?? "default",
-                            expiresInSeconds: try expiresInSeconds ?? FirstStart.enrollmentTokenSeconds,
-                            maximumUses: unlimited ? nil : uses ?? FirstStart.enrollmentTokenUses, note: name)
-                    }
-                    guard uses == nil, !unlimited else {
+            let made = try await TokenCommand.withRegistry(data) { registry in
+                if enrollment {
+                    guard role == nil else {
                         throw CommandError(
-                            .usage,
-                            "--\(unlimited ? "unlimited" : "uses") is of an enrollment token; say --enrollment too.")
+                            .usage, "--role is of a person's token; --enrollment makes one for devices.")
                     }
-                    guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
+                    guard uses == nil || !unlimited else {
                         throw CommandError(
-                            .usage,
-                            "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment)."
-                        )
+                            .usage, "--uses and --unlimited contradict each other. Give one of them.")
                     }
-                    guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
-                    return try await registry.createPersonToken(
-                        name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
+                    return try await registry.createEnrollmentToken(
+                        organization: organization ?? "default",
+                        expiresInSeconds: try expiresInSeconds ?? FirstStart.enrollmentTokenSeconds,
+                        maximumUses: unlimited ? nil : uses ?? FirstStart.enrollmentTokenUses, note: name)
                 }
-                do {
-                    if json {
-                        try Output.json(["id": made.id, "token": made.token])
-                    } else {
-                        try Output.line(made.token)
-                    }
-                } catch let error as CommandError {
-                    // Said only here, and now never: a token that nobody has must not stay good.
-                    try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
-                    throw CommandError(error.code, "\(error.message) The token \(made.id) that was made is revoked.")
+                guard uses == nil, !unlimited else {
+                    throw CommandError(
+                        .usage,
+                        "--\(unlimited ? "unlimited" : "uses") is of an enrollment token; say --enrollment too.")
                 }
+                guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
+                    throw CommandError(
+                        .usage,
+                        "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment)."
+                    )
+                }
+                guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Say whose token it is.") }
+                return try await registry.createPersonToken(
+                    name: name, role: known, organization: organization, expiresInSeconds: try expiresInSeconds)
+            }
+            do {
+                if json {
+                    try Output.json(["id": made.id, "token": made.token])
+                } else {
+                    try Output.line(made.token)
+                }
+            } catch {
+                // Said only here, and now never: a token that nobody has must not stay good.
+                try await TokenCommand.withRegistry(data) { try await $0.revokeToken(made.id) }
+                throw CommandError(.failed, "\(error.message) The token \(made.id) that was made is revoked.")
             }
         }
     }
@@ -144,14 +143,12 @@ struct TokenCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            try await perform {
-                let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
-                if json { return try Output.json(rows) }
-                let table =
-                    [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]]
-                    + rows.map(\.columns)
-                try Output.table(table)
-            }
+            let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
+            if json { return try Output.json(rows) }
+            let table =
+                [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]]
+                + rows.map(\.columns)
+            try Output.table(table)
         }
     }
 
@@ -164,7 +161,7 @@ struct TokenCommand: AsyncParsableCommand {
         var id: String
 
         func run() async throws {
-            try await perform { try await TokenCommand.withRegistry(data) { try await $0.revokeToken(id) } }
+            try await TokenCommand.withRegistry(data) { try await $0.revokeToken(id) }
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Logging
 import WireModel
@@ -20,29 +21,27 @@ struct ValidateCommand: AsyncParsableCommand {
     @OptionGroup var options: ServerOptions
 
     func run() async throws {
-        try await perform {
-            let settings = try options.settings()
-            let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
-            try DataDirectory(path: settings.data).requireUsable()
-            let isListening = try await settings.listen.isInUse()
-            let authority = certificates.authority
-            let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
-            for setting in Setting.allCases {
-                try Output.line(
-                    setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0)
-                        + (settings.shown(setting) ?? "-"))
-            }
-            if let authority {
-                try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).")
-            }
-            if let pin = tls?.pin {
-                try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
-            }
-            for exposure in DirectoryExposure.of(directory: settings.data) {
-                FileHandle.standardError.write(Data("ws1collector: warning: \(exposure.message(settings.data))\n".utf8))
-            }
-            if isListening { try Output.line("A program listens on \(settings.listen) already.") }
-            try Output.line("The configuration is valid.")
+        let settings = try options.settings()
+        let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
+        try DataDirectory(path: settings.data).requireUsable()
+        let isListening = try await settings.listen.isInUse()
+        let authority = certificates.authority
+        let width = (Setting.allCases.map(\.rawValue.count).max() ?? 0) + 2
+        for setting in Setting.allCases {
+            try Output.line(
+                setting.rawValue.padding(toLength: width, withPad: " ", startingAt: 0)
+                    + (settings.shown(setting) ?? "-"))
         }
+        if let authority {
+            try Output.line("The authority of devices' certificates ends at \(Timestamp.text(authority.expires)).")
+        }
+        if let pin = tls?.pin {
+            try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
+        }
+        for exposure in DirectoryExposure.of(directory: settings.data) {
+            StandardError.line("ws1collector: warning: \(exposure.message(settings.data))")
+        }
+        if isListening { try Output.line("A program listens on \(settings.listen) already.") }
+        try Output.line("The configuration is valid.")
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Collector
 import CollectorStore
+import CommandKit
 import Foundation
 import Logging
 
@@ -23,25 +24,23 @@ struct VerifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await perform {
-            let report = try StoreVerifier(directory: try data.directory()).verify()
-            if json {
-                try Output.json(report)
-            } else {
-                for finding in report.findings {
-                    try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)")
-                }
-                try Output.line(
-                    "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
-                        + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
-                if report.chunks > 0 {
-                    try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).")
-                }
+        let report = try StoreVerifier(directory: try data.directory()).verify()
+        if json {
+            try Output.json(report)
+        } else {
+            for finding in report.findings {
+                try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)")
             }
-            let count = report.findings.count + Int(report.furtherFindings)
-            guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
-            if !json { try Output.line("Every record stored is proved by its chain.") }
+            try Output.line(
+                "\(report.records) records (\(report.recordBytes) bytes) in \(report.chains) chains and \(report.files) files; "
+                    + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
+            if report.chunks > 0 {
+                try Output.line("\(report.chunks) chunks of logs (\(report.chunkBytes) bytes).")
+            }
         }
+        let count = report.findings.count + Int(report.furtherFindings)
+        guard report.isWhole else { throw CommandError(.failed, "\(count) things are wrong in what is stored.") }
+        if !json { try Output.line("Every record stored is proved by its chain.") }
     }
 }
 
@@ -60,18 +59,16 @@ struct RebuildCommand: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        try await perform {
-            let directory = try data.directory()
-            let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
-                try await ProjectionRebuild(directory: directory, registry: registry).run()
-            }
-            try Output.line("\(report.devices) devices, from \(report.records) records.")
-            if !report.unreadableFiles.isEmpty {
-                throw CommandError(
-                    .failed,
-                    "Left out, because damaged: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
-                )
-            }
+        let directory = try data.directory()
+        let report = try await TokenCommand.withRegistry(data, exclusive: true) { registry in
+            try await ProjectionRebuild(directory: directory, registry: registry).run()
+        }
+        try Output.line("\(report.devices) devices, from \(report.records) records.")
+        if !report.unreadableFiles.isEmpty {
+            throw CommandError(
+                .failed,
+                "Left out, because damaged: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
+            )
         }
     }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
-import ControlSocket
-import Glibc
+import CommandKit
 import LogStore
 
 /// `ws1log`: the logs of this device, for people and scripts.
@@ -25,34 +24,21 @@ package struct LogCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// Parses the arguments, runs the command, and ends the process with its exit code. To be called on the main
-    /// thread, which only waits.
+    /// To be called on the main thread, before there is another.
     package static func runAndExit() -> Never {
-        // A reader that went away shows as a failed write.
-        signal(SIGPIPE, SIG_IGN)
-        // Before there is a second thread: without memory for one, libdispatch would wait for ever.
-        if let objection = ProcessLimits.command.objection() { finish(LogCommandError(.failed, objection)) }
-        Task.detached { await runParsed() }
-        while true { pause() }
-    }
-
-    private static func runParsed() async -> Never {
-        do {
-            var command = try parseAsRoot()
-            if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
-        } catch let error as LogCommandError {
-            finish(error)
-        } catch let error as LogStoreError {
-            finish(LogCommandError(error))
-        } catch {
-            exit(withError: error)
+        Program.runAndExit(Self.self) { error in
+            guard let known = error as? LogCommandError ?? (error as? LogStoreError).map(LogCommandError.init) else {
+                return nil
+            }
+            let code: CommandError.Code =
+                switch known.code {
+                case .usage: .usage
+                case .tryAgain: .tryAgain
+                case .failed: .failed
+                case .readerGone: .readerGone
+                }
+            return CommandError(code, known.message, cause: known.cause)
         }
-        Glibc.exit(0)
-    }
-
-    private static func finish(_ error: LogCommandError) -> Never {
-        if error.code != .readerGone { StandardError.warn(error.message) }
-        Glibc.exit(error.exitCode)
     }
 }
 

@@ -1,3 +1,3 @@
 import CollectorCommands
 
-await CollectorCommand.start()
+CollectorCommand.runAndExit()

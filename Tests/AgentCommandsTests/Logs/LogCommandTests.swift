@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import LogStore
 import Testing
 import WireModel
@@ -33,7 +34,7 @@ import WireModel
     ])
     func wrongUseNamesWhatIsWrong(arguments: [String], names: String) throws {
         let command = try #require(try AgentCommand.parseAsRoot(["log"] + arguments) as? LogCommand)
-        let error = #expect(throws: AgentError.self) { try command.template() }
+        let error = #expect(throws: CommandError.self) { try command.template() }
         #expect(error?.code == .usage && error?.message.contains(names) == true)
     }
 }

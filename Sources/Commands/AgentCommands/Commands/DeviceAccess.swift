@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import ControlSocket
 import DataSampler
 import FoundationEssentials
@@ -10,7 +11,7 @@ import WireModel
 struct DeviceAccess {
     let configuration: DataSamplerConfiguration
 
-    init(_ options: DirectoryOptions) throws(AgentError) {
+    init(_ options: DirectoryOptions) throws(CommandError) {
         var settings = try AgentSettings(try options.layers(), needsCollector: false)
         // A command says what is wrong by its message and exit code.
         settings.configuration.traceLevel = .off
@@ -24,7 +25,7 @@ struct DeviceAccess {
     /// - Parameter offline: what to do with the directory where no agent runs.
     func perform(
         _ request: WireControlRequest, offline: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
-    ) async throws(AgentError) -> WireControlAnswer {
+    ) async throws(CommandError) -> WireControlAnswer {
         let client = ControlClient(directory: configuration.directory)
         let step = Duration.milliseconds(100)
         var waited = Duration.zero
@@ -36,7 +37,7 @@ struct DeviceAccess {
                 do throws(DataSamplerError) {
                     return try await withQueue(offline)
                 } catch {
-                    guard error.code == .queueInUse, waited < .seconds(5) else { throw AgentError(error) }
+                    guard error.code == .queueInUse, waited < .seconds(5) else { throw CommandError(error) }
                 }
             }
             try? await Task.sleep(for: step)
@@ -47,13 +48,13 @@ struct DeviceAccess {
     private var hasQueue: Bool { access("\(configuration.directory)/queue.sqlite", F_OK) == 0 }
 
     /// Throws where the directory has no queue.
-    func requireQueue() throws(AgentError) {
+    func requireQueue() throws(CommandError) {
         guard !hasQueue else { return }
         let directory = configuration.directory
         guard errno == ENOENT || errno == ENOTDIR else {
-            throw AgentError(.failed, "\(directory) cannot be looked at: \(String(cString: strerror(errno)))")
+            throw CommandError(.failed, "\(directory) cannot be looked at: \(String(cString: strerror(errno)))")
         }
-        throw AgentError(
+        throw CommandError(
             .failed,
             "no agent runs in \(directory), and none has: there is no queue, so nothing was done. "
                 + "Check --data, or start an agent there first: "
@@ -62,14 +63,14 @@ struct DeviceAccess {
 
     /// Asks a running agent.
     /// - Returns: `nil` where none runs.
-    func askIfRunning(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer? {
+    func askIfRunning(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer? {
         try await Self.ask(ControlClient(directory: configuration.directory), request)
     }
 
     /// Asks a running agent; for what cannot be done without one.
-    func ask(_ request: WireControlRequest) async throws(AgentError) -> WireControlAnswer {
+    func ask(_ request: WireControlRequest) async throws(CommandError) -> WireControlAnswer {
         guard let answer = try await askIfRunning(request) else {
-            throw AgentError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
+            throw CommandError(.tryAgain, "no agent runs in \(configuration.directory): start it, or check --data")
         }
         return answer
     }
@@ -88,10 +89,12 @@ struct DeviceAccess {
         }
     }
 
-    private static func ask(_ client: ControlClient, _ request: WireControlRequest) async throws(AgentError)
+    private static func ask(_ client: ControlClient, _ request: WireControlRequest) async throws(CommandError)
         -> WireControlAnswer?
     {
-        do throws(ControlError) { return try await client.ask(request)?.succeeding() } catch { throw AgentError(error) }
+        do throws(ControlError) { return try await client.ask(request)?.succeeding() } catch {
+            throw CommandError(error)
+        }
     }
 }
 
@@ -112,7 +115,9 @@ extension WireControlAnswer {
     static func json(_ value: some Encodable) throws(DataSamplerError) -> WireControlAnswer {
         var answer = WireControlAnswer()
         answer.succeeded = true
-        answer.json = try JSONText.bytes(value)
+        do { answer.json = try JSONText.of(value) } catch {
+            throw DataSamplerError(.queue, error.message, cause: error)
+        }
         return answer
     }
 }

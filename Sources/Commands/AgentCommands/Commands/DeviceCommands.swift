@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import Glibc
 import WireModel
@@ -15,7 +16,7 @@ struct UnlockCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.unlock = WireControlUnlock()
         let answer = try await DeviceAccess(options).ask(request)
-        StandardStreams.output("beacon \(answer.number)")
+        try Output.line("beacon \(answer.number)")
     }
 }
 
@@ -38,7 +39,7 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.doNotDisturb.on = state == .on
         _ = try await DeviceAccess(options).ask(request)
-        StandardStreams.output("do-not-disturb is \(state.rawValue)")
+        try Output.line("do-not-disturb is \(state.rawValue)")
     }
 }
 
@@ -64,7 +65,7 @@ struct PushTokenCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         if let token { request.pushToken.token.token = token } else { request.pushToken.token.cleared = true }
         _ = try await DeviceAccess(options).ask(request)
-        StandardStreams.output(clear ? "the push token is cleared" : "the push token is set")
+        try Output.line(clear ? "the push token is cleared" : "the push token is set")
     }
 }
 
@@ -99,7 +100,7 @@ struct ConsentCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.consent.consent = decision.wire
         _ = try await DeviceAccess(options).ask(request)
-        StandardStreams.output("consent is \(decision.rawValue)")
+        try Output.line("consent is \(decision.rawValue)")
     }
 }
 
@@ -108,14 +109,14 @@ struct ConfirmationOptions: ParsableArguments {
     @Flag(help: "Do not ask.")
     var yes = false
 
-    func confirm(_ what: String) throws(AgentError) {
+    func confirm(_ what: String) throws(CommandError) {
         guard !yes else { return }
         guard isatty(STDIN_FILENO) == 1 else {
-            throw AgentError(.usage, "\(what). Nobody can be asked here: give --yes")
+            throw CommandError(.usage, "\(what). Nobody can be asked here: give --yes")
         }
-        StandardStreams.error("\(what). Go on? [y/N]")
+        StandardError.line("\(what). Go on? [y/N]")
         guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
-            throw AgentError(.failed, "nothing was done")
+            throw CommandError(.failed, "nothing was done")
         }
     }
 }
@@ -138,7 +139,7 @@ struct UnenrollCommand: AsyncParsableCommand {
         request.unenroll = WireControlUnenroll()
         let answer = try await access.ask(request)
         // The number says whether the collector has been told.
-        StandardStreams.output(
+        try Output.line(
             answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached")
     }
 }
@@ -162,6 +163,6 @@ struct WipeCommand: AsyncParsableCommand {
         var request = WireControlRequest()
         request.wipe.reason = reason
         _ = try await access.ask(request)
-        StandardStreams.output("wiped")
+        try Output.line("wiped")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import ControlSocket
 import DataSampler
 import FoundationEssentials
@@ -38,26 +39,26 @@ struct LogCommand: AsyncParsableCommand {
     func run() async throws {
         let template = try template()
         let handover = LogHandover(try DeviceAccess(options))
-        var failure: AgentError?
-        do throws(AgentError) { try await handOver(template, to: handover) } catch { failure = error }
+        var failure: CommandError?
+        do throws(CommandError) { try await handOver(template, to: handover) } catch { failure = error }
         try tell(handover.total ?? LogDelivery(level: nil))
         if let failure { throw failure }
     }
 
     /// The line without its text.
-    func template() throws(AgentError) -> LogEntry {
+    func template() throws(CommandError) -> LogEntry {
         guard let level = LogLevel(name: level) else {
             let names = LogLevel.allCases.map(\.name).joined(separator: ", ")
-            throw AgentError(.usage, "the level is '\(self.level)': it must be one of \(names)")
+            throw CommandError(.usage, "the level is '\(self.level)': it must be one of \(names)")
         }
         if let message, message.isEmpty {
-            throw AgentError(.usage, "the message is empty: give a text, or none to read standard input")
+            throw CommandError(.usage, "the message is empty: give a text, or none to read standard input")
         }
         return LogEntry(
             level, message ?? "", category: category, metadata: try KeyedValues.read(metadata, option: "--metadata"))
     }
 
-    private func handOver(_ template: LogEntry, to handover: LogHandover) async throws(AgentError) {
+    private func handOver(_ template: LogEntry, to handover: LogHandover) async throws(CommandError) {
         guard message == nil else { return try await handover.deliver([template]) }
         var input = LineInput()
         var batches = LogBatches()
@@ -66,7 +67,7 @@ struct LogCommand: AsyncParsableCommand {
             let count = read(STDIN_FILENO, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                throw AgentError(.failed, "standard input cannot be read: \(String(cString: strerror(errno)))")
+                throw CommandError(.failed, "standard input cannot be read: \(String(cString: strerror(errno)))")
             }
             var lines = buffer.withUnsafeBytes { input.add(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             if count == 0, let last = input.finish() { lines.append(last) }
@@ -81,18 +82,17 @@ struct LogCommand: AsyncParsableCommand {
         }
     }
 
-    private func tell(_ delivery: LogDelivery) throws(AgentError) {
+    private func tell(_ delivery: LogDelivery) throws(CommandError) {
         if json {
-            do { StandardStreams.output(try JSONText.bytes(delivery)) } catch { throw AgentError(error) }
-            return
+            return try Output.json(delivery)
         }
         func lines(_ count: UInt64) -> String { count == 1 ? "1 line was" : "\(count) lines were" }
         let level =
             delivery.level.map { "less severe than the level in force, \($0)" } ?? "filtered: nothing is logged now"
         if delivery.ring > 0 {
-            StandardStreams.error("ws1agent: \(lines(delivery.ring)) \(level): kept in the ring for a while")
+            StandardError.line("ws1agent: \(lines(delivery.ring)) \(level): kept in the ring for a while")
         }
-        if delivery.filtered > 0 { StandardStreams.error("ws1agent: \(lines(delivery.filtered)) \(level): not logged") }
+        if delivery.filtered > 0 { StandardError.line("ws1agent: \(lines(delivery.filtered)) \(level): not logged") }
     }
 }
 
@@ -181,18 +181,18 @@ final class LogHandover {
     init(_ access: DeviceAccess) { self.access = access }
 
     /// - Throws: what stopped it; some of the lines may be in the log.
-    func deliver(_ entries: [LogEntry]) async throws(AgentError) {
+    func deliver(_ entries: [LogEntry]) async throws(CommandError) {
         guard !entries.isEmpty else { return }
         let delivery = try await delivery(of: entries)
         if total == nil { total = delivery } else { total? += delivery }
         guard delivery.lost > 0 else { return }
         let written = (total?.written ?? 0) + (total?.ring ?? 0)
-        throw AgentError(
+        throw CommandError(
             delivery.isTransient ? .tryAgain : .failed,
             "\(written) lines were logged, \(delivery.lost) could not be: \(delivery.reason ?? "no reason is known")")
     }
 
-    private func delivery(of entries: [LogEntry]) async throws(AgentError) -> LogDelivery {
+    private func delivery(of entries: [LogEntry]) async throws(CommandError) -> LogDelivery {
         if let offline { return offline.deliver(entries) }
         var request = WireControlRequest()
         request.log.lines = entries.map(\.wire)
@@ -205,14 +205,14 @@ final class LogHandover {
             let isNew = !FileManager.default.fileExists(atPath: store)
             let logs = try OfflineLogs(access.configuration)
             if isNew {
-                StandardStreams.error(
+                StandardError.line(
                     "ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was made"
                 )
             }
             offline = logs
             return logs.deliver(entries)
         } catch {
-            throw AgentError(error)
+            throw CommandError(error)
         }
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import Logging
@@ -30,8 +31,8 @@ struct QueueInspectCommand: AsyncParsableCommand {
         let answer = try await DeviceAccess(options).perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.queueTools.inspect())
         }
-        if json { return StandardStreams.output(answer.json) }
-        StandardStreams.output(QueueText.of(try StatusCommand.decode(QueueInspection.self, answer.json)))
+        if json { return try Output.json(answer.json) }
+        try Output.line(QueueText.of(try StatusCommand.decode(QueueInspection.self, answer.json)))
     }
 }
 
@@ -53,14 +54,14 @@ struct QueueVerifyCommand: AsyncParsableCommand {
         }
         let verification = try StatusCommand.decode(QueueVerification.self, answer.json)
         if json {
-            StandardStreams.output(answer.json)
+            try Output.json(answer.json)
         } else if verification.isWhole {
-            StandardStreams.output("\(verification.rows) rows: the chain holds and all counts are those of the rows")
+            try Output.line("\(verification.rows) rows: the chain holds and all counts are those of the rows")
         } else {
-            StandardStreams.output(verification.findings.joined(separator: "\n"))
+            try Output.line(verification.findings.joined(separator: "\n"))
         }
         if !verification.isWhole {
-            throw AgentError(
+            throw CommandError(
                 .failed, "the queue is damaged: `ws1agent queue repair` with no agent running saves what is readable")
         }
     }
@@ -82,13 +83,13 @@ struct QueueRepairCommand: AsyncParsableCommand {
         try access.requireQueue()
         let repair: QueueRepair
         do { repair = try OfflineSampler.repairQueue(access.configuration, logger: Logger(label: "ws1agent")) } catch {
-            throw AgentError(error)
+            throw CommandError(error)
         }
         if json {
-            do { return StandardStreams.output(try JSONText.bytes(repair)) } catch { throw AgentError(error) }
+            return try Output.json(repair)
         }
-        guard !repair.findings.isEmpty else { return StandardStreams.output("nothing is wrong; nothing was changed") }
-        StandardStreams.output(
+        guard !repair.findings.isEmpty else { return try Output.line("nothing is wrong; nothing was changed") }
+        try Output.line(
             (repair.findings + [
                 "\(repair.salvaged) records saved, \(repair.lost) lost; the bad file is in \(repair.file ?? "?")"
             ])
@@ -115,7 +116,7 @@ struct QueueExportCommand: AsyncParsableCommand {
                 try .json(try await sampler.queueTools.export(after: after, limit: AgentControl.exportLimit))
             }
             let page = try StatusCommand.decode(QueueExport.self, answer.json)
-            if !page.lines.isEmpty { StandardStreams.output(Data(page.lines.joined(separator: "\n").utf8)) }
+            if !page.lines.isEmpty { try Output.json(Data(page.lines.joined(separator: "\n").utf8)) }
             cursor = page.next
         } while cursor != nil
     }
@@ -152,18 +153,18 @@ struct QueueRetryCommand: AsyncParsableCommand {
             try .json(try await sampler.queueTools.retry(ids, includingUncertain: uncertain))
         }
         let retry = try StatusCommand.decode(QueueRetry.self, answer.json)
-        StandardStreams.output(json ? answer.json : Data(QueueText.of(retry).utf8))
+        if json { try Output.json(answer.json) } else { try Output.line(QueueText.of(retry)) }
         if let unknown = retry.unknown.first {
-            throw AgentError(
+            throw CommandError(
                 .failed, "no record #\(unknown) is quarantined: `ws1agent queue inspect` shows those that are")
         }
         if retry.records.contains(where: { $0.outcome == .uncertain || $0.outcome == .unreadable }) {
-            throw AgentError(
+            throw CommandError(
                 .failed,
                 "not all were queued again; what is uncertain goes with --uncertain, and may then be stored twice")
         }
         if retry.records.contains(where: { $0.outcome == .open }) {
-            throw AgentError(.tryAgain, "not all were queued again yet: try again once their stream has been sent")
+            throw CommandError(.tryAgain, "not all were queued again yet: try again once their stream has been sent")
         }
     }
 }
@@ -198,7 +199,7 @@ struct QueueRebindCommand: AsyncParsableCommand {
             try await sampler.queueTools.rebind(sending: sending)
             return .done
         }
-        StandardStreams.output(
+        try Output.line(
             "the queue is free; what \(send ? "waits goes to" : "comes is for") the next collector that is asked")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import WireModel
@@ -36,17 +37,17 @@ struct EventCommand: AsyncParsableCommand {
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .event(try await sampler.record(event), EventPlan(try await sampler.status()))
         }
-        StandardStreams.output(EventPlan.text(number: answer.number, EventPlan(answer)))
+        try Output.line(EventPlan.text(number: answer.number, EventPlan(answer)))
     }
 
-    func event() throws(AgentError) -> AnalyticsEvent {
+    func event() throws(CommandError) -> AnalyticsEvent {
         guard let type = EventValueType(rawValue: type) else {
             let names = EventValueType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw AgentError(.usage, "--type is '\(type)': it must be one of \(names)")
+            throw CommandError(.usage, "--type is '\(type)': it must be one of \(names)")
         }
         let values = try KeyedValues.read(attributes, option: "--attribute").mapValues { EventValue.string($0) }
         do { return try AnalyticsEvent(name: name, value: EventValue(value, type: type), attributes: values) } catch {
-            throw AgentError(error)
+            throw CommandError(error)
         }
     }
 }
@@ -67,7 +68,7 @@ struct BeaconCommand: AsyncParsableCommand {
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             .numbered(try await sampler.sendBeacon())
         }
-        StandardStreams.output("beacon \(answer.number)")
+        try Output.line("beacon \(answer.number)")
     }
 }
 
@@ -138,15 +139,15 @@ extension WireControlAnswer {
 /// Options of the form `key=value`, each key once.
 enum KeyedValues {
     /// - Parameter option: as the message of an error names it.
-    static func read(_ texts: [String], option: String) throws(AgentError) -> [String: String] {
+    static func read(_ texts: [String], option: String) throws(CommandError) -> [String: String] {
         var values: [String: String] = [:]
         for text in texts {
             guard let separator = text.firstIndex(of: "="), separator > text.startIndex else {
-                throw AgentError(.usage, "\(option) must be KEY=VALUE")
+                throw CommandError(.usage, "\(option) must be KEY=VALUE")
             }
             let key = String(text[..<separator])
             guard values.updateValue(String(text[text.index(after: separator)...]), forKey: key) == nil else {
-                throw AgentError(.usage, "\(option) \(key) is given twice")
+                throw CommandError(.usage, "\(option) \(key) is given twice")
             }
         }
         return values

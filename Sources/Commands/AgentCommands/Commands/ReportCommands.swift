@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import WireModel
@@ -20,14 +21,14 @@ struct StatusCommand: AsyncParsableCommand {
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .json(try await sampler.status())
         }
-        if json { return StandardStreams.output(answer.json) }
-        StandardStreams.output(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
+        if json { return try Output.json(answer.json) }
+        try Output.line(StatusText(try Self.decode(DataSamplerStatus.self, answer.json), now: Date()).text)
     }
 
     /// Throws where an agent of another version answered in a form this one cannot read.
-    static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(AgentError) -> Value {
+    static func decode<Value: Decodable>(_ type: Value.Type, _ json: Data) throws(CommandError) -> Value {
         do { return try JSONDecoder().decode(type, from: json) } catch {
-            throw AgentError(
+            throw CommandError(
                 .failed, "the agent's answer cannot be read: it is of another version; --json shows it", cause: error)
         }
     }
@@ -52,8 +53,8 @@ struct BalanceCommand: AsyncParsableCommand {
             try .json(try await sampler.balance())
         }
         let balance = try StatusCommand.decode(DataSamplerBalance.self, answer.json)
-        if json { StandardStreams.output(answer.json) } else { StandardStreams.output(BalanceText(balance).text) }
-        if !balance.closes { throw AgentError(.failed, "the balance of epoch \(balance.epoch) does not close") }
+        if json { try Output.json(answer.json) } else { try Output.line(BalanceText(balance).text) }
+        if !balance.closes { throw CommandError(.failed, "the balance of epoch \(balance.epoch) does not close") }
     }
 }
 
@@ -66,9 +67,9 @@ struct ValidateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.settings()
-        for warning in options.warnings(settings) { StandardStreams.error("ws1agent: warning: \(warning)") }
-        for remark in settings.remarks { StandardStreams.error("ws1agent: \(remark)") }
-        StandardStreams.output(
+        for warning in options.warnings(settings) { StandardError.line("ws1agent: warning: \(warning)") }
+        for remark in settings.remarks { StandardError.line("ws1agent: \(remark)") }
+        try Output.line(
             "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)"
         )
     }
@@ -103,8 +104,8 @@ struct ProfileCommand: AsyncParsableCommand {
         }
         let status = try StatusCommand.decode(DataSamplerStatus.self, answer.json)
         let shown = ProfileText.Shown(profile: status.profile, settings: status.settings)
-        if json { return StandardStreams.output(try JSONText.bytes(shown)) }
-        StandardStreams.output(ProfileText(shown).text)
+        if json { return try Output.json(shown) }
+        try Output.line(ProfileText(shown).text)
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import Glibc
@@ -7,7 +8,9 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-struct RunCommand: AsyncParsableCommand {
+struct RunCommand: ServiceCommand {
+    static let limits = ProcessLimits.agent
+
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
         discussion: """
@@ -20,11 +23,9 @@ struct RunCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.settings()
-        // A command that has gone away must not end the agent.
-        signal(SIGPIPE, SIG_IGN)
         // The agent's own messages are kept beside being shown, so that a request for logs finds them, and so does a
         // crash log.
-        let logs = try await FullDiskPause.retrying(told: { StandardStreams.error("ws1agent: \($0)") }) {
+        let logs = try await FullDiskPause.retrying(told: { StandardError.line("ws1agent: \($0)") }) {
             try Self.openLogs(settings.configuration)
         }
         LoggingSystem.bootstrap {
@@ -39,10 +40,10 @@ struct RunCommand: AsyncParsableCommand {
             configuration.logStore = logs
             let sampler = try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent"))
             let running = RunningSettings(
-                settings, logger: logger, read: { [options] () throws(AgentError) in try options.settings() },
-                apply: { settings throws(AgentError) in
+                settings, logger: logger, read: { [options] () throws(CommandError) in try options.settings() },
+                apply: { settings throws(CommandError) in
                     do throws(DataSamplerError) { try await sampler.reconfigure(settings.configuration) } catch {
-                        throw AgentError(error)
+                        throw CommandError(error)
                     }
                 })
             service = AgentService(
@@ -51,7 +52,7 @@ struct RunCommand: AsyncParsableCommand {
         } catch {
             // It ends in order, so that nobody takes it for a crash.
             await logs.close()
-            throw AgentError(error)
+            throw CommandError(error)
         }
         let group = ServiceGroup(
             configuration: .init(
@@ -75,7 +76,7 @@ struct RunCommand: AsyncParsableCommand {
         let settings = LogStore.Configuration(
             configuration, applicationName: logName, applicationVersion: DataSampler.version)
         do throws(LogStoreError) { return try LogStore(settings) } catch {
-            throw AgentError(
+            throw CommandError(
                 DataSamplerError(error.code == .diskFull ? .queueFull : .storage, error.message, cause: error))
         }
     }
@@ -94,7 +95,7 @@ struct AgentService: Service {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         do {
             try await FullDiskPause.retrying(told: { logger.error("\($0)") }) {
-                do throws(DataSamplerError) { try await sampler.start() } catch { throw AgentError(error) }
+                do throws(DataSamplerError) { try await sampler.start() } catch { throw CommandError(error) }
             }
         } catch is CancellationError {
             return
@@ -103,7 +104,7 @@ struct AgentService: Service {
         let server = ControlServer(directory: directory, accessGroup: group, logger: logger) {
             await control.answer($0)
         }
-        let failure: AgentError?
+        let failure: CommandError?
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingDiscardingTaskGroup { group in
@@ -113,7 +114,7 @@ struct AgentService: Service {
                 }
             }
             failure = nil
-        } catch let error as AgentError {
+        } catch let error as CommandError {
             failure = error
         }
         // In a task of its own, because a cancelled one could not wait for the disk.
@@ -140,7 +141,7 @@ enum FullDiskPause {
     ) async throws -> T {
         var attempts = 0
         while true {
-            do { return try await body() } catch let error as AgentError
+            do { return try await body() } catch let error as CommandError
                 where (error.cause as? DataSamplerError)?.code == .queueFull
             {
                 if attempts == 0 { told("\(error.message) The agent waits until there is room.") }
@@ -173,7 +174,7 @@ struct EndedCommand: ParsableCommand {
         guard let code = environment["EXIT_CODE"], let status = environment["EXIT_STATUS"], !code.isEmpty,
             !status.isEmpty
         else {
-            throw AgentError(
+            throw CommandError(
                 .usage,
                 "EXIT_CODE and EXIT_STATUS are not set: this is for a service manager, as systemd's ExecStopPost")
         }
@@ -184,8 +185,8 @@ struct EndedCommand: ParsableCommand {
                 application: RunCommand.logName,
                 in: StoreDirectory(path: "\(directory)/\(DataSampler.logDirectoryName)"))
         } catch {
-            throw AgentError(error)
+            throw CommandError(error)
         }
-        StandardStreams.output(isNoted ? "noted: \(code) \(status)" : "nothing to note: the agent closed its log")
+        try Output.line(isNoted ? "noted: \(code) \(status)" : "nothing to note: the agent closed its log")
     }
 }

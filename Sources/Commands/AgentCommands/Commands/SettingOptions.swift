@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import Glibc
@@ -15,7 +16,7 @@ struct DirectoryOptions: ParsableArguments {
     var config: String?
 
     /// Flags over environment over file.
-    func layers(_ flags: [SettingName: String] = [:]) throws(AgentError) -> SettingLayers {
+    func layers(_ flags: [SettingName: String] = [:]) throws(CommandError) -> SettingLayers {
         var flags = flags
         flags[.data] = data
         let environment = Self.environment()
@@ -108,7 +109,7 @@ struct RunOptions: ParsableArguments {
     }
 
     /// All checks that `run` makes before it starts: `validate` makes them by this too.
-    func settings() throws(AgentError) -> AgentSettings {
+    func settings() throws(CommandError) -> AgentSettings {
         let flags: [SettingName: String?] = [
             .collector: collector, .enrollmentToken: enrollmentToken, .enrollmentTokenFile: enrollmentTokenFile,
             .sampleInterval: sampleInterval, .transmitInterval: transmitInterval, .modules: modules,

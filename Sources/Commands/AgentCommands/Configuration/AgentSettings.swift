@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 import FoundationEssentials
 import Glibc
@@ -23,10 +24,10 @@ struct AgentSettings: Sendable {
 
     /// - Parameter needsCollector: whether the command speaks to the collector; others use a directory whose agent is
     ///   configured elsewhere.
-    init(_ layers: SettingLayers, needsCollector: Bool) throws(AgentError) {
-        func required(_ name: SettingName, _ what: String) throws(AgentError) -> String {
+    init(_ layers: SettingLayers, needsCollector: Bool) throws(CommandError) {
+        func required(_ name: SettingName, _ what: String) throws(CommandError) -> String {
             guard let given = layers[name] else {
-                throw AgentError(
+                throw CommandError(
                     .usage,
                     "\(what) is not given: use \(name.flag), \(name.variable) or \(name.fileKey) in the configuration file"
                 )
@@ -35,15 +36,15 @@ struct AgentSettings: Sendable {
         }
         self.layers = layers
         let directory = try required(.data, "the data directory")
-        let token: String?
-        do { token = try Self.token(layers) } catch  where error.code == .notThere {
+        var missing: String?
+        let token = try Self.token(layers, missing: &missing)
+        if let missing, needsCollector {
             // A token enrolls a device once. One that is enrolled runs without, and a command that asks the collector
             // nothing does too.
-            guard !needsCollector || DataSampler.isEnrolled(in: directory) else {
-                throw AgentError(.usage, "\(error.message). This device is not enrolled yet and needs one")
+            guard DataSampler.isEnrolled(in: directory) else {
+                throw CommandError(.usage, "\(missing). This device is not enrolled yet and needs one")
             }
-            if needsCollector { remarks.append("\(error.message). This device is enrolled and needs none now") }
-            token = nil
+            remarks.append("\(missing). This device is enrolled and needs none now")
         }
         configuration = DataSamplerConfiguration(
             directory: directory,
@@ -55,11 +56,11 @@ struct AgentSettings: Sendable {
         try takeSwitches(layers)
         try takeProgram(layers)
         guard needsCollector else { return }
-        accessGroup = try layers[.accessGroup].map { given throws(AgentError) in try AccessGroup(given) }
+        accessGroup = try layers[.accessGroup].map { given throws(CommandError) in try AccessGroup(given) }
         try checkAddresses(layers)
     }
 
-    private mutating func takeSampling(_ layers: SettingLayers) throws(AgentError) {
+    private mutating func takeSampling(_ layers: SettingLayers) throws(CommandError) {
         if let given = layers[.modules] { configuration.sampleModules = try Self.modules(given) }
         if let given = layers[.disabledModules] { configuration.disabledModules = Set(try given.names("modules")) }
         configuration.defaultSampleInterval = try layers[.sampleInterval]?.seconds(.interval)
@@ -67,7 +68,7 @@ struct AgentSettings: Sendable {
         if let source = try layers[.telecomSource]?.choice(TelecomSource.self) { configuration.telecomSource = source }
     }
 
-    private mutating func takeSending(_ layers: SettingLayers) throws(AgentError) {
+    private mutating func takeSending(_ layers: SettingLayers) throws(CommandError) {
         configuration.defaultTransmitInterval = try layers[.transmitInterval]?.seconds(.interval)
         configuration.eventHold = try layers[.eventHold]?.seconds(.eventHold)
         configuration.beaconInterval = try layers[.beaconInterval]?.seconds(.beacon) ?? Default.beaconInterval
@@ -83,7 +84,7 @@ struct AgentSettings: Sendable {
         configuration.logRetention = try Self.logRetention(layers[.logRetention])
     }
 
-    private mutating func takeSwitches(_ layers: SettingLayers) throws(AgentError) {
+    private mutating func takeSwitches(_ layers: SettingLayers) throws(CommandError) {
         configuration.analyticsEnabled = try layers[.analytics]?.flag() ?? true
         configuration.loggingEnabled = try layers[.logging]?.flag() ?? true
         configuration.logsOverWiFiOnly = try layers[.logsOverWiFiOnly]?.flag() ?? false
@@ -94,7 +95,7 @@ struct AgentSettings: Sendable {
         }
     }
 
-    private mutating func takeProgram(_ layers: SettingLayers) throws(AgentError) {
+    private mutating func takeProgram(_ layers: SettingLayers) throws(CommandError) {
         configuration.applicationIdentifier = try layers[.application]?.text() ?? ""
         configuration.applicationVersion = try layers[.applicationVersion]?.text() ?? ""
         configuration.expectedBinaryDigest = try layers[.binaryDigest]?.text()
@@ -108,7 +109,7 @@ struct AgentSettings: Sendable {
 
     /// Whether a start could make the data directory, or write to it. What stands in the way may be gone at the next
     /// start, as a disk that is read-only for now: so it is no usage error.
-    func checkDirectory() throws(AgentError) {
+    func checkDirectory() throws(CommandError) {
         var place = configuration.directory
         while access(place, F_OK) != 0, errno == ENOENT, let slash = place.lastIndex(of: "/") {
             place = slash == place.startIndex ? "/" : String(place[..<slash])
@@ -119,18 +120,18 @@ struct AgentSettings: Sendable {
         var status = stat()
         if stat(place, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFDIR else {
-                throw AgentError(
+                throw CommandError(
                     .failed, "the data directory \(configuration.directory) cannot be used: \(place) is no directory")
             }
             guard faccessat(AT_FDCWD, place, W_OK | X_OK, AT_EACCESS) != 0 else { return }
         }
         let why = AccessDenial.text(place, errno) ?? "\(place): \(String(cString: strerror(errno)))"
-        throw AgentError(.failed, "the data directory \(configuration.directory) cannot be written: \(why)")
+        throw CommandError(.failed, "the data directory \(configuration.directory) cannot be written: \(why)")
     }
 
     /// What is left to check is what the library knows best: names, digests, addresses, files that are named. All that
     /// a start would refuse about the settings is refused here, so that `validate` and `run` cannot differ.
-    private func checkAddresses(_ layers: SettingLayers) throws(AgentError) {
+    private func checkAddresses(_ layers: SettingLayers) throws(CommandError) {
         do {
             try configuration.validate()
             try configuration.validateFiles()
@@ -141,16 +142,16 @@ struct AgentSettings: Sendable {
                 .credentialDays, .binaryDigest,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
-            throw AgentError(.usage, "\(origins): \(error.message)", cause: error)
+            throw CommandError(.usage, "\(origins): \(error.message)", cause: error)
         }
     }
 
-    private static func modules(_ given: GivenSetting) throws(AgentError) -> DataSamplerModules {
+    private static func modules(_ given: GivenSetting) throws(CommandError) -> DataSamplerModules {
         let names = try given.names("modules")
         do { return try DataSamplerModules(names: names) } catch { throw given.refused(error) }
     }
 
-    private static func intervals(_ given: GivenSetting?) throws(AgentError) -> [String: DataSamplerConfiguration
+    private static func intervals(_ given: GivenSetting?) throws(CommandError) -> [String: DataSamplerConfiguration
         .ModuleIntervals]
     {
         var result: [String: DataSamplerConfiguration.ModuleIntervals] = [:]
@@ -171,7 +172,7 @@ struct AgentSettings: Sendable {
         return result
     }
 
-    private static func budgets(_ given: GivenSetting?) throws(AgentError) -> DataSamplerBudgets? {
+    private static func budgets(_ given: GivenSetting?) throws(CommandError) -> DataSamplerBudgets? {
         guard let given else { return nil }
         var budgets = DataSamplerBudgets()
         for (key, entry) in try given.table("{sentBytesPerDay: 10000000}") {
@@ -185,7 +186,7 @@ struct AgentSettings: Sendable {
         return budgets
     }
 
-    private static func logRetention(_ given: GivenSetting?) throws(AgentError) -> LogRetention {
+    private static func logRetention(_ given: GivenSetting?) throws(CommandError) -> LogRetention {
         var retention = LogRetention()
         guard let given else { return retention }
         for (key, entry) in try given.table("{bytes: 50000000}") {
@@ -199,23 +200,24 @@ struct AgentSettings: Sendable {
         return retention
     }
 
-    private static func wholeNumber(_ given: GivenSetting) throws(AgentError) -> Int {
+    private static func wholeNumber(_ given: GivenSetting) throws(CommandError) -> Int {
         guard let number = Int(exactly: try given.number()) else { throw given.wrong("a whole number of bytes") }
         return number
     }
 
-    private static func bytes(_ given: GivenSetting) throws(AgentError) -> UInt64 {
+    private static func bytes(_ given: GivenSetting) throws(CommandError) -> UInt64 {
         guard let number = try? given.number(), let bytes = UInt64(exactly: number), bytes > 0 else {
             throw given.wrong("a whole number of bytes, 1 or more")
         }
         return bytes
     }
 
-    private static func token(_ layers: SettingLayers) throws(AgentError) -> String? {
+    /// - Parameter missing: why the file that is named holds no token.
+    private static func token(_ layers: SettingLayers, missing: inout String?) throws(CommandError) -> String? {
         let token = layers[.enrollmentToken]
         let file = layers[.enrollmentTokenFile]
         if let token, let file {
-            throw AgentError(.usage, "\(token.origin) and \(file.origin) are both given: give one")
+            throw CommandError(.usage, "\(token.origin) and \(file.origin) are both given: give one")
         }
         if let token { return try token.text() }
         guard let file else { return nil }
@@ -223,10 +225,9 @@ struct AgentSettings: Sendable {
         guard let bytes = BoundedFile.read(path, maximumBytes: 4096), case .whole(let content) = bytes,
             let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
         else {
-            throw AgentError(
-                .notThere,
+            missing =
                 "\(file.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes"
-            )
+            return nil
         }
         return line.trimmingSpaces
     }

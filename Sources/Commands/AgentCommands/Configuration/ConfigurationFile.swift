@@ -1,3 +1,4 @@
+import CommandKit
 import FoundationEssentials
 import LogStore
 
@@ -6,24 +7,24 @@ enum ConfigurationFile {
     /// More than this is no configuration file.
     static let maximumBytes = 1024 * 1024
 
-    static func read(_ path: String) throws(AgentError) -> [SettingName: GivenSetting.Value] {
+    static func read(_ path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {
         switch BoundedFile.read(path, maximumBytes: maximumBytes) {
         case nil:
-            throw AgentError(
+            throw CommandError(
                 .usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
         case .tooLong:
-            throw AgentError(
+            throw CommandError(
                 .usage, "the configuration file \(path) is too long: at most \(maximumBytes) bytes are read")
         case .whole(let bytes): return try parse(bytes, path: path)
         }
     }
 
-    static func parse(_ bytes: Data, path: String) throws(AgentError) -> [SettingName: GivenSetting.Value] {
+    static func parse(_ bytes: Data, path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let object: [String: Entry]
         do { object = try decoder.decode([String: Entry].self, from: bytes) } catch {
-            throw AgentError(
+            throw CommandError(
                 .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))",
                 cause: error)
         }
@@ -31,7 +32,7 @@ enum ConfigurationFile {
         var values: [SettingName: GivenSetting.Value] = [:]
         for (key, entry) in object.sorted(by: { $0.key < $1.key }) {
             guard let name = names[key] else {
-                throw AgentError(
+                throw CommandError(
                     .usage, "unknown key '\(key)' in \(path); known are \(names.keys.sorted().joined(separator: ", "))")
             }
             values[name] = entry.value

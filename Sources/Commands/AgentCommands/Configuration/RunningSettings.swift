@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 import Logging
 
@@ -6,16 +7,16 @@ import Logging
 actor RunningSettings {
     private let started: AgentSettings
     private var latest: AgentSettings
-    private let read: @Sendable () throws(AgentError) -> AgentSettings
-    private let apply: @Sendable (AgentSettings) async throws(AgentError) -> Void
+    private let read: @Sendable () throws(CommandError) -> AgentSettings
+    private let apply: @Sendable (AgentSettings) async throws(CommandError) -> Void
     private let logger: Logger
 
     /// - Parameters:
     ///   - read: reads flags, environment and file again, and checks them as a start does.
     ///   - apply: takes over what can change.
     init(
-        _ settings: AgentSettings, logger: Logger, read: @escaping @Sendable () throws(AgentError) -> AgentSettings,
-        apply: @escaping @Sendable (AgentSettings) async throws(AgentError) -> Void
+        _ settings: AgentSettings, logger: Logger, read: @escaping @Sendable () throws(CommandError) -> AgentSettings,
+        apply: @escaping @Sendable (AgentSettings) async throws(CommandError) -> Void
     ) {
         (started, latest) = (settings, settings)
         self.logger = logger
@@ -25,7 +26,7 @@ actor RunningSettings {
 
     func reload() async {
         let new: AgentSettings
-        do throws(AgentError) {
+        do throws(CommandError) {
             new = try read()
             try await apply(new)
         } catch {

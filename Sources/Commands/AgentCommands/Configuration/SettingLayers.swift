@@ -1,3 +1,4 @@
+import CommandKit
 import DataSampler
 
 /// A setting as somebody gave it, and where: errors name the flag, variable or key to change.
@@ -56,12 +57,12 @@ struct SettingLayers: Sendable {
 
 /// A given setting as the type that is wanted, or an error that names where it was given and what it may be.
 extension GivenSetting {
-    func text() throws(AgentError) -> String {
+    func text() throws(CommandError) -> String {
         guard case .text(let text) = value, !text.isEmpty else { throw wrong("a text that is not empty") }
         return text
     }
 
-    func number() throws(AgentError) -> Double {
+    func number() throws(CommandError) -> Double {
         switch value {
         case .number(let number): return number
         case .text(let text):
@@ -71,12 +72,12 @@ extension GivenSetting {
         }
     }
 
-    func seconds(_ range: SecondsRange) throws(AgentError) -> Double {
+    func seconds(_ range: SecondsRange) throws(CommandError) -> Double {
         guard let seconds = try? number(), range.contains(seconds) else { throw wrong("a number, \(range)") }
         return seconds
     }
 
-    func flag() throws(AgentError) -> Bool {
+    func flag() throws(CommandError) -> Bool {
         switch value {
         case .flag(let flag): return flag
         case .text("true"), .text("yes"), .text("1"): return true
@@ -86,7 +87,7 @@ extension GivenSetting {
     }
 
     /// Names in a list, or in a text separated by commas.
-    func names(_ what: String) throws(AgentError) -> [String] {
+    func names(_ what: String) throws(CommandError) -> [String] {
         switch value {
         case .list(let list): return list
         case .text(let text): return text.split(separator: ",").map { $0.trimmingSpaces }
@@ -95,31 +96,31 @@ extension GivenSetting {
     }
 
     /// One of the names that an enumeration has.
-    func choice<Choice: CaseIterable & RawRepresentable>(_ type: Choice.Type) throws(AgentError) -> Choice
+    func choice<Choice: CaseIterable & RawRepresentable>(_ type: Choice.Type) throws(CommandError) -> Choice
     where Choice.RawValue == String {
         if case .text(let text) = value, let choice = Choice(rawValue: text) { return choice }
         throw wrong("one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
     }
 
     /// The entries of an object, by key, each with its own origin.
-    func table(_ example: String) throws(AgentError) -> [(key: String, entry: GivenSetting)] {
+    func table(_ example: String) throws(CommandError) -> [(key: String, entry: GivenSetting)] {
         guard case .table(let table) = value else { throw wrong("an object such as \(example)") }
         return table.sorted { $0.key < $1.key }.map {
             ($0.key, GivenSetting(value: $0.value, origin: "\($0.key) of \(origin)"))
         }
     }
 
-    func wrong(_ expected: String) -> AgentError {
-        AgentError(.usage, "\(origin) is \(value): it must be \(expected)")
+    func wrong(_ expected: String) -> CommandError {
+        CommandError(.usage, "\(origin) is \(value): it must be \(expected)")
     }
 
-    func unknownKey(_ known: [String]) -> AgentError {
-        AgentError(.usage, "unknown key '\(origin)'; known are \(known.joined(separator: ", "))")
+    func unknownKey(_ known: [String]) -> CommandError {
+        CommandError(.usage, "unknown key '\(origin)'; known are \(known.joined(separator: ", "))")
     }
 
     /// Passes the library's objection on, with where the value was given.
-    func refused(_ error: DataSamplerError) -> AgentError {
-        AgentError(.usage, "\(origin): \(error.message)", cause: error)
+    func refused(_ error: DataSamplerError) -> CommandError {
+        CommandError(.usage, "\(origin): \(error.message)", cause: error)
     }
 }
 

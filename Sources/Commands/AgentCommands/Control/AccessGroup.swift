@@ -1,3 +1,4 @@
+import CommandKit
 import ControlSocket
 import Glibc
 import WireModel
@@ -9,12 +10,12 @@ struct AccessGroup: Equatable, Sendable {
     let id: gid_t
 
     /// - Throws: `.usage` for a group that is not there, or that the agent's user may not hand files to.
-    init(_ given: GivenSetting) throws(AgentError) {
+    init(_ given: GivenSetting) throws(CommandError) {
         name = try given.text()
         guard let id = AccessDenial.groupID(name) else { throw given.wrong("a group of this machine") }
         self.id = id
         guard geteuid() == 0 || Self.own.contains(id) else {
-            throw AgentError(
+            throw CommandError(
                 .usage,
                 "\(given.origin): user \(AccessDenial.userName(geteuid())), who runs the agent, is not in group \(name). Add it; in a systemd unit "
                     + "with SupplementaryGroups=\(name)")
@@ -29,7 +30,7 @@ struct AccessGroup: Equatable, Sendable {
 
     /// Opens the way to the socket, and the logs to be read: the data directory may be entered and no more, its log
     /// directory read with the files in it. Files of logs that are made later follow their directory.
-    func open(data directory: String) throws(AgentError) {
+    func open(data directory: String) throws(CommandError) {
         try hand(directory, 0o710)
         let logs = "\(directory)/logs"
         guard let stream = opendir(logs) else { return }
@@ -44,13 +45,13 @@ struct AccessGroup: Equatable, Sendable {
     }
 
     /// Lets the group write to the socket, which is how it is asked.
-    func open(socket path: String) throws(AgentError) { try hand(path, 0o660) }
+    func open(socket path: String) throws(CommandError) { try hand(path, 0o660) }
 
-    private func hand(_ path: String, _ mode: mode_t) throws(AgentError) {
+    private func hand(_ path: String, _ mode: mode_t) throws(CommandError) {
         guard chown(path, .max, id) == 0, chmod(path, mode) == 0 else {
             // One that rotation has removed meanwhile.
             if errno == ENOENT { return }
-            throw AgentError(.failed, "group \(name) cannot be let at \(path): \(String(cString: strerror(errno)))")
+            throw CommandError(.failed, "group \(name) cannot be let at \(path): \(String(cString: strerror(errno)))")
         }
     }
 }

@@ -1,3 +1,4 @@
+import CommandKit
 import ControlSocket
 import DataSampler
 import FoundationEssentials
@@ -39,7 +40,7 @@ struct AgentControl: Sendable {
             }
             return .done
         } catch {
-            return .failure(code: "\(error.code)", message: error.message, exitCode: AgentError(error).exitCode)
+            return .failure(code: "\(error.code)", message: error.message, exitCode: CommandError(error).exitCode)
         }
     }
 
@@ -91,17 +92,6 @@ struct AgentControl: Sendable {
 
     private static let unknown = WireControlAnswer.failure(
         code: "unknown-request", message: "this agent does not know the request: update it", exitCode: 1)
-}
-
-/// The JSON the agent prints and hands over.
-enum JSONText {
-    static func bytes(_ value: some Encodable) throws(DataSamplerError) -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do { return try encoder.encode(value) } catch {
-            throw DataSamplerError(.queue, "the answer cannot be written as JSON: \(error)", cause: error)
-        }
-    }
 }
 
 /// What a running agent answers to commands that are about logs.

@@ -1,3 +1,4 @@
+import CommandKit
 import ControlSocket
 import FoundationEssentials
 import Glibc
@@ -34,7 +35,7 @@ struct ControlServer: Sendable {
 
     /// Binds the socket, calls `ready`, and serves until the task is cancelled; requests begun are answered; the socket
     /// is removed.
-    func run(ready: @Sendable () async -> Void = {}) async throws(AgentError) {
+    func run(ready: @Sendable () async -> Void = {}) async throws(CommandError) {
         // A thread of its own: a slow name look-up of the transport must not keep a command waiting.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         // Bounded by the connections: each asks once.
@@ -56,7 +57,7 @@ struct ControlServer: Sendable {
 
     private func bind(
         _ group: MultiThreadedEventLoopGroup, requests: AsyncStream<Request>.Continuation
-    ) async throws(AgentError) -> any Channel {
+    ) async throws(CommandError) -> any Channel {
         let open = OpenConnections()
         let idleTime = idleTime
         let bootstrap = ServerBootstrap(group: group)
@@ -74,18 +75,18 @@ struct ControlServer: Sendable {
             }
         let socket: ControlSocketPath
         do throws(ControlError) { socket = try ControlSocketPath(directory: directory) } catch {
-            throw AgentError(error)
+            throw CommandError(error)
         }
         let server: any Channel
         do {
             server = try await bootstrap.withBoundSocket(try Self.boundSocket(socket.path)).get()
         } catch {
-            throw AgentError(
+            throw CommandError(
                 .failed, "the control socket \(directory)/\(ControlSocketPath.name) cannot be opened: \(error)",
                 cause: error)
         }
         guard let accessGroup else { return server }
-        do throws(AgentError) {
+        do throws(CommandError) {
             try accessGroup.open(data: directory)
             try accessGroup.open(socket: socket.path)
         } catch {

@@ -1,3 +1,4 @@
+import CommandKit
 import Configuration
 import Foundation
 import WireModel

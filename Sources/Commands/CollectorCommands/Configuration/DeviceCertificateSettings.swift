@@ -1,4 +1,5 @@
 import Collector
+import CommandKit
 
 /// Whether devices have client certificates, as it was set.
 struct DeviceCertificateSettings: Equatable, Sendable {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CommandKit
 import Foundation
 import WireModel
 

@@ -1,5 +1,6 @@
 import Collector
 import CollectorStore
+import CommandKit
 import Configuration
 import Foundation
 import Logging

@@ -1,0 +1,48 @@
+import CommandKit
+import ControlSocket
+import DataSampler
+import LogStore
+
+extension CommandError {
+    /// Sorts the errors of the targets below by whether trying again can help; `nil`: it is none of theirs.
+    static func agent(_ error: any Error) -> CommandError? {
+        switch error {
+        case let error as DataSamplerError: CommandError(error)
+        case let error as ControlError: CommandError(error)
+        case let error as LogStoreError: CommandError(error)
+        default: nil
+        }
+    }
+
+    init(_ error: DataSamplerError) {
+        let code: Code =
+            switch error.code {
+            case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
+            case .queueInUse, .queueFull, .notRunning, .profileNotChecked, .collector, .wipePending, .networkNotAllowed:
+                .tryAgain
+            default: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    /// What asking a running agent failed at.
+    init(_ error: ControlError) {
+        let code: Code =
+            switch error.code {
+            case .usage: .usage
+            case .tryAgain: .tryAgain
+            case .failed: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+
+    init(_ error: LogStoreError) {
+        let code: Code =
+            switch error.code {
+            case .invalid: .usage
+            case .busy, .diskFull: .tryAgain
+            default: .failed
+            }
+        self.init(code, error.message, cause: error)
+    }
+}

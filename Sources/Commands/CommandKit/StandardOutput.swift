@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Glibc
+import WireModel
+
+/// Standard output of every command. What cannot be written is an error, so that a full disk behind a redirection never
+/// looks like success. Nothing of a line steers a terminal: names and reasons of devices and collectors are among it.
+package struct StandardOutput: ~Copyable {
+    private static let bufferBytes = 64 << 10
+
+    private var buffer: [UInt8] = []
+    /// Whether each line should be seen at once.
+    package let isTerminal = isatty(STDOUT_FILENO) == 1
+
+    package init() {}
+
+    /// Written when much has come together, or with ``flush()``.
+    package mutating func write(_ bytes: some Collection<UInt8>) throws(CommandError) {
+        buffer.append(contentsOf: bytes)
+        if buffer.count >= Self.bufferBytes { try flush() }
+    }
+
+    package mutating func line(_ text: String) throws(CommandError) {
+        try write("\(text.escapingControlCharacters(keeping: "\n\t"))\n".utf8)
+    }
+
+    package mutating func json(_ value: some Encodable) throws(CommandError) {
+        try write(try JSONText.of(value).escapingHiddenCharactersInJSON + Data("\n".utf8))
+    }
+
+    package mutating func flush() throws(CommandError) {
+        guard let code = Descriptor.write(buffer, to: STDOUT_FILENO) else {
+            return buffer.removeAll(keepingCapacity: true)
+        }
+        throw code == EPIPE
+            ? CommandError(.readerGone, "nobody reads the output")
+            : CommandError(.failed, "The output cannot be written: \(String(cString: strerror(code))).")
+    }
+}
+
+/// Standard output of a command that says little: written at once.
+package enum Output {
+    package static func write(_ bytes: some Collection<UInt8>) throws(CommandError) {
+        var output = StandardOutput()
+        try output.write(bytes)
+        try output.flush()
+    }
+
+    package static func line(_ text: String) throws(CommandError) {
+        var output = StandardOutput()
+        try output.line(text)
+        try output.flush()
+    }
+
+    package static func json(_ value: some Encodable) throws(CommandError) {
+        try json(try JSONText.of(value))
+    }
+
+    /// - Parameter text: as an encoder gave it.
+    package static func json(_ text: Data) throws(CommandError) {
+        try write(text.escapingHiddenCharactersInJSON + Data("\n".utf8))
+    }
+
+    /// - Parameter rows: the titles first.
+    package static func table(_ rows: [[String]]) throws(CommandError) {
+        guard let titles = rows.first else { return }
+        var table = TextTable(titles)
+        for row in rows.dropFirst() { table.add(row) }
+        try write(table.text.utf8)
+    }
+}
+
+/// Standard error, a line at a time. Nothing of it steers a terminal.
+package enum StandardError {
+    package static func line(_ text: String) { write("\(text.escapingControlCharacters(keeping: "\n\t"))\n") }
+
+    /// As it is. Where nobody reads there is nobody to tell.
+    package static func write(_ text: String) { _ = Descriptor.write(Array(text.utf8), to: STDERR_FILENO) }
+}
+
+private enum Descriptor {
+    /// All of it.
+    /// - Returns: `nil`, or the error that stopped it.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+        var start = 0
+        while start < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + start, $0.count - start) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return errno }
+            start += count
+        }
+        return nil
+    }
+}
+
+/// JSON for people and scripts: sorted, one value.
+package enum JSONText {
+    package static func of(_ value: some Encodable) throws(CommandError) -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+        do { return try encoder.encode(value) } catch {
+            throw CommandError(.failed, "the result cannot be written as JSON: \(error)", cause: error)
+        }
+    }
+}
