@@ -212,6 +212,7 @@ let package = Package(
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
+                nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,

@@ -2,6 +2,8 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import NIOCore
+import NIOPosix
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -182,6 +184,20 @@ struct SettingsTests {
     ])
     func onlyLoopbackIsLoopback(text: String, expected: Bool) throws {
         #expect(try #require(ListenAddress(text)).isLoopback == expected)
+    }
+
+    @Test func aPortWhoseProgramHasJustEndedIsFree() async throws {
+        let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { $0.close() }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        let address = ListenAddress(host: "127.0.0.1", port: port)
+        // The server closes first, so the system keeps its side of the connection for a minute.
+        _ = try await BlockingCall.run { try RawConnection(port: port).receiveToEnd() }
+        #expect(try await address.isInUse())
+        try await server.close()
+        #expect(try await !address.isInUse())
     }
 
     @Test(arguments: ["", ":1", "a", "a:b", "a:-1", "a:65536", "::1:8420"])

@@ -14,8 +14,8 @@ struct CollectorSettingsTests {
                 environment: Program.environment([:]), output: log, errors: log)
             var failure: (any Error)?
             do {
-                try await deployment.until("the collector ignores hang-ups", while: collector) {
-                    collector.ignores(signal: SIGHUP)
+                try await deployment.until("the collector holds signals back", while: collector) {
+                    collector.blocks(signal: SIGHUP)
                 }
                 for _ in 0..<20 { collector.send(signal: SIGHUP) }
                 try await deployment.until("it listens", while: collector) {

@@ -16,9 +16,9 @@ struct ProcessLimitTests {
     private static let cases: [Case] = [
         ("-n 32", ["run", "--collector", "http://127.0.0.1:1"], Program.agent),
         ("-n 16", ["event", "a", "b"], .agent), ("-n 16", ["stats"], .log),
-        ("-n 8", ["fetch", "--output", "chunks"], .log),
+        ("-n 8", ["fetch", "--output", "chunks"], .log), ("-n 16", ["verify"], .collector),
         ("-v 150000", ["run", "--collector", "http://127.0.0.1:1"], .agent), ("-v 150000", ["status"], .agent),
-        ("-v 150000", ["stats"], .log),
+        ("-v 150000", ["stats"], .log), ("-v 150000", ["verify"], .collector),
     ].map { limit, arguments, program in
         Case(
             program: program, arguments: arguments, limit: limit,

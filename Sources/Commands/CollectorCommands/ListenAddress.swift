@@ -35,14 +35,15 @@ struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     /// Whether only programs on this machine can connect.
     var isLoopback: Bool { LoopbackHost.contains(host) }
 
-    /// Listens there for a moment.
+    /// Listens there for a moment, with the socket option that the server listens with: connections of a collector that
+    /// has just ended do not count as a program that listens.
     /// - Returns: whether another program does already.
     /// - Throws: `CommandError` as `serve` would, where it is not possible.
     func isInUse() async throws(CommandError) -> Bool {
         do {
-            let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
-                host: host, port: port
-            ).get()
+            let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .bind(host: host, port: port).get()
             try await channel.close()
             return false
         } catch {

@@ -64,12 +64,8 @@ final class ChildProcess: Sendable {
 
     /// Whether its first thread holds this signal back at this instant; `false` while it is still the shell that starts
     /// it.
-    func blocks(signal: Int32) -> Bool { has(signal, in: "SigBlk:") }
-
-    /// Whether it ignores this signal at this instant; `false` while it is still the shell that starts it.
-    func ignores(signal: Int32) -> Bool { has(signal, in: "SigIgn:") }
-
-    private func has(_ signal: Int32, in mask: String) -> Bool {
+    func blocks(signal: Int32) -> Bool {
+        let mask = "SigBlk:"
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(processID)/exe"),
             program.hasSuffix("/\(name)"),
             let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8),
