@@ -8,12 +8,12 @@ import WireModel
 @Suite struct AdministrationTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let first: FirstStart
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         first = try #require(created)
@@ -256,7 +256,7 @@ import WireModel
         }
         // A start in between takes over what it finds.
         await registry.close()
-        let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(
             try await again.reinstateDevice(device.deviceID, organization: "default", by: .commandLine).revoked == nil)
         for credential in [device.credential, rotated] {

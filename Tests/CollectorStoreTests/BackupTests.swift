@@ -43,7 +43,7 @@ import WireModel
     }
 
     @Test func aBackupTakenWhileDevicesSendIsWholeAndTheyGoOnAfterIt() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: data, clock: clock, logger: quietLogger)
+        let (registry, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         let store = try openStore(data)
         var devices: [ScriptedDevice] = []
@@ -87,7 +87,7 @@ import WireModel
 
         let report = try restore()
         try expectWhole(restored)
-        let (again, _) = try CollectorRegistry.open(directory: restored, clock: clock, logger: quietLogger)
+        let (again, _) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(again.collectorID == registry.collectorID && again.incarnationID == report.incarnation)
         #expect(again.incarnationID != registry.incarnationID)
         await again.close()
@@ -170,7 +170,7 @@ import WireModel
     }
 
     @Test func commandsOfBeforeAreNotGivenAgain() async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: data, clock: clock, logger: quietLogger)
+        let (registry, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let enrolled = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
         _ = try await registry.issue(
@@ -181,7 +181,7 @@ import WireModel
         try await takeBackup()
         await registry.close()
         #expect(try restore().endedCommands == 1)
-        let (again, first) = try CollectorRegistry.open(directory: restored, clock: clock, logger: quietLogger)
+        let (again, first) = try MetadataService.open(directory: restored, clock: clock, logger: quietLogger)
         #expect(first == nil)
         guard case .device(let device) = try await again.authenticateDevice(credential: enrolled.credential) else {
             Issue.record("its credential is not known any more")

@@ -38,7 +38,7 @@ import WireModel
     @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         var request = WireEnrollRequest()
@@ -79,7 +79,7 @@ import WireModel
 
     @Test func anotherOrganizationsTokenIsNotNamedToWhoseDeviceItIs() async throws {
         let directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let device = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())

@@ -9,12 +9,12 @@ import WireModel
 @Suite struct DeviceCertificateTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let token: String
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         token = try #require(created).enrollmentToken

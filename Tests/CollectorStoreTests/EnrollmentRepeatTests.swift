@@ -6,11 +6,11 @@ import WireModel
 @Suite struct EnrollmentRepeatTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
 
     init() throws {
         directory = try TemporaryDirectory()
-        (registry, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
     }
 
     private func request(_ id: UInt8 = 1, machine: String = "m", previous: EnrollResult? = nil) -> WireEnrollRequest {

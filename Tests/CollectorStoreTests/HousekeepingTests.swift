@@ -77,7 +77,7 @@ import WireModel
     }
 
     @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let known = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest()

@@ -14,8 +14,8 @@ import WireModel
 
     private func path(_ name: String) -> String { "\(parent.path)/\(name)" }
 
-    private func open(_ name: String) throws -> (registry: CollectorRegistry, token: String?) {
-        let (registry, first) = try CollectorRegistry.open(directory: path(name), clock: clock, logger: quietLogger)
+    private func open(_ name: String) throws -> (registry: MetadataService, token: String?) {
+        let (registry, first) = try MetadataService.open(directory: path(name), clock: clock, logger: quietLogger)
         return (registry, first?.enrollmentToken)
     }
 
@@ -25,7 +25,7 @@ import WireModel
     }
 
     private func restore(_ name: String, from backup: String, newCredentialKey: Bool = false) throws
-        -> CollectorRegistry
+        -> MetadataService
     {
         _ = try StoreRestore(from: path(backup), to: path(name), newCredentialKey: newCredentialKey, clock: clock)
             .restore()
@@ -42,7 +42,7 @@ import WireModel
 
     /// What the registry makes of an id with a credential.
     private func ask(
-        _ registry: CollectorRegistry, _ token: String, _ id: DeviceID, _ previous: String
+        _ registry: MetadataService, _ token: String, _ id: DeviceID, _ previous: String
     ) async -> Result<EnrollResult, EnrollError> {
         do throws(EnrollError) {
             return .success(try await registry.enroll(token: token, request: request(id, previous: previous)))
@@ -51,7 +51,7 @@ import WireModel
         }
     }
 
-    private func isKnown(_ registry: CollectorRegistry, _ credential: String) async throws -> Bool {
+    private func isKnown(_ registry: MetadataService, _ credential: String) async throws -> Bool {
         if case .device = try await registry.authenticateDevice(credential: credential) { true } else { false }
     }
 

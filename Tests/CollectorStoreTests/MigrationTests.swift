@@ -92,8 +92,8 @@ import WireModel
         return directory
     }
 
-    private func open(_ directory: TemporaryDirectory) throws -> CollectorRegistry {
-        let (registry, created) = try CollectorRegistry.open(
+    private func open(_ directory: TemporaryDirectory) throws -> MetadataService {
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         #expect(created == nil)
         return registry
@@ -188,7 +188,7 @@ import WireModel
 
     @Test func aFileOfVersion4GetsAPlaceForCertificates() async throws {
         let directory = try TemporaryDirectory()
-        let (first, created) = try CollectorRegistry.open(
+        let (first, created) = try MetadataService.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let device = try await first.enroll(token: try #require(created).enrollmentToken, request: WireEnrollRequest())
             .deviceID
@@ -218,7 +218,7 @@ import WireModel
         let (old, new) = (try firstVersion(), try TemporaryDirectory())
         defer { withExtendedLifetime((old, new)) {} }
         await (try open(old)).close()
-        let (registry, _) = try CollectorRegistry.open(
+        let (registry, _) = try MetadataService.open(
             directory: new.path, clock: ManualStoreClock(), logger: quietLogger)
         await registry.close()
         #expect(try schema(old) == schema(new) && schema(new).count > 12)

@@ -140,7 +140,7 @@ import WireModel
     }
 
     @Test func lossesOfADeviceAddUp() async throws {
-        let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()
@@ -158,7 +158,7 @@ import WireModel
     }
 
     @Test func aNoticeOfLossesNamesEveryStreamThatLost() async throws {
-        let (registry, first) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, first) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
         let service = try service()

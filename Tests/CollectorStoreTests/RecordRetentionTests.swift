@@ -105,7 +105,7 @@ import WireModel
         let purge = try RecordPurge(directory: directory.path, clock: clock, logger: quietLogger)
         let events = try await purge.plan(olderThanDays: 1, streams: [.event])
         let samples = try await purge.plan(olderThanDays: 1, streams: [.sample])
-        let (registry, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(try await registry.purge(events, by: AuditActor(name: "ann")) != nil)
         #expect(try await registry.purge(samples, by: AuditActor(name: "ann")) == nil, "one at a time")
         #expect(try await purge.remove(samples, by: .commandLine) == .removed(files: 4))
@@ -186,7 +186,7 @@ import WireModel
     /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
     @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
         let (store, devices) = try await filled()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         var fleet: [DeviceID] = []
         for _ in 0..<6 {
@@ -249,7 +249,7 @@ import WireModel
 
     @Test func devicesThatDoNotSpeakAreWaitedForAnHour() async throws {
         let (store, _) = try await filled()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await registry.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest()

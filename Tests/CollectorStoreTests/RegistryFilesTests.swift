@@ -21,7 +21,7 @@ import WireModel
 
     /// Tokens and credentials are nowhere else: it says which command makes a directory that has them.
     @Test(arguments: ["head", "page"]) func aDamagedDatabaseNamesTheWayBack(_ place: String) async throws {
-        let (registry, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (registry, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         for number in 0..<200 {
             _ = try await registry.createPersonToken(name: "ann \(number)", role: .viewer, organization: nil)
         }
@@ -38,7 +38,7 @@ import WireModel
         try handle.write(contentsOf: Data(repeating: 0xFF, count: 4096))
         try handle.close()
         #expect {
-            _ = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+            _ = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         } throws: { error in
             guard let error = error as? StoreError, error.code == .corrupt else { return false }
             return error.message.contains("ws1collector restore --data \(directory.path)-restored --from BACKUP")
@@ -46,7 +46,7 @@ import WireModel
     }
 
     @Test func aDatabaseThatGoesUnderARunningCollectorIsNoticed() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
@@ -82,7 +82,7 @@ import WireModel
         if emptied { #expect(FileManager.default.createFile(atPath: path, contents: Data())) }
         for _ in 0..<2 {
             #expect {
-                _ = try CollectorRegistry.open(
+                _ = try MetadataService.open(
                     directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
             } throws: {
                 ($0 as? StoreError)?.code == .conflict && ($0 as? StoreError)?.message.contains("backup") == true

@@ -8,14 +8,14 @@ import WireModel
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
     private let bootClock: ManualBootClock
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let token: String
     private let service: NoticeService
 
     init() throws {
         directory = try TemporaryDirectory()
         bootClock = ManualBootClock(clock)
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         token = try #require(created).enrollmentToken

@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func theFirstTokenOfAnAdministratorIsGoodForAYear() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created?.administratorToken)
         let row = try #require(try await registry.tokens().first { $0.role == .administrator })

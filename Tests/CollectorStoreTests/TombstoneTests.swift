@@ -24,7 +24,7 @@ import WireModel
     }
 
     @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
         let enrolled = try await registry.enroll(
@@ -58,7 +58,7 @@ import WireModel
     }
 
     @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try SQLiteLogArchive.open(directory, clock: clock)
         let enrolled = try await registry.enroll(
@@ -88,7 +88,7 @@ import WireModel
     }
 
     @Test func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         func deleteOne() async throws -> EnrollResult {

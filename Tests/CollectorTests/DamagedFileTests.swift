@@ -30,13 +30,13 @@ import WireModel
         let data = try await KeptData(days: 3)
         let day = try #require(try Self.days(data).first)
         for stream in StreamName.allCases { try Self.truncate("\(data.path)/records/\(day)/\(stream).sqlite") }
-        let (registry, _) = try CollectorRegistry.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let (registry, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let (_, token) = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
         let store = try data.openStore()
         let archive = try SQLiteLogArchive.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let clock = data.clock
         let server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            store: store, metadata: registry,
             archive: archive,
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let missingFiles = try #require(HTTPField.Name("WS1-Missing-Files"))

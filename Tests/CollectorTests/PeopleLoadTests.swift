@@ -54,10 +54,12 @@ struct PeopleLoadTests {
         }
     }
 
-    private static func application(
+    private let metadata = TestMetadata()
+
+    private func application(
         _ routes: [Route], perToken: Int = 16, people: PeopleExecutor = .shared
     ) -> Application<CollectorResponder> {
-        let registry = InMemoryRegistry()
+        let registry = metadata.service
         let responder = CollectorResponder(
             routes: routes, registry: registry, certificates: .off,
             identity: CollectorIdentity(collector: registry.collectorID, incarnation: registry.incarnationID),
@@ -88,7 +90,7 @@ struct PeopleLoadTests {
             }
             return Response(status: .ok)
         }
-        try await Self.application([stall, Self.health], people: PeopleExecutor(threads: threads)).test(.router) {
+        try await application([stall, Self.health], people: PeopleExecutor(threads: threads)).test(.router) {
             client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for _ in 0..<threads {
@@ -112,7 +114,7 @@ struct PeopleLoadTests {
             return Response(status: .ok)
         }
         let quick = Route(.get, "/quick", .person(.viewer)) { _ in Response(status: .ok) }
-        try await Self.application([wait, quick], perToken: 2).test(.router) { client in
+        try await application([wait, quick], perToken: 2).test(.router) { client in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for _ in 0..<2 {
                     group.addTask { try await client.send(.get, "/wait", bearer: "viewer-default").status }

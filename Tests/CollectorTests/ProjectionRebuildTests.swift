@@ -19,18 +19,18 @@ import WireModel
 
         func run(
             _ body:
-                @escaping @Sendable (CollectorRegistry, SQLiteRecordStore, any TestClientProtocol, String) async throws
+                @escaping @Sendable (MetadataService, SQLiteRecordStore, any TestClientProtocol, String) async throws
                 -> Void
         )
             async throws
         {
-            let (registry, created) = try CollectorRegistry.open(
+            let (registry, created) = try MetadataService.open(
                 directory: directory, clock: clock, logger: KeptData.logger)
             let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: KeptData.logger)
             let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: KeptData.logger)
             let clock = clock
             let server = CollectorServer(
-                store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+                store: store, metadata: registry,
                 archive: archive,
                 settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
             try await server.application().test(.router) {
@@ -44,7 +44,7 @@ import WireModel
         func remove() { try? FileManager.default.removeItem(atPath: directory) }
 
         func rebuild() async throws -> ProjectionRebuild.Report {
-            let (registry, _) = try CollectorRegistry.open(directory: directory, clock: clock, logger: KeptData.logger)
+            let (registry, _) = try MetadataService.open(directory: directory, clock: clock, logger: KeptData.logger)
             let report = try await ProjectionRebuild(directory: directory, registry: registry).run()
             await registry.close()
             return report
@@ -182,7 +182,7 @@ import WireModel
             #expect(try await registry.device(enrolled.deviceID, organization: nil)?.expectedBeaconSeconds == 60)
         }
         func state(after seconds: Int64) async throws -> ReportingState? {
-            let (registry, _) = try CollectorRegistry.open(
+            let (registry, _) = try MetadataService.open(
                 directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
             _ = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
             scene.clock.advance(seconds: seconds)
@@ -227,7 +227,7 @@ import WireModel
             UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device FROM device_state
             ORDER BY last_seen DESC LIMIT 1)
             """)
-        let (registry, _) = try CollectorRegistry.open(
+        let (registry, _) = try MetadataService.open(
             directory: scene.directory, clock: scene.clock, logger: KeptData.logger)
         let report = try await ProjectionRebuild(directory: scene.directory, registry: registry).catchUp()
         await registry.close()

@@ -84,7 +84,7 @@ struct PurgeCommandTests {
 
     /// Oldest first.
     private static func trail(_ data: KeptData) async throws -> [AuditRow] {
-        let (registry, _) = try CollectorRegistry.open(
+        let (registry, _) = try MetadataService.open(
             directory: data.path, clock: data.clock, logger: KeptData.logger, exclusive: false)
         let rows = try await registry.audit(AuditQuery(action: .recordsPurge), below: nil, limit: 100).rows
         await registry.close()

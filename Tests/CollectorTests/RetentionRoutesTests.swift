@@ -19,13 +19,13 @@ struct RetentionRoutesTests {
     ) async throws {
         let data = try await KeptData(days: 4)
         data.clock.advance(seconds: 10 * 86_400)
-        let (registry, _) = try CollectorRegistry.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
+        let (registry, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let administrator = try await registry.createPersonToken(name: "ann", role: .administrator, organization: nil)
             .token
         let store = try data.openStore()
         let clock = data.clock
         let server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            store: store, metadata: registry,
             archive: EmptyLogArchive(),
             settings: CollectorServer.Settings(port: 0), logger: KeptData.logger, clock: { clock.now() })
         let result: Result<Void, any Error>

@@ -24,7 +24,7 @@ struct FleetScene {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let clock = SystemStoreClock()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let (registry, created) = try CollectorRegistry.open(directory: directory, clock: clock, logger: logger)
+        let (registry, created) = try MetadataService.open(directory: directory, clock: clock, logger: logger)
         let tokens = try #require(created)
         let store = try SQLiteRecordStore.open(directory: directory, clock: clock, logger: logger)
         let archive = try SQLiteLogArchive.open(directory: directory, clock: clock, logger: logger)
@@ -36,8 +36,7 @@ struct FleetScene {
         settings.connections.bodyGraceSeconds = 3600
         settings.connections.answerSeconds = 3600
         let server = CollectorServer(
-            store: tampered(store), registry: registry, profiles: registry, commands: registry,
-            administration: registry, archive: archive,
+            store: tampered(store), metadata: registry, archive: archive,
             settings: settings,
             logger: logger, clock: { clock.now() })
         let reports = try await server.application().test(.live) { framework in

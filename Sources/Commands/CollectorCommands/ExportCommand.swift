@@ -50,7 +50,7 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         let directory = try data.directory()
         let filter = try filter()
-        try RegistryReader(directory: directory).require(organization: organization, device: filter.device)
+        try MetadataSnapshot(directory: directory).require(organization: organization, device: filter.device)
         let scan = try RecordScan(directory: directory, filter: filter)
         let descriptor = try target()
         let encoder = JSONEncoder()

@@ -43,7 +43,7 @@ struct OrganizationCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let rows = try RegistryReader(directory: try data.directory()).organizations().map(
+            let rows = try MetadataSnapshot(directory: try data.directory()).organizations().map(
                 OrganizationView.init)
             if json { return try Output.json(rows) }
             try Output.table(
@@ -67,7 +67,7 @@ private struct OrganizationView: Encodable {
     }
 }
 
-extension RegistryReader {
+extension MetadataSnapshot {
     /// - Throws: `.usage` for an organization or a device that is not there: nothing would be found, and a misspelt
     ///   name look like success.
     func require(organization: String?, device: DeviceID? = nil) throws {

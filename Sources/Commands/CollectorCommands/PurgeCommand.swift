@@ -58,7 +58,7 @@ struct PurgeCommand: AsyncParsableCommand {
         let days = try checkedDays()
         let given = try GivenSettings(config: config, flags: data.map { [.data: $0] } ?? [:])
         let directory = try given.required(.data, "Name the collector's data directory.")
-        try RegistryReader(directory: directory).require(organization: organization)
+        try MetadataSnapshot(directory: directory).require(organization: organization)
         let logger = Logger.ofCommand
         if records { try await purgeRecords(directory, days: days, logger: logger) }
         if logs { try await purgeLogs(directory, days: days, quotas: try given.logQuotas(), logger: logger) }

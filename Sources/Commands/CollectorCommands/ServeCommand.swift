@@ -43,7 +43,7 @@ struct ServeCommand: ServiceCommand {
         }
         let (certificates, tls) = try settings.secrets(logger: logger)
         let clock = SystemStoreClock()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: settings.data, clock: clock, logger: logger,
             deliver: FirstStartFiles(directory: settings.data).write)
         let notices = try NoticeService(directory: settings.data, clock: clock, logger: logger)
@@ -57,7 +57,7 @@ struct ServeCommand: ServiceCommand {
         let archive = try SQLiteLogArchive.open(
             directory: settings.data, clock: clock, configuration: logs, logger: logger)
         let collector = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            store: store, metadata: registry,
             archive: archive,
             settings: server, certificates: certificates, telemetry: telemetry,
             certificateExpiry: { tls?.expiry }, ownPin: { tls?.pin },
@@ -118,7 +118,7 @@ struct ServeCommand: ServiceCommand {
     }
 
     /// A file that cannot be read is the matter of the devices in it, and no reason not to serve.
-    private static func catchUp(_ directory: String, _ registry: CollectorRegistry, logger: Logger) async {
+    private static func catchUp(_ directory: String, _ registry: MetadataService, logger: Logger) async {
         do {
             let report = try await ProjectionRebuild(directory: directory, registry: registry).catchUp()
             logger.debug("device states caught up", metadata: ["records": "\(report.records)"])

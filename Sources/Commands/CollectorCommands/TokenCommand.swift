@@ -22,7 +22,7 @@ struct TokenCommand: AsyncParsableCommand {
     /// Opens the registry for one command and closes it after.
     /// - Parameter exclusive: whether no collector may run beside it.
     static func withRegistry<Value>(
-        _ data: DataOptions, exclusive: Bool = false, _ work: (CollectorRegistry) async throws -> Value
+        _ data: DataOptions, exclusive: Bool = false, _ work: (MetadataService) async throws -> Value
     )
         async throws -> Value
     {
@@ -31,7 +31,7 @@ struct TokenCommand: AsyncParsableCommand {
             throw StoreError.noCollector(directory)
         }
         let logger = Logger.ofCommand
-        let (registry, _) = try CollectorRegistry.open(
+        let (registry, _) = try MetadataService.open(
             directory: directory, clock: SystemStoreClock(), logger: logger, exclusive: exclusive,
             deliver: { _ throws(StoreError) in throw .noCollector(directory) })
         let result: Result<Value, any Error>
@@ -143,7 +143,7 @@ struct TokenCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let rows = try RegistryReader(directory: try data.directory()).tokens().map(TokenView.init)
+            let rows = try MetadataSnapshot(directory: try data.directory()).tokens().map(TokenView.init)
             if json { return try Output.json(rows) }
             let table =
                 [["ID", "KIND", "NAME", "ROLE", "ORGANIZATION", "CREATED", "EXPIRES", "USES", "STATE"]]

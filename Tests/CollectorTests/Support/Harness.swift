@@ -11,11 +11,11 @@ import SwiftProtobuf
 import Testing
 import WireModel
 
-/// A collector over memory, and the words tests say to it.
+/// A collector over records in memory and metadata in a directory of its own, and the words tests say to it.
 struct Harness: Sendable {
     let store = InMemoryRecordStore()
-    let registry = InMemoryRegistry()
-    let library = InMemoryLibrary()
+    private let metadata = TestMetadata()
+    var registry: MetadataService { metadata.service }
     let server: CollectorServer
 
     static let now: Int64 = 1_750_000_000_000_000
@@ -39,8 +39,7 @@ struct Harness: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         server = CollectorServer(
-            store: store, registry: registry, profiles: library, commands: library, administration: NoAdministration(),
-            archive: archive, settings: settings, logger: logger, clock: clock)
+            store: store, metadata: metadata.service, archive: archive, settings: settings, logger: logger, clock: clock)
     }
 
     /// Runs against the responder alone, without a socket.

@@ -19,7 +19,7 @@ final class KeptData: Sendable {
 
     /// - Parameter days: from `Harness.now`.
     init(days: Int, devices count: Int = 3) async throws {
-        let (registry, created) = try CollectorRegistry.open(directory: path, clock: clock, logger: Self.logger)
+        let (registry, created) = try MetadataService.open(directory: path, clock: clock, logger: Self.logger)
         var devices: [DeviceID] = []
         for _ in 0..<count {
             devices.append(

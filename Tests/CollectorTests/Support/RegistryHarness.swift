@@ -23,7 +23,7 @@ final class SteppedClock: StoreClock {
 struct RegistryHarness: Sendable {
     let directory: String
     let clock: SteppedClock
-    let registry: CollectorRegistry
+    let registry: MetadataService
     let archive: SQLiteLogArchive
     let server: CollectorServer
     let enrollmentToken: String
@@ -42,7 +42,7 @@ struct RegistryHarness: Sendable {
         clock = SteppedClock(now)
         self.directory =
             directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
-        let (registry, created) = try CollectorRegistry.open(directory: self.directory, clock: clock, logger: logger)
+        let (registry, created) = try MetadataService.open(directory: self.directory, clock: clock, logger: logger)
         self.registry = registry
         enrollmentToken = created?.enrollmentToken ?? ""
         administrator = created?.administratorToken ?? ""
@@ -53,7 +53,7 @@ struct RegistryHarness: Sendable {
             directory: self.directory, clock: clock, configuration: configuration, logger: logger)
         let clock = clock
         server = CollectorServer(
-            store: store, registry: registry, profiles: registry, commands: registry, administration: registry,
+            store: store, metadata: registry,
             archive: archive,
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin }, logger: logger,
             clock: { clock.now() })

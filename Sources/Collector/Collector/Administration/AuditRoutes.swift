@@ -5,7 +5,7 @@ import WireModel
 
 /// What was changed by whom, newest first; an organization's administrator sees what concerns that organization.
 struct AuditRoutes: Sendable {
-    let administration: any Administration
+    let administration: MetadataService
 
     var routes: [Route] { [Route(.get, "/api/v1/audit", .person(.administrator), handle: list)] }
 

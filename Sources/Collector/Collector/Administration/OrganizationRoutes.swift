@@ -9,7 +9,7 @@ import WireModel
 struct OrganizationRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let administration: any Administration
+    let administration: MetadataService
     let reader: BodyReader
     let logger: Logger
 

@@ -10,7 +10,7 @@ struct RetentionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
     static let days = 1...36_500
 
-    let administration: any Administration
+    let administration: MetadataService
     let reader: BodyReader
     let logger: Logger
 

@@ -9,7 +9,7 @@ import WireModel
 struct TokenRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let administration: any Administration
+    let administration: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -104,8 +104,8 @@ struct TokenDocument {
         let uses = try fields.integer("maximumUses", Self.uses)
         let isUnlimited = try fields.flag("unlimited") ?? false
         try fields.finish()
-        guard name.utf8.count <= CollectorRegistry.tokenNameBytes else {
-            throw .invalidField("name", "has more than \(CollectorRegistry.tokenNameBytes) bytes.")
+        guard name.utf8.count <= MetadataService.tokenNameBytes else {
+            throw .invalidField("name", "has more than \(MetadataService.tokenNameBytes) bytes.")
         }
         guard !name.hasControlCharacters else { throw .invalidField("name", "has control characters.") }
         switch kind {
@@ -137,11 +137,11 @@ struct TokenDocument {
 
     private static func seconds(_ fields: inout FieldReader, now: Int64) throws(Problem) -> Int64? {
         let expiresAt = try fields.time("expiresAt")
-        let lasting = try fields.integer("expiresInSeconds", 1...CollectorRegistry.maximumTokenSeconds)
+        let lasting = try fields.integer("expiresInSeconds", 1...MetadataService.maximumTokenSeconds)
         guard let expiresAt else { return lasting }
         guard lasting == nil else { throw .invalidField("expiresInSeconds", "does not go with `expiresAt`.") }
         let seconds = (expiresAt - now) / 1_000_000
-        guard (1...CollectorRegistry.maximumTokenSeconds).contains(seconds) else {
+        guard (1...MetadataService.maximumTokenSeconds).contains(seconds) else {
             throw .invalidField("expiresAt", "is not within the next 100 years.")
         }
         return seconds

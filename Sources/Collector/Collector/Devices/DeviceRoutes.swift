@@ -9,8 +9,8 @@ import WireModel
 struct DeviceRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let registry: any DeviceRegistry
-    let administration: any Administration
+    let registry: MetadataService
+    let administration: MetadataService
     let archive: any LogArchive
     let reader: BodyReader
     let logger: Logger
@@ -194,9 +194,9 @@ struct DeviceDeletionView: Encodable {
     }
 }
 
-extension DeviceRegistry {
+extension MetadataService {
     /// The device in the path; another organization's is not there.
-    func known(_ exchange: Exchange) async throws -> DeviceRow {
+    nonisolated func known(_ exchange: Exchange) async throws -> DeviceRow {
         guard let id = DeviceID(exchange.parameters["device"] ?? ""),
             let device = try await device(id, organization: exchange.person.organization)
         else { throw Problem.noDevice }

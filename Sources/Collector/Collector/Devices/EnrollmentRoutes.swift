@@ -10,7 +10,7 @@ struct EnrollmentRoutes: Sendable {
     static let bodyBytes = 64 * 1024
     static let machineHashBytes = 256
 
-    let registry: any DeviceRegistry
+    let registry: MetadataService
     let certificates: DeviceCertificates
     let reader: BodyReader
     let logger: Logger

@@ -14,7 +14,7 @@ package struct CollectorResponder: HTTPResponder {
 
     package var routes: [Route] { table.routes }
     private let table: RouteTable
-    private let registry: any DeviceRegistry
+    private let registry: MetadataService
     private let certificates: DeviceCertificates
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
@@ -31,7 +31,7 @@ package struct CollectorResponder: HTTPResponder {
     private let finish = AnswerFinish()
 
     init(
-        routes: [Route], registry: any DeviceRegistry, certificates: DeviceCertificates, identity: CollectorIdentity,
+        routes: [Route], registry: MetadataService, certificates: DeviceCertificates, identity: CollectorIdentity,
         metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
         clock: @escaping @Sendable () -> Int64
     ) {

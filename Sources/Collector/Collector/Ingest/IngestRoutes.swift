@@ -14,9 +14,9 @@ struct IngestRoutes: Sendable {
     static let maximumPoints = 1024
 
     let store: any RecordStore
-    let registry: any DeviceRegistry
-    let profiles: any ProfileRegistry
-    let commandRegistry: any CommandRegistry
+    let registry: MetadataService
+    let profiles: MetadataService
+    let commandRegistry: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -54,7 +54,7 @@ struct IngestRoutes: Sendable {
             }
             reader.metrics.answered(answers)
             let newest = NewestState(parts: batch.parts, answers: answers)
-            await registry.seen(
+            registry.seen(
                 device.id,
                 DeviceObservation(
                     at: exchange.now, beacon: newest.beacon, identity: newest.identity,

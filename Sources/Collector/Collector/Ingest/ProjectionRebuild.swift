@@ -14,7 +14,7 @@ package struct ProjectionRebuild {
         package var unreadableFiles: [String] = []
     }
 
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let directory: String
 
     /// Devices whose state is gathered before it is written.
@@ -24,7 +24,7 @@ package struct ProjectionRebuild {
 
     /// - Parameter registry: opened exclusively: what a running collector hears meanwhile must not be overtaken by what
     ///   is older.
-    package init(directory: String, registry: CollectorRegistry) {
+    package init(directory: String, registry: MetadataService) {
         self.directory = directory
         self.registry = registry
     }

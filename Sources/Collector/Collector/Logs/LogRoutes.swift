@@ -11,7 +11,7 @@ struct LogRoutes: Sendable {
     private static let microsecondsPerDay: Int64 = 86_400_000_000
 
     let archive: any LogArchive
-    let registry: any DeviceRegistry
+    let registry: MetadataService
     let streams: RequestShares
     let logger: Logger
 

@@ -9,8 +9,9 @@ import WireModel
 struct ProfileRevisionRoutes: Sendable {
     static let bodyBytes = 4 * 1024
 
-    let profiles: any ProfileRegistry
-    let registry: any DeviceRegistry
+    let profiles: MetadataService
+    let pins: CertificatePinCheck
+    let registry: MetadataService
     let reader: BodyReader
     let logger: Logger
 
@@ -75,6 +76,7 @@ struct ProfileRevisionRoutes: Sendable {
             let profile = try ProfileDocument.read(body)
             let effective: WireProfile
             do throws(ProfileError) {
+                try pins.check(profile)
                 effective = try await profiles.previewProfile(profile, scope, application: application)
             } catch { throw Problem.ofProfile(error) }
             let newest = try await profiles.profile(scope, revision: nil)
@@ -95,8 +97,10 @@ struct ProfileRevisionRoutes: Sendable {
             }
             let scope = ProfileScope(organization: organization, application: application)
             let expected = try await profiles.expectedRevision(exchange, scope)
+            let former = try await profiles.profile(scope, revision: revision)
             let row: ProfileRow?
             do throws(ProfileError) {
+                if let former { try pins.check(former.profile) }
                 row = try await profiles.rollBackProfile(
                     scope, to: revision, expected: expected, by: AuditActor(person))
             } catch { throw Problem.ofProfile(error) }

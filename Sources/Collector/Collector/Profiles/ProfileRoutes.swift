@@ -11,7 +11,8 @@ struct ProfileRoutes: Sendable {
     /// The custom payload is the largest part of a profile; escaped it may grow.
     static let bodyBytes = 1024 * 1024
 
-    let profiles: any ProfileRegistry
+    let profiles: MetadataService
+    let pins: CertificatePinCheck
     let reader: BodyReader
     let logger: Logger
 
@@ -59,6 +60,7 @@ struct ProfileRoutes: Sendable {
             let expected = try await profiles.expectedRevision(exchange, scope)
             let row: ProfileRow
             do throws(ProfileError) {
+                try pins.check(profile)
                 row = try await profiles.putProfile(profile, scope, expected: expected, by: AuditActor(person))
             } catch {
                 throw Problem.ofProfile(error)
@@ -88,6 +90,7 @@ struct ProfileRoutes: Sendable {
                 let profile = try ProfileDocument.read(FieldReader(own.merging(patch)))
                 let row: ProfileRow
                 do throws(ProfileError) {
+                    try pins.check(profile)
                     row = try await profiles.putProfile(
                         profile, scope, expected: expected ?? newest?.revision ?? 0, by: AuditActor(person))
                 } catch {
@@ -146,9 +149,9 @@ extension Exchange {
     }
 }
 
-extension ProfileRegistry {
+extension MetadataService {
     /// What `If-Match` and `If-None-Match` ask of the newest revision; `nil`: nothing.
-    func expectedRevision(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
+    nonisolated func expectedRevision(_ exchange: Exchange, _ scope: ProfileScope) async throws -> UInt64? {
         let headers = exchange.request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
         let newest = try await profile(scope, revision: nil)?.revision ?? 0

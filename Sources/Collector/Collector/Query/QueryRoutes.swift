@@ -9,7 +9,7 @@ import WireModel
 /// there.
 struct QueryRoutes: Sendable {
     let store: any RecordStore
-    let registry: any DeviceRegistry
+    let registry: MetadataService
 
     var routes: [Route] {
         [

@@ -58,9 +58,7 @@ package struct CollectorServer: Sendable {
     private let logger: Logger
 
     package init(
-        store: any RecordStore, registry: any DeviceRegistry, profiles: any ProfileRegistry,
-        commands: any CommandRegistry,
-        administration: any Administration, archive: any LogArchive, settings: Settings = Settings(),
+        store: any RecordStore, metadata: MetadataService, archive: any LogArchive, settings: Settings = Settings(),
         certificates: DeviceCertificates = .off,
         telemetry: CollectorTelemetry = CollectorTelemetry(),
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
@@ -71,50 +69,50 @@ package struct CollectorServer: Sendable {
     ) {
         self.settings = settings
         self.logger = logger
-        let profiles: any ProfileRegistry = PinCheckedProfiles(base: profiles, ownPin: ownPin)
+        let pins = CertificatePinCheck(ownPin: ownPin)
         metrics = telemetry.metrics
         identity = CollectorIdentity(
-            collector: registry.collectorID, incarnation: registry.incarnationID, strictTransport: settings.servesTLS)
+            collector: metadata.collectorID, incarnation: metadata.incarnationID, strictTransport: settings.servesTLS)
         let reader = BodyReader(
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes),
             budget: settings.budget,
             metrics: telemetry.metrics)
         let scans = RequestShares(settings.fleetScans)
         let routes =
-            EnrollmentRoutes(registry: registry, certificates: certificates, reader: reader, logger: logger).routes
+            EnrollmentRoutes(registry: metadata, certificates: certificates, reader: reader, logger: logger).routes
             + IngestRoutes(
-                store: store, registry: registry, profiles: profiles, commandRegistry: commands, reader: reader,
+                store: store, registry: metadata, profiles: metadata, commandRegistry: metadata, reader: reader,
                 logger: logger
             ).routes
-            + ProfileRoutes(profiles: profiles, reader: reader, logger: logger).routes
-            + ProfileRevisionRoutes(profiles: profiles, registry: registry, reader: reader, logger: logger).routes
+            + ProfileRoutes(profiles: metadata, pins: pins, reader: reader, logger: logger).routes
+            + ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger).routes
             + DeviceRoutes(
-                registry: registry, administration: administration, archive: archive, reader: reader, logger: logger
+                registry: metadata, administration: metadata, archive: archive, reader: reader, logger: logger
             ).routes
-            + OrganizationRoutes(administration: administration, reader: reader, logger: logger).routes
-            + TokenRoutes(administration: administration, reader: reader, logger: logger).routes
-            + RetentionRoutes(administration: administration, reader: reader, logger: logger).routes
-            + AuditRoutes(administration: administration).routes
-            + CommandRoutes(registry: registry, commands: commands, archive: archive, reader: reader, logger: logger)
+            + OrganizationRoutes(administration: metadata, reader: reader, logger: logger).routes
+            + TokenRoutes(administration: metadata, reader: reader, logger: logger).routes
+            + RetentionRoutes(administration: metadata, reader: reader, logger: logger).routes
+            + AuditRoutes(administration: metadata).routes
+            + CommandRoutes(registry: metadata, commands: metadata, archive: archive, reader: reader, logger: logger)
             .routes
             + LogRoutes(
-                archive: archive, registry: registry, streams: RequestShares(settings.logStreams), logger: logger
+                archive: archive, registry: metadata, streams: RequestShares(settings.logStreams), logger: logger
             ).routes
             + UploadRoutes(archive: archive, reader: reader, logger: logger).routes
             + NoticeRoutes(archive: archive).routes
-            + QueryRoutes(store: store, registry: registry).routes
-            + SeriesRoutes(store: store, registry: registry).routes
-            + EventRoutes(store: store, registry: registry, scans: scans).routes
-            + FleetMetricRoutes(store: store, registry: registry, scans: scans).routes
-            + HealthRoutes(store: store, registry: registry, logger: logger).routes
+            + QueryRoutes(store: store, registry: metadata).routes
+            + SeriesRoutes(store: store, registry: metadata).routes
+            + EventRoutes(store: store, registry: metadata, scans: scans).routes
+            + FleetMetricRoutes(store: store, registry: metadata, scans: scans).routes
+            + HealthRoutes(store: store, registry: metadata, logger: logger).routes
             + MetricsRoutes(
-                registry: telemetry.registry, devices: registry, store: store, archive: archive,
+                registry: telemetry.registry, devices: metadata, store: store, archive: archive,
                 budget: settings.budget,
                 certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority,
                 noticeCounts: noticeCounts
             ).routes
         responder = CollectorResponder(
-            routes: routes, registry: registry, certificates: certificates, identity: identity,
+            routes: routes, registry: metadata, certificates: certificates, identity: identity,
             metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),

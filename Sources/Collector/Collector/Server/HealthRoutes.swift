@@ -8,11 +8,11 @@ import WireModel
 /// ready is in its log, because it names files.
 struct HealthRoutes: Sendable {
     let store: any RecordStore
-    let registry: any DeviceRegistry
+    let registry: MetadataService
     let logger: Logger
     private let logged = LoggedReason()
 
-    init(store: any RecordStore, registry: any DeviceRegistry, logger: Logger) {
+    init(store: any RecordStore, registry: MetadataService, logger: Logger) {
         self.store = store
         self.registry = registry
         self.logger = logger

@@ -8,7 +8,7 @@ import WireModel
 /// a whole, so only for people of all organizations.
 struct MetricsRoutes: Sendable {
     let registry: PrometheusRegistry
-    let devices: any DeviceRegistry
+    let devices: MetadataService
     let store: any RecordStore
     let archive: any LogArchive
     let budget: IngestBudget

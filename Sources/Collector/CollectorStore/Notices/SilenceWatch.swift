@@ -3,7 +3,7 @@ import WireModel
 
 /// Raises and ends the notices of silent devices.
 package actor SilenceWatch {
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let notices: NoticeService
     private let clock: any StoreClock
     private let bootClock: any BootClock
@@ -13,7 +13,7 @@ package actor SilenceWatch {
 
     /// - Parameter canStore: whether what devices send is taken.
     package init(
-        registry: CollectorRegistry, notices: NoticeService, clock: any StoreClock,
+        registry: MetadataService, notices: NoticeService, clock: any StoreClock,
         bootClock: any BootClock = SystemBootClock(), logger: Logger, canStore: @escaping @Sendable () async -> Bool
     ) {
         self.registry = registry

@@ -5,7 +5,7 @@ import WireModel
 /// Events over the fleet: listed, newest first, and summed up.
 struct EventRoutes: Sendable {
     let store: any RecordStore
-    let registry: any DeviceRegistry
+    let registry: MetadataService
     let scans: RequestShares
 
     /// Numbers in one answer.

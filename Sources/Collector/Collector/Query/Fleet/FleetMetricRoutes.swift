@@ -6,7 +6,7 @@ import WireModel
 /// Newest values of a metric over the fleet, and how they are spread.
 struct FleetMetricRoutes: Sendable {
     let store: any RecordStore
-    let registry: any DeviceRegistry
+    let registry: MetadataService
     let scans: RequestShares
 
     /// Devices looked at for one page, and at a time.

@@ -8,7 +8,7 @@ import WireModel
 /// Samples as series with steps, and what metrics there are.
 struct SeriesRoutes: Sendable {
     let store: any RecordStore
-    let registry: any DeviceRegistry
+    let registry: MetadataService
 
     /// Numbers in one answer.
     private static let maximumValues = 1_100_000

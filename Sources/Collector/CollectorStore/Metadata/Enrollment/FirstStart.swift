@@ -43,23 +43,23 @@ package struct FirstStart: Equatable, Sendable {
         ] {
             try connection.run("INSERT INTO meta (name, value) VALUES (?, ?)", name, value)
         }
-        _ = try RegistryDatabase.insertOrganization(organization, at: now, into: connection)
+        _ = try MetadataService.insertOrganization(organization, at: now, into: connection)
 
         let enrollment = Secret(.enrollment)
-        try RegistryDatabase.insertToken(
+        try MetadataService.insertToken(
             TokenRow(
-                id: CollectorRegistry.newTokenID(), kind: .enrollment, name: "made at the first start",
+                id: MetadataService.newTokenID(), kind: .enrollment, name: "made at the first start",
                 organization: organization,
                 created: now, expires: now + enrollmentTokenSeconds * 1_000_000, maximumUses: enrollmentTokenUses,
                 uses: 0),
-            secret: enrollment, into: connection)
+            hash: enrollment.hash, into: connection)
         let administrator = Secret(.person)
-        try RegistryDatabase.insertToken(
+        try MetadataService.insertToken(
             TokenRow(
-                id: CollectorRegistry.newTokenID(), kind: .person, name: "administrator", role: .administrator,
+                id: MetadataService.newTokenID(), kind: .person, name: "administrator", role: .administrator,
                 created: now,
                 expires: now + administratorTokenSeconds * 1_000_000, uses: 0),
-            secret: administrator, into: connection)
+            hash: administrator.hash, into: connection)
         return FirstStart(enrollmentToken: enrollment.text, administratorToken: administrator.text)
     }
 }

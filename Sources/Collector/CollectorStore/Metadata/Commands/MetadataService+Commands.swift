@@ -4,14 +4,17 @@ import Logging
 import SQLite
 import WireModel
 
-extension RegistryDatabase {
-    private static let commandColumns =
-        "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
+extension MetadataService {
     /// Of one device; the oldest that have ended go first.
     private static let keptCommands = 1000
 
-    /// - Returns: with the command, whether it is new: one with the same key and request was issued before otherwise.
-    func issue(_ new: NewCommand, organization: String?) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
+    /// Issues a command to a device's present enrollment; on synced disk when it returns.
+    /// - Parameter organization: `nil` for any; a device of another one is not found.
+    /// - Returns: the command, and whether it is new: a repeated request with the same key gives the command issued
+    ///   before.
+    package func issue(
+        _ new: NewCommand, organization: String?
+    ) throws(IssueError) -> (row: CommandRow, isNew: Bool) {
         let now = clock.now()
         let requestHash = Data(SHA256.hash(data: new.request))
         writeResults()
@@ -25,10 +28,10 @@ extension RegistryDatabase {
                     return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
                 }
                 guard device.isWelcome else { return .failure(.deviceLeft) }
-                if case .cancel(let cancel) = new.action, try command(cancel.commandID, of: new.device) == nil {
+                if case .cancel(let cancel) = new.action, try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil {
                     return .failure(.unknownCommand)
                 }
-                guard commands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !commands.isFull else {
+                guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull else {
                     return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
                 }
                 var command = WireCommand()
@@ -51,20 +54,24 @@ extension RegistryDatabase {
             }
         } catch { throw .store(error) }
         let issued = try outcome.get()
-        if issued.isNew { _ = commands.add(issued.row.command, of: new.device) }
+        if issued.isNew { _ = openCommands.add(issued.row.command, of: new.device) }
         return issued
     }
 
-    /// Newest first.
-    func commands(of device: DeviceID, below position: CommandPosition?, limit: Int) throws(StoreError) -> CommandPage {
-        writeResults()
-        var rows = try read { () throws(SQLiteError) in
+    /// A device's commands, newest first.
+    /// - Parameter limit: 1 to 1,000.
+    package nonisolated func commands(
+        of device: DeviceID, below position: CommandPosition?, limit: Int
+    ) async throws(StoreError) -> CommandPage {
+        try Self.check(limit: limit)
+        await writeResults()
+        var rows = try await readers.read { connection throws(SQLiteError) in
             try connection.rows(
                 """
-                SELECT \(Self.commandColumns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
+                SELECT \(CommandRow.columns) FROM command WHERE device = ?1 AND (?2 IS NULL OR created < ?2 OR (created = ?2 AND id < ?3))
                 ORDER BY created DESC, id DESC LIMIT ?4
                 """, device.data, position?.created, position?.id.data, limit + 1
-            ) { statement throws(SQLiteError) in try Self.command(statement, path: connection.path) }
+            ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
         }
         guard rows.count > limit else { return CommandPage(commands: rows, next: nil) }
         rows.removeLast()
@@ -73,9 +80,33 @@ extension RegistryDatabase {
             next: rows.last.flatMap { row in row.id.map { CommandPosition(created: row.created, id: $0) } })
     }
 
-    func command(_ id: CommandID, of device: DeviceID) throws(StoreError) -> CommandRow? {
-        writeResults()
-        return try read { () throws(SQLiteError) in try command(id.data, of: device) }
+    package nonisolated func command(
+        _ id: CommandID, of device: DeviceID
+    ) async throws(StoreError) -> CommandRow? {
+        await writeResults()
+        return try await readers.read { connection throws(SQLiteError) in
+            try CommandRow.one(id.data, of: device, in: connection)
+        }
+    }
+
+    // MARK: With every batch
+
+    /// What a device gets with an answer, from memory: commands of its present enrollment that have neither ended nor
+    /// expired, oldest first.
+    package nonisolated func openCommands(of device: DeviceRow, at now: Int64) -> [WireCommand] {
+        openCommands.commands(of: device.id, enrollmentID: device.enrollmentID, at: now)
+    }
+
+    /// Takes what a device says of its commands, in its order. Returns at once: ended commands are not given to the
+    /// device again, and the results are written soon after and before they are read.
+    package nonisolated func noteResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) {
+        let said = results.filter { $0.commandID.count == 16 }
+        guard !said.isEmpty else { return }
+        let taken = self.results.note(ResultBuffer.Entry(device: device, at: now, results: said))
+        if case .full = taken { return }
+        openCommands.end(Set(said.filter { CommandStatus.isFinal($0.state) }.map(\.commandID)), of: device)
+        // Not awaited on purpose: whoever stores records must not wait for it.
+        if case .keptFirst = taken { Task { await writeResults() } }
     }
 
     /// Writes what devices have said of their commands. What cannot be written is left out: a command whose end is not
@@ -95,7 +126,7 @@ extension RegistryDatabase {
     }
 
     private func write(_ result: WireCommandResult, of device: DeviceID, at time: Int64) throws(SQLiteError) {
-        guard var row = try command(result.commandID, of: device) else { return }
+        guard var row = try CommandRow.one(result.commandID, of: device, in: connection) else { return }
         let former = row.status
         row.status.take(result)
         guard row.status != former else { return }
@@ -127,15 +158,9 @@ extension RegistryDatabase {
 
     private func former(_ device: DeviceID, key: String) throws(SQLiteError) -> (CommandRow, requestHash: Data)? {
         try connection.first(
-            "SELECT \(Self.commandColumns), request_hash FROM command WHERE device = ? AND idempotency_key = ?",
+            "SELECT \(CommandRow.columns), request_hash FROM command WHERE device = ? AND idempotency_key = ?",
             device.data, key
-        ) { statement throws(SQLiteError) in (try Self.command(statement, path: connection.path), statement.data(10)) }
-    }
-
-    private func command(_ id: Data, of device: DeviceID) throws(SQLiteError) -> CommandRow? {
-        try connection.first(
-            "SELECT \(Self.commandColumns) FROM command WHERE id = ? AND device = ?", id, device.data
-        ) { statement throws(SQLiteError) in try Self.command(statement, path: connection.path) }
+        ) { statement throws(SQLiteError) in (try CommandRow(statement, path: connection.path), statement.data(10)) }
     }
 
     private func insert(_ row: CommandRow, key: String?, requestHash: Data) throws(SQLiteError) {
@@ -155,8 +180,21 @@ extension RegistryDatabase {
             AND (state IN \(CommandStatus.finalStates) OR expires <= ?3)
             """, device.data, Self.keptCommands, now)
     }
+}
 
-    private static func command(_ statement: Statement, path: String) throws(SQLiteError) -> CommandRow {
+extension CommandRow {
+    fileprivate static let columns = "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
+
+    fileprivate static func one(
+        _ id: Data, of device: DeviceID, in connection: Connection
+    ) throws(SQLiteError) -> CommandRow? {
+        try connection.first(
+            "SELECT \(columns) FROM command WHERE id = ? AND device = ?", id, device.data
+        ) { statement throws(SQLiteError) in try CommandRow(statement, path: connection.path) }
+    }
+
+    /// - Parameter statement: of `columns`.
+    fileprivate init(_ statement: Statement, path: String) throws(SQLiteError) {
         guard let device = DeviceID(statement.data(0)), let command = try? WireCommand.decode(statement.data(1)) else {
             throw SQLiteError(code: .corrupt, message: "\(path): a command is not one.", operation: "read command")
         }
@@ -165,7 +203,7 @@ extension RegistryDatabase {
         status.progress = UInt32(clamping: statement.int64(6))
         status.detail = statement.string(7)
         status.information = statement.optionalData(8).flatMap { try? WireDeviceInformation.decode($0) }
-        return CommandRow(
+        self.init(
             device: device, command: command, created: statement.int64(2), expires: statement.int64(3),
             issuer: statement.string(4), status: status, updated: statement.optionalInt64(9))
     }

@@ -3,20 +3,26 @@ import SQLite
 import WireModel
 
 /// What administrators do with devices.
-extension RegistryDatabase {
+extension MetadataService {
+    /// Refuses the device's credential until an administrator reinstates it. What it has sent stays. A device that is
+    /// revoked already stays as it is.
+    ///
+    /// The device's holder still has the token it enrolled with, and that token lets the same machine in as a new
+    /// device.
     /// - Parameters:
-    ///   - organization: of which it must be; `nil` for any.
-    ///   - closesToken: whether the token that it enrolled with is revoked, too.
-    func revoke(
-        _ id: DeviceID, organization: String?, closesToken: Bool, by actor: AuditActor
+    ///   - organization: the device's; `nil` for any.
+    ///   - closingToken: whether that token is revoked in the same transaction.
+    /// - Throws: `.forbidden`, with nothing changed, where the token is to be closed and is not known.
+    package func revokeDevice(
+        _ id: DeviceID, organization: String?, closingToken: Bool = false, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRevocation {
         writeSeen()
         let now = clock.now()
         let revocation: DeviceRevocation = try change { () throws(SQLiteError) in
-            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
             var token: TokenRow?
             if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
-            if closesToken {
+            if closingToken {
                 guard let known = token else { return .failure(.noEnrollmentToken) }
                 try close(known, by: actor, at: now)
                 token?.revoked = known.revoked ?? now
@@ -32,20 +38,23 @@ extension RegistryDatabase {
                 ), at: now)
             return .success(DeviceRevocation(device: device, token: token))
         }
-        cache.remove(id)
-        commands.forget(id)
-        index?.insert(revocation.device)
+        devicesByCredential.remove(id)
+        openCommands.forget(id)
+        search.noteChange(id)
         return revocation
     }
 
-    /// - Parameter organization: of which it must be; `nil` for any.
-    func reinstate(
+    /// Takes a revocation back: the credential that was good then is good again. Nothing can have replaced it, because
+    /// a revoked device can neither rotate nor enroll. The commands of that time have expired. A device that is not
+    /// revoked stays as it is.
+    /// - Parameter organization: the device's; `nil` for any.
+    package func reinstateDevice(
         _ id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
         writeSeen()
         let now = clock.now()
         let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
             guard device.revoked != nil else { return .success(device) }
             device.revoked = nil
             try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
@@ -59,19 +68,22 @@ extension RegistryDatabase {
             return .success(device)
         }
         // Those that a start took over while the device was revoked.
-        commands.forget(id)
-        index?.insert(device)
+        openCommands.forget(id)
+        search.noteChange(id)
         return device
     }
 
-    /// - Parameter enrollment: the one that was to be deleted; another is left alone.
-    func delete(
+    /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Its records
+    /// stay in the record files until retention removes them, but nobody is shown them. Its logs stay until they are
+    /// deleted.
+    /// - Parameter enrollment: the one to delete: a device that has enrolled again since is left alone (`.notFound`).
+    package func deleteDevice(
         _ id: DeviceID, enrollment: Data, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) {
         writeSeen()
         let now = clock.now()
         try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard let device = try row(of: id, organization: organization), device.enrollmentID == enrollment else {
+            guard let device = try DeviceRow.one(id, organization: organization, in: connection), device.enrollmentID == enrollment else {
                 return .failure(.noDevice)
             }
             try connection.run(
@@ -91,9 +103,9 @@ extension RegistryDatabase {
                 at: now)
             return .success(())
         }
-        cache.remove(id)
-        commands.forget(id)
-        index?.remove(id)
+        devicesByCredential.remove(id)
+        openCommands.forget(id)
+        search.noteChange(id)
     }
 
     /// What remains of a deleted device keeps it from coming back under its id. It may go when nothing is left that its
@@ -110,20 +122,21 @@ extension RegistryDatabase {
             """, now - AuditTable.keptMicroseconds)
     }
 
-    /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes the word back.
-    func setPredecessor(
+    /// Notes that a device is another one enrolled again: the other's logs are shown with its own.
+    /// - Parameter predecessor: of the same organization, deleted or not; `nil` takes it back.
+    package func setPredecessor(
         _ predecessor: DeviceID?, of id: DeviceID, organization: String?, by actor: AuditActor
     ) throws(AdministrationError) -> DeviceRow {
         writeSeen()
         let now = clock.now()
         let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try row(of: id, organization: organization) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
                     return .failure(
                         .notFound("The predecessor is no device of the organization, and none that was deleted."))
                 }
-                guard try !predecessors(of: predecessor).contains(id), predecessor != id else {
+                guard try !DeviceLineage.predecessors(of: predecessor, in: connection).contains(id), predecessor != id else {
                     return .failure(.forbidden("A device cannot come before itself."))
                 }
             }
@@ -137,13 +150,15 @@ extension RegistryDatabase {
                 at: now)
             return .success(device)
         }
-        index?.insert(device)
+        search.noteChange(id)
         return device
     }
 
-    func lineage(of device: DeviceRow) throws(StoreError) -> DeviceLineage {
-        try read { () throws(SQLiteError) in
-            var lineage = DeviceLineage(predecessors: try predecessors(of: device.id))
+    /// Which other devices are, or may be, the same machine.
+    package nonisolated func lineage(of device: DeviceRow) async throws(StoreError) -> DeviceLineage {
+        try await readers.read { connection throws(SQLiteError) in
+            var lineage = DeviceLineage(
+                predecessors: try DeviceLineage.predecessors(of: device.id, in: connection))
             guard !device.machineHash.isEmpty else { return lineage }
             lineage.possibleSuccessors = try connection.rows(
                 """
@@ -155,29 +170,12 @@ extension RegistryDatabase {
         }
     }
 
-    /// From the nearest on.
-    private func predecessors(of id: DeviceID) throws(SQLiteError) -> [DeviceID] {
-        let sql = "SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL"
-        var found: [DeviceID] = []
-        while found.count < DeviceLineage.maximum {
-            let former = try connection.first(sql, (found.last ?? id).data) { DeviceID($0.data(0)) }
-            guard let former else { break }
-            found.append(former)
-        }
-        return found
-    }
-
     /// Also of a deleted one.
     func organization(ofDevice id: DeviceID) throws(SQLiteError) -> String? {
         try connection.first(
             "SELECT organization FROM device WHERE id = ?1 UNION ALL SELECT organization FROM deleted_device WHERE id = ?1",
             id.data
         ) { $0.string(0) }
-    }
-
-    func profileAdoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
-        writeSeen()
-        return try loadedIndex().adoption(organization: organization)
     }
 
     /// Whether a credential was a deleted device's.
@@ -187,6 +185,22 @@ extension RegistryDatabase {
                 "SELECT 1 FROM deleted_device WHERE credential_hash = ?1 UNION ALL SELECT 1 FROM deleted_device WHERE next_credential_hash = ?1",
                 hash)
         }
+    }
+}
+
+extension DeviceLineage {
+    /// From the nearest on.
+    fileprivate static func predecessors(
+        of id: DeviceID, in connection: Connection
+    ) throws(SQLiteError) -> [DeviceID] {
+        let sql = "SELECT predecessor FROM device WHERE id = ? AND predecessor IS NOT NULL"
+        var found: [DeviceID] = []
+        while found.count < maximum {
+            let former = try connection.first(sql, (found.last ?? id).data) { DeviceID($0.data(0)) }
+            guard let former else { break }
+            found.append(former)
+        }
+        return found
     }
 }
 

@@ -2,17 +2,25 @@ import FoundationEssentials
 import SQLite
 import WireModel
 
-extension RegistryDatabase {
+extension MetadataService {
     /// How long an enrollment can be asked for again: 7 days.
     private static let repeatMicroseconds: Int64 = 7 * 86_400 * 1_000_000
 
-    func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
+    /// Gives a device its credential. The former credential stays good until the new one is first used.
+    ///
+    /// A known id is kept if its credential is right. An unknown id is kept if its credential proves that this
+    /// collector issued it in a time that a restore has lost (`DeviceCredential`). Any other unknown id is replaced by
+    /// a new one.
+    ///
+    /// A request with the `request_id`, token and machine of one from the last seven days is a repeat: it gives the
+    /// same device and enrollment with a fresh credential and does not count against the token again.
+    package func enroll(token: String, request: WireEnrollRequest) throws(EnrollError) -> EnrollResult {
         let request = request.bounded
         let now = clock.now()
         let outcome: Result<EnrollResult, EnrollError>
         do {
             outcome = try transaction { () throws(SQLiteError) in
-                let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
+                let (organization, refusal) = try Self.organization(ofEnrollmentToken: token, at: now, in: connection)
                 if organization != nil || refusal == .tokenUsedUp,
                     let result = try repeated(request, tokenHash: Secret.hash(of: token), at: now)
                 {
@@ -23,9 +31,9 @@ extension RegistryDatabase {
             }
         } catch { throw .store(error) }
         let result = try outcome.get()
-        cache.remove(result.deviceID)
-        refreshIndex(result.deviceID)
-        commands.forget(result.deviceID, but: result.enrollmentID)
+        devicesByCredential.remove(result.deviceID)
+        search.noteChange(result.deviceID)
+        openCommands.forget(result.deviceID, but: result.enrollmentID)
         return result
     }
 
@@ -102,7 +110,7 @@ extension RegistryDatabase {
         guard try statement.step(), let former = DeviceID(statement.data(0)) else { return }
         let name = statement.string(1)
         guard try !statement.step() else { return }
-        try NoticeTable(connection: connection).raise(
+        try notices.raise(
             .deviceReplaced, organization: organization, subject: id.description,
             detail:
                 "This device was enrolled on the machine of device \(former)\(name.isEmpty ? "" : " (\(name))"), which has not left: the "
@@ -163,16 +171,21 @@ extension RegistryDatabase {
 
     // MARK: Tokens
 
-    /// Whether `enroll` might take the token now. A token that is used up may still be asked with again by those who
-    /// used it.
-    func checkEnrollmentToken(_ token: String) throws(EnrollError) {
+    /// Checks an enrollment token without using it up, to refuse before a request's body is read. A token that is used
+    /// up may still be asked with again by those who used it.
+    package nonisolated func checkEnrollmentToken(_ token: String) async throws(EnrollError) {
         let now = clock.now()
         let refusal: EnrollError?
         do {
-            refusal = try read { () throws(SQLiteError) in
-                let (organization, refusal) = try self.organization(ofEnrollmentToken: token, at: now)
+            refusal = try await readers.read { connection throws(SQLiteError) in
+                let (organization, refusal) = try Self.organization(
+                    ofEnrollmentToken: token, at: now, in: connection)
                 if organization != nil { return nil }
-                if refusal == .tokenUsedUp, try mayBeAskedAgain(tokenHash: Secret.hash(of: token), at: now) {
+                if refusal == .tokenUsedUp,
+                    try connection.hasRow(
+                        "SELECT 1 FROM enrollment_request WHERE token_hash = ? AND at > ? LIMIT 1",
+                        Secret.hash(of: token), now - Self.repeatMicroseconds)
+                {
                     return nil
                 }
                 return refusal
@@ -181,18 +194,12 @@ extension RegistryDatabase {
         if let refusal { throw refusal }
     }
 
-    private func mayBeAskedAgain(tokenHash: Data, at now: Int64) throws(SQLiteError) -> Bool {
-        try connection.hasRow(
-            "SELECT 1 FROM enrollment_request WHERE token_hash = ? AND at > ? LIMIT 1", tokenHash,
-            now - Self.repeatMicroseconds)
-    }
-
     private func tokenID(_ token: String) throws(SQLiteError) -> String {
         try connection.first("SELECT id FROM token WHERE hash = ?", Secret.hash(of: token)) { $0.string(0) } ?? ""
     }
 
-    private func organization(
-        ofEnrollmentToken token: String, at now: Int64
+    private static func organization(
+        ofEnrollmentToken token: String, at now: Int64, in connection: Connection
     ) throws(SQLiteError) -> (String?, EnrollError) {
         let statement = try connection.cached(
             "SELECT organization, expires, maximum_uses, uses, revoked FROM token WHERE hash = ? AND kind = ?")
@@ -294,7 +301,8 @@ extension RegistryDatabase {
         _ id: DeviceID, _ credential: Secret, _ organization: String, application: String, _ enrollmentID: Data,
         kept: Bool
     ) throws(SQLiteError) -> EnrollResult {
-        let profile = try composedProfile(of: ProfileScope(organization: organization, application: application))
+        let profile = try DeviceProfile.composed(
+            of: ProfileScope(organization: organization, application: application), in: connection)
         return EnrollResult(
             deviceID: id, credential: credential.text, organization: organization,
             profileRevision: profile?.revision ?? 0, deviceKept: kept, enrollmentID: enrollmentID)

@@ -5,15 +5,15 @@ import WireModel
 
 @testable import CollectorStore
 
-@Suite struct CollectorRegistryTests {
+@Suite struct MetadataServiceTests {
     private let directory: TemporaryDirectory
     private let clock = ManualStoreClock()
-    private let registry: CollectorRegistry
+    private let registry: MetadataService
     private let first: FirstStart
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         self.registry = registry
         first = try #require(created)
@@ -48,7 +48,7 @@ import WireModel
             profile.analytics.enabled && profile.logging.level == .information
                 && !profile.sampling.modules.contains("gps"))
         await registry.close()
-        let (again, created) = try CollectorRegistry.open(
+        let (again, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger, exclusive: false)
         #expect(
             created == nil && again.collectorID == registry.collectorID && again.incarnationID == registry.incarnationID
@@ -60,13 +60,13 @@ import WireModel
     @Test func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
         let directory = try TemporaryDirectory()
         #expect(throws: StoreError(.io, "no paper")) {
-            try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) {
+            try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger) {
                 _ throws(StoreError) in
                 throw StoreError(.io, "no paper")
             }
         }
         let delivered = Mutex<FirstStart?>(nil)
-        let (registry, created) = try CollectorRegistry.open(
+        let (registry, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger
         ) { made in
             delivered.withLock { $0 = made }
@@ -79,7 +79,7 @@ import WireModel
     }
 
     @Test func aSecondProcessGetsInUse() throws {
-        #expect { try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
+        #expect { try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
             ($0 as? StoreError)?.code == .inUse
         }
     }
@@ -262,7 +262,7 @@ import WireModel
         registry.noteResults([results[0]], of: .random(), at: clock.now())
         clock.advance(seconds: 60)
         await registry.close()
-        let (again, _) = try CollectorRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
+        let (again, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         #expect(again.openCommands(of: row, at: clock.now()).map(\.id) == [open[2].id])
         let states = try await again.commands(of: device.deviceID, below: nil, limit: 10).commands.map {
             $0.state(at: clock.now())

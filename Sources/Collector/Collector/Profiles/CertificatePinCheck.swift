@@ -1,0 +1,46 @@
+import CollectorStore
+import Foundation
+import WireModel
+
+extension DeviceRow {
+    /// Whose profile it runs.
+    var profileScope: ProfileScope { ProfileScope(organization: organization, application: application) }
+}
+
+/// A collector that ends TLS itself refuses certificate pins without the pin of its own key: no device could reach it any
+/// more, also not for the correction. Whoever puts, rolls back or previews a profile asks this first.
+///
+/// Behind a proxy that ends TLS the collector does not know which key devices see, and takes any pins.
+struct CertificatePinCheck: Sendable {
+    /// Of the certificate that is served now; `nil`: this collector does not end TLS.
+    let ownPin: @Sendable () -> Data?
+
+    func check(_ profile: WireProfile) throws(ProfileError) {
+        guard !profile.certificatePins.isEmpty, let own = ownPin(), !profile.certificatePins.contains(own) else {
+            return
+        }
+        throw .invalid(
+            WireError(
+                .invalidField,
+                "certificatePins lacks the pin of this collector's own key, \(own.base64EncodedString()): devices could not reach it any more. "
+                    + "Add it; a former key's pin can go once this collector serves the new key."))
+    }
+}
+
+/// What could be put, and should be looked at first.
+struct ProfileFinding: Encodable, Equatable {
+    /// A JSON Pointer into the profile.
+    var path: String
+    var detail: String
+
+    static func findings(_ profile: WireProfile) -> [ProfileFinding] {
+        guard profile.certificatePins.count == 1 else { return [] }
+        return [
+            ProfileFinding(
+                path: "/certificatePins",
+                detail:
+                    "There is no backup pin. If the one key is lost, no device that has this profile reaches the collector any more. Make a "
+                    + "second key, keep it elsewhere, and add its pin.")
+        ]
+    }
+}

@@ -1,0 +1,66 @@
+import SQLite
+import WireModel
+
+/// Devices as they lie in `collector.sqlite`.
+extension DeviceRow {
+    static let columns = """
+        device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, agent_version, application,
+        machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token
+        """
+    /// How many `columns` are.
+    static let columnCount: Int32 = 19
+    private static let stateColumns =
+        "last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token, profile_revision"
+    static let select =
+        "SELECT \(columns), \(stateColumns) FROM device LEFT JOIN device_state ON device = device.id"
+
+    /// - Parameter organization: of which it must be; `nil` for any.
+    static func one(
+        _ id: DeviceID, organization: String? = nil, in connection: Connection
+    ) throws(SQLiteError) -> DeviceRow? {
+        try connection.first(
+            "\(select) WHERE device.id = ?1 AND (?2 IS NULL OR organization = ?2)", id.data, organization
+        ) { statement throws(SQLiteError) in try DeviceRow(withState: statement, path: connection.path) }
+    }
+
+    /// Every device, in no order.
+    static func all(in connection: Connection, _ take: (DeviceRow) -> Void) throws(SQLiteError) {
+        let statement = try connection.prepare(select)
+        while try statement.step() { take(try DeviceRow(withState: statement, path: connection.path)) }
+    }
+
+    /// - Parameter statement: begins with `columns`.
+    init(_ statement: Statement, path: String) throws(SQLiteError) {
+        guard let id = DeviceID(statement.data(0)) else {
+            throw SQLiteError(
+                code: .corrupt, message: "\(path): a device's id is not 16 bytes.", operation: "read device")
+        }
+        var system = WireOperatingSystem()
+        system.name = statement.string(3)
+        system.distribution = statement.string(4)
+        system.version = statement.string(5)
+        system.kernel = statement.string(6)
+        system.architecture = statement.string(7)
+        self.init(
+            id: id, organization: statement.string(1), name: statement.string(2), operatingSystem: system,
+            agentVersion: statement.string(8), application: statement.string(9), machineHash: statement.string(10),
+            test: statement.bool(11), created: statement.int64(12), enrolled: statement.int64(13),
+            revoked: statement.optionalInt64(14), left: statement.optionalInt64(15), enrollmentID: statement.data(16),
+            predecessor: statement.optionalData(17).flatMap { DeviceID($0) },
+            enrollmentToken: statement.optionalString(18))
+    }
+
+    /// A beacon or identity that does not decode is left out: it is derived.
+    /// - Parameter statement: of `select`.
+    init(withState statement: Statement, path: String) throws(SQLiteError) {
+        try self.init(statement, path: path)
+        let first = Self.columnCount
+        lastSeen = statement.optionalInt64(first)
+        beacon = statement.optionalData(first + 1).flatMap { try? WireBeacon.decode($0) }
+        identity = statement.optionalData(first + 2).flatMap { try? WireSystemIdentity.decode($0) }
+        lastBeacon = statement.optionalInt64(first + 3)
+        expectedBeaconSeconds = statement.optionalInt64(first + 4).map { UInt32(clamping: $0) }
+        if let token = statement.optionalString(first + 5) { beacon?.pushToken.token = token }
+        profileRevision = statement.optionalInt64(first + 6).flatMap { UInt64(exactly: $0) }
+    }
+}

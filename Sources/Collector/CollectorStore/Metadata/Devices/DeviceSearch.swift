@@ -1,0 +1,111 @@
+import SQLite
+import Synchronization
+import WireModel
+
+/// Lists of devices: filtered, searched and sorted in memory, on a connection and a queue of its own.
+///
+/// The writer does not wait for a list. It only notes which devices it has changed, and the next list reads those rows
+/// again before it answers. So a list shows every change whose call has returned. The rows are read at the time of the
+/// list, not at the time of the change, so the order in which changes are noted does not matter.
+actor DeviceSearch {
+    private let connection: Connection
+    private let identity: FileIdentity
+    /// Made when devices are first listed.
+    private var index: DeviceIndex?
+    private nonisolated let changes = DeviceChanges()
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata.devices")
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(_ directory: DataDirectory) throws(StoreError) {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        identity = FileIdentity(path: connection.path)
+        self.connection = connection
+    }
+
+    /// The device's row was changed, added or removed, and that is committed.
+    nonisolated func noteChange(_ device: DeviceID) { changes.note(device, .row) }
+
+    /// What newer records say of the device is committed.
+    nonisolated func noteChange(_ device: DeviceID, _ sight: DeviceObservation) {
+        changes.note(device, .seen(sight))
+    }
+
+    func page(
+        _ query: DeviceQuery, after position: DevicePosition?, limit: Int, at now: Int64
+    ) throws(StoreError) -> DeviceList {
+        let found = try currentIndex().page(query, after: position, limit: limit, at: now)
+        return try StoreError.mapping { () throws(SQLiteError) in
+            var devices: [DeviceRow] = []
+            for id in found.ids { if let device = try DeviceRow.one(id, in: connection) { devices.append(device) } }
+            return DeviceList(devices: devices, total: found.total, next: found.next)
+        }
+    }
+
+    func adoption(organization: String) throws(StoreError) -> [ProfileAdoption] {
+        try currentIndex().adoption(organization: organization)
+    }
+
+    func close() {
+        index = nil
+        try? connection.close()
+    }
+
+    /// The index with every change that is noted. Where a row cannot be read, the index is made anew at the next list.
+    private func currentIndex() throws(StoreError) -> DeviceIndex {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+        let noted = changes.take()
+        do throws(SQLiteError) {
+            if let index, let noted {
+                for (id, change) in noted {
+                    if case .seen(let sight) = change, index.note(sight, of: id) { continue }
+                    if let device = try DeviceRow.one(id, in: connection) { index.insert(device) } else { index.remove(id) }
+                }
+                return index
+            }
+            let loaded = DeviceIndex()
+            try DeviceRow.all(in: connection) { loaded.insert($0) }
+            index = loaded
+            return loaded
+        } catch {
+            index = nil
+            throw StoreError(error)
+        }
+    }
+}
+
+/// Which devices have changed since the last list. Bounded: after more changes than it holds, the list is made anew.
+private final class DeviceChanges: Sendable {
+    enum Change {
+        /// The row is to be read again.
+        case row
+        case seen(DeviceObservation)
+    }
+
+    /// `nil`: nobody has asked for a list yet, or there were too many changes since.
+    private let noted = Mutex<[DeviceID: Change]?>(nil)
+    private static let limit = 65_536
+
+    func note(_ device: DeviceID, _ change: Change) {
+        noted.withLock { noted in
+            guard let count = noted?.count else { return }
+            guard count < Self.limit else { return noted = nil }
+            if case .seen(var former) = noted?[device], case .seen(let later) = change {
+                former.merge(later)
+                noted?[device] = .seen(former)
+            } else if case .row = noted?[device] {
+                return
+            } else {
+                noted?[device] = change
+            }
+        }
+    }
+
+    /// - Returns: `nil` where it is not known what has changed. From now on it is.
+    func take() -> [DeviceID: Change]? {
+        noted.withLock { noted in
+            defer { noted = [:] }
+            return noted
+        }
+    }
+}

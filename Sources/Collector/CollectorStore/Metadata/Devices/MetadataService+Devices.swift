@@ -1,0 +1,319 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import WireModel
+
+extension MetadataService {
+    /// Whose credential it is, from memory but for the first time; the device comes without beacon and identity.
+    /// - Parameter admits: whether the device is let in by what else it showed. If not, the new credential of a
+    ///   rotation does not count as used, so the former one stays good.
+    package nonisolated func authenticateDevice(
+        credential: String, admits: @Sendable (DeviceRow) -> Bool = { _ in true }
+    ) async throws(StoreError) -> DeviceAuthentication {
+        let hash = Secret.hash(of: credential)
+        if let device = devicesByCredential[hash] { return .device(device) }
+        return try await authenticate(hash: hash, admits: admits)
+    }
+
+    /// Looks a credential up on disk and makes the new one of a rotation the only one once it is used.
+    private func authenticate(
+        hash: Data, admits: @Sendable (DeviceRow) -> Bool
+    ) throws(StoreError) -> DeviceAuthentication {
+        let generation = devicesByCredential.generation
+        let (device, isNext) = try read { () throws(SQLiteError) in
+            let statement = try connection.cached(
+                """
+                SELECT \(DeviceRow.columns), next_credential_hash = ?1 FROM device WHERE credential_hash = ?1 OR next_credential_hash = ?1
+                """)
+            try statement.bind(hash)
+            defer { statement.reset() }
+            guard try statement.step() else { return (DeviceRow?.none, false) }
+            var device = try DeviceRow(statement, path: connection.path)
+            device.certificates = try DeviceCertificate.all(of: device.id, in: connection)
+            return (device, statement.bool(DeviceRow.columnCount))
+        }
+        guard let device else { return try isOfDeletedDevice(hash) ? .revoked : .unknown }
+        guard device.revoked == nil else { return .revoked }
+        guard device.left == nil else { return .left }
+        if isNext {
+            guard admits(device) else { return .device(device) }
+            try transaction { () throws(SQLiteError) in
+                try connection.run(
+                    """
+                    UPDATE device SET credential_hash = next_credential_hash, next_credential_hash = NULL WHERE next_credential_hash = ?
+                    """, hash)
+            }
+            devicesByCredential.remove(device.id)
+        }
+        devicesByCredential.insert(device, for: hash, readAt: isNext ? devicesByCredential.generation : generation)
+        return .device(device)
+    }
+
+    /// A new credential; the former one stays good until the new one is first used.
+    package func rotateCredential(device id: DeviceID) throws(StoreError) -> String {
+        let now = clock.now()
+        let issued = try transaction { () throws(SQLiteError) -> Secret? in
+            guard let device = try DeviceRow.one(id, in: connection), device.revoked == nil, device.left == nil else {
+                return nil
+            }
+            let issued = try ledger.issue(to: id, of: device.organization)
+            try connection.run(
+                "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?",
+                issued.secret.hash, issued.generation, id.data)
+            try tell(.deviceRotate, of: id, organization: device.organization, at: now)
+            return issued.secret
+        }
+        guard let issued else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+        return issued.text
+    }
+
+    /// The device has left: its credential is refused until it enrolls again with it; what it has sent stays.
+    package func unenroll(device id: DeviceID) throws(StoreError) {
+        let now = clock.now()
+        let changed = try transaction { () throws(SQLiteError) in
+            try connection.run("UPDATE device SET left_at = coalesce(left_at, ?) WHERE id = ?", now, id.data)
+            guard connection.changes == 1, let organization = try organization(ofDevice: id) else { return false }
+            try endCertificates(of: id)
+            try tell(.deviceUnenroll, of: id, organization: organization, at: now)
+            return true
+        }
+        devicesByCredential.remove(id)
+        search.noteChange(id)
+        guard changed else { throw StoreError(.notFound, "device \(id) is not known.") }
+    }
+
+    // MARK: Lists
+
+    /// Devices in the order of their ids, with what was last seen of them.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - cursor: an earlier page's `next`.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func devices(
+        organization: String?, after cursor: String?, limit: Int
+    ) async throws(StoreError) -> DevicePage {
+        try Self.check(limit: limit)
+        let after = cursor.map { DeviceID($0) }
+        if let after, after == nil { throw StoreError(.invalid, "the cursor is not one of this collector's.") }
+        await writeSeen()
+        var devices = try await readers.read { connection throws(SQLiteError) in
+            try connection.rows(
+                """
+                \(DeviceRow.select) WHERE \(organization == nil ? "?1 IS NULL" : "organization = ?1") AND device.id > ?2
+                ORDER BY device.id LIMIT ?3
+                """, organization, after??.data ?? Data(), limit + 1
+            ) { statement throws(SQLiteError) in try DeviceRow(withState: statement, path: connection.path) }
+        }
+        guard devices.count > limit else { return DevicePage(devices: devices, next: nil) }
+        devices.removeLast()
+        return DevicePage(devices: devices, next: devices.last?.id.description)
+    }
+
+    /// Devices that match, in the order asked for, from memory; up to date. A device that moves in the order between
+    /// two pages may be listed twice or not at all.
+    /// - Parameters:
+    ///   - position: an earlier page's `next`, of the same order.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func devices(
+        _ query: DeviceQuery, after position: DevicePosition?, limit: Int
+    ) async throws(StoreError) -> DeviceList {
+        try Self.check(limit: limit)
+        await writeSeen()
+        return try await search.page(query, after: position, limit: limit, at: clock.now())
+    }
+
+    /// How many devices of an organization run which profile revision, without those that have left or are revoked.
+    package nonisolated func profileAdoption(organization: String) async throws(StoreError) -> [ProfileAdoption] {
+        await writeSeen()
+        return try await search.adoption(organization: organization)
+    }
+
+    /// - Parameter organization: `nil` for any; a device of another one is not there.
+    package nonisolated func device(_ id: DeviceID, organization: String?) async throws(StoreError) -> DeviceRow? {
+        await writeSeen()
+        return try await readers.read { connection throws(SQLiteError) in
+            var device = try DeviceRow.one(id, organization: organization, in: connection)
+            device?.certificates = try DeviceCertificate.all(of: id, in: connection)
+            return device
+        }
+    }
+
+    /// Every device's id, ascending, also of those that have left.
+    /// - Parameters:
+    ///   - organization: `nil` for all.
+    ///   - withTest: whether test devices are among them.
+    package nonisolated func deviceIDs(
+        organization: String?, withTest: Bool
+    ) async throws(StoreError) -> [DeviceID] {
+        try await readers.read { connection throws(SQLiteError) in
+            try connection.rows(
+                "SELECT id FROM device WHERE (?1 IS NULL OR organization = ?1) AND (?2 OR test = 0) ORDER BY id",
+                organization, withTest
+            ) { statement throws(SQLiteError) in
+                guard let id = DeviceID(statement.data(0)) else {
+                    throw SQLiteError(
+                        code: .corrupt, message: "\(connection.path): a device's id is not 16 bytes.",
+                        operation: "list devices")
+                }
+                return id
+            }
+        }
+    }
+
+    // MARK: What records say of devices
+
+    /// Notes what a device's newest records say of it. Returns at once; it is written every few seconds, and before it
+    /// is read. Derived data: losing it loses nothing.
+    package nonisolated func seen(_ device: DeviceID, _ sight: DeviceObservation) {
+        if let time = sight.newestRecordTime { deviceClocks.note(device, newestRecord: time, at: sight.at) }
+        let isDue = seen.note(device, sight)
+        // Not awaited on purpose: whoever stores records must not wait for what can be rebuilt from them.
+        if isDue { Task { await writeSeen() } }
+    }
+
+    /// Writes what was seen. A failure is only logged, because the state can be rebuilt from records.
+    func writeSeen() {
+        let entries = seen.take(at: clock.now())
+        guard !entries.isEmpty else { return }
+        do throws(StoreError) { try derive(entries, resetting: []) } catch {
+            logger.warning("device state was not written", metadata: ["store.error": "\(error)"])
+        }
+    }
+
+    /// Writes what stored records say of devices.
+    /// - Parameter resetting: those whose last seen time is what the entry says, and not the later of the two.
+    package func derive(_ entries: [DeviceID: DeviceObservation], resetting: Set<DeviceID>) throws(StoreError) {
+        try transaction { () throws(SQLiteError) in
+            for device in resetting {
+                try connection.run("UPDATE device_state SET last_seen = 0 WHERE device = ?", device.data)
+            }
+            let statement = try connection.cached(
+                """
+                INSERT INTO device_state (device, last_seen, beacon, identity, last_beacon, expected_beacon_seconds, push_token,
+                    profile_revision)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9 WHERE EXISTS (SELECT 1 FROM device WHERE id = ?1)
+                ON CONFLICT (device) DO UPDATE SET last_seen = max(last_seen, excluded.last_seen),
+                beacon = coalesce(excluded.beacon, beacon), identity = coalesce(excluded.identity, identity),
+                last_beacon = coalesce(excluded.last_beacon, last_beacon),
+                expected_beacon_seconds = coalesce(excluded.expected_beacon_seconds, expected_beacon_seconds),
+                profile_revision = coalesce(excluded.profile_revision, profile_revision),
+                push_token = CASE WHEN ?8 THEN excluded.push_token ELSE push_token END
+                """)
+            for (device, sight) in entries {
+                try statement.bind(
+                    device.data, sight.at, sight.beacon?.encoded, sight.identity?.encoded,
+                    sight.beacon == nil ? nil : sight.beaconAt, sight.expectedBeaconSeconds.map { Int64($0) },
+                    sight.pushToken.token, sight.pushToken.isSaid, sight.profileRevision.map { Int64(clamping: $0) })
+                try statement.run()
+            }
+        }
+        for (device, sight) in entries { search.noteChange(device, sight) }
+    }
+
+    /// The latest time at which a device was seen, as far as it has been written; `nil`: none was.
+    package nonisolated func newestSight() async throws(StoreError) -> Int64? {
+        try await readers.read { connection throws(SQLiteError) in
+            try connection.first("SELECT max(last_seen) FROM device_state") { $0.optionalInt64(0) }
+        }
+    }
+}
+
+/// Which client certificates are a device's.
+extension MetadataService {
+    /// Of those that no device has come with yet: more answers than this are not lost in a row.
+    private static let unusedCertificates = 4
+
+    /// Accepts a certificate that was issued to the device, until a later one is used. The audit entry is written with
+    /// it.
+    /// - Parameter reason: `enrollment` or `renewal`.
+    /// - Throws: `.notFound` for a device that is not, or no longer, enrolled.
+    package func keepCertificate(
+        _ certificate: DeviceCertificate, device id: DeviceID, reason: String
+    ) throws(StoreError) {
+        let kept = try transaction { () throws(SQLiteError) in
+            guard let device = try DeviceRow.one(id, in: connection), device.revoked == nil, device.left == nil else {
+                return false
+            }
+            try connection.run(
+                "INSERT INTO device_certificate (device, fingerprint, serial, issued, expires) VALUES (?, ?, ?, ?, ?)",
+                id.data, certificate.fingerprint, certificate.serial, certificate.issued, certificate.expires)
+            try connection.run(
+                """
+                DELETE FROM device_certificate WHERE row IN (SELECT row FROM device_certificate WHERE device = ? AND used IS NULL
+                ORDER BY row DESC LIMIT -1 OFFSET \(Self.unusedCertificates))
+                """, id.data)
+            try audit.append(
+                AuditEntry(
+                    .certificateIssue, by: .device(id), organization: device.organization, subject: id.description,
+                    detail: ["serial": certificate.serial.hexadecimal, "for": reason]),
+                at: certificate.issued)
+            return true
+        }
+        devicesByCredential.remove(id)
+        guard kept else { throw StoreError(.notFound, "device \(id) is not enrolled.") }
+    }
+
+    /// The device has used a certificate for the first time: those issued before it are refused from now on.
+    package func noteCertificateUse(_ fingerprint: Data, device id: DeviceID) throws(StoreError) {
+        let now = clock.now()
+        try transaction { () throws(SQLiteError) in
+            try connection.run(
+                "UPDATE device_certificate SET used = ? WHERE device = ? AND fingerprint = ? AND used IS NULL", now,
+                id.data, fingerprint)
+            try connection.run(
+                """
+                DELETE FROM device_certificate WHERE device = ?1
+                AND row < (SELECT row FROM device_certificate WHERE device = ?1 AND fingerprint = ?2)
+                """, id.data, fingerprint)
+        }
+        devicesByCredential.remove(id)
+    }
+
+    /// Inside a transaction: the device is to come with none of those it has.
+    func endCertificates(of id: DeviceID) throws(SQLiteError) {
+        try connection.run("DELETE FROM device_certificate WHERE device = ?", id.data)
+    }
+}
+
+extension MetadataService {
+    /// Devices that are silent by their own schedule, without test devices and those that have left or are revoked.
+    package nonisolated func silentDevices() async throws(StoreError) -> [SilentDevice] {
+        await writeSeen()
+        let now = clock.now()
+        return try await readers.read { connection throws(SQLiteError) in
+            // Few are read of a fleet that speaks; `ReportingState` has the last word.
+            return try connection.rows(
+                """
+                SELECT id, organization, enrolled, last_beacon, expected_beacon_seconds FROM device JOIN device_state ON device = id
+                WHERE test = 0 AND revoked IS NULL AND left_at IS NULL AND expected_beacon_seconds > 0
+                AND max(coalesce(last_beacon, enrolled), enrolled) <= ?1 - expected_beacon_seconds * ?2
+                """, now, ReportingState.silentAfter * 1_000_000
+            ) { statement in
+                guard let id = DeviceID(statement.data(0)) else { return nil }
+                let (enrolled, beacon) = (statement.int64(2), statement.optionalInt64(3))
+                let seconds = UInt32(clamping: statement.int64(4))
+                let state = ReportingState(
+                    hasLeft: false, isRevoked: false, expectedBeaconSeconds: seconds, lastBeacon: beacon,
+                    enrolled: enrolled, at: now)
+                guard state == .silent else { return nil }
+                return SilentDevice(
+                    id: id, organization: statement.string(1),
+                    silentSeconds: (now - max(beacon ?? .min, enrolled)) / 1_000_000, expectedBeaconSeconds: seconds)
+            }
+        }
+    }
+}
+
+extension DeviceCertificate {
+    /// In the order of their issue.
+    static func all(of id: DeviceID, in connection: Connection) throws(SQLiteError) -> [DeviceCertificate] {
+        try connection.rows(
+            "SELECT fingerprint, serial, issued, expires, used FROM device_certificate WHERE device = ? ORDER BY row",
+            id.data
+        ) { statement in
+            DeviceCertificate(
+                fingerprint: statement.data(0), serial: statement.data(1), issued: statement.int64(2),
+                expires: statement.int64(3), used: statement.optionalInt64(4))
+        }
+    }
+}

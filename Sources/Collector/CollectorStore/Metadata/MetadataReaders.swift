@@ -1,0 +1,97 @@
+import SQLite
+import Synchronization
+import WireModel
+
+/// Connections that only read `collector.sqlite`, each on a serial queue of its own.
+///
+/// There are three, so that one may be busy with a long list and another with a search of logs while the third says
+/// whose token somebody shows. A call goes to the one with the fewest calls before it. It sees the file at one moment:
+/// everything that was committed before the call, and nothing that is committed while it reads.
+final class MetadataReaders: Sendable {
+    private let readers: [MetadataReader]
+    /// Calls under way, by reader.
+    private let load: Mutex<[Int]>
+
+    private static let count = 3
+
+    init(_ directory: DataDirectory) throws(StoreError) {
+        var readers: [MetadataReader] = []
+        for number in 0..<Self.count { readers.append(try MetadataReader(directory, number: number)) }
+        self.readers = readers
+        load = Mutex(readers.map { _ in 0 })
+    }
+
+    func read<Value: Sendable>(
+        _ body: @Sendable (Connection) throws(SQLiteError) -> Value
+    ) async throws(StoreError) -> Value {
+        let place = load.withLock { load in
+            let place = load.indices.min { load[$0] < load[$1] } ?? 0
+            load[place] += 1
+            return place
+        }
+        defer { load.withLock { $0[place] -= 1 } }
+        return try await readers[place].read(body)
+    }
+
+    func close() async { for reader in readers { await reader.close() } }
+}
+
+/// One connection that only reads, off the cooperative pool.
+private actor MetadataReader {
+    private let connection: Connection
+    private let identity: FileIdentity
+    private nonisolated let executor: BlockingExecutor
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(_ directory: DataDirectory, number: Int) throws(StoreError) {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        identity = FileIdentity(path: connection.path)
+        self.connection = connection
+        executor = BlockingExecutor(label: "ws1.collector.metadata.reader.\(number)")
+    }
+
+    func read<Value: Sendable>(
+        _ body: @Sendable (Connection) throws(SQLiteError) -> Value
+    ) throws(StoreError) -> Value {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            try connection.transaction(.deferred) { () throws(SQLiteError) in try body(connection) }
+        }
+    }
+
+    func close() { try? connection.close() }
+}
+
+/// Reads `collector.sqlite` without a service: for commands beside a running collector, and for a data directory that
+/// cannot be written, such as a mounted backup.
+///
+/// Each call reads at one moment.
+package struct MetadataSnapshot {
+    private let directory: DataDirectory
+
+    package init(directory: String) {
+        self.directory = DataDirectory(path: directory)
+    }
+
+    /// By name.
+    /// - Throws: `.notFound` where there is no collector's data; `.newerVersion`, `.corrupt`, `.io`.
+    package func organizations() throws(StoreError) -> [OrganizationRow] { try read(OrganizationRow.all) }
+
+    /// In the order of their making; revoked ones too, never the secrets.
+    /// - Throws: as `organizations`.
+    package func tokens() throws(StoreError) -> [TokenRow] { try read(TokenRow.all) }
+
+    /// Whether there is such a device, of any organization; not one that was deleted.
+    /// - Throws: as `organizations`.
+    package func hasDevice(_ device: DeviceID) throws(StoreError) -> Bool {
+        try read { connection throws(SQLiteError) in
+            try connection.hasRow("SELECT 1 FROM device WHERE id = ?", device.data)
+        }
+    }
+
+    private func read<Value>(_ body: (Connection) throws(SQLiteError) -> Value) throws(StoreError) -> Value {
+        guard let connection = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        return try StoreError.mapping { () throws(SQLiteError) in try body(connection) }
+    }
+}

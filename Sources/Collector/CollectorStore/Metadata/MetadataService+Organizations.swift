@@ -1,0 +1,82 @@
+import FoundationEssentials
+import SQLite
+import WireModel
+
+extension MetadataService {
+    /// By name.
+    package nonisolated func organizations() async throws(StoreError) -> [OrganizationRow] {
+        try await readers.read { connection throws(SQLiteError) in try OrganizationRow.all(in: connection) }
+    }
+
+    /// Makes an organization with a privacy key of its own and the default profile.
+    /// - Parameters:
+    ///   - name: 1 to 63 letters, digits, `.`, `_` and `-`, beginning with a letter or digit: it is used in paths and
+    ///     file names.
+    ///   - actor: for the audit trail.
+    /// - Throws: `.invalid` for another name, `.conflict` where it exists.
+    package func createOrganization(_ name: String, by actor: AuditActor = .commandLine) throws(StoreError) {
+        let marks: [UInt8] = [UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")]
+        let isPlain = name.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            default: marks.contains(byte)
+            }
+        }
+        guard isPlain, (1...63).contains(name.utf8.count), let first = name.utf8.first, !marks.contains(first) else {
+            throw StoreError(
+                .invalid,
+                "an organization's name is 1 to 63 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit."
+            )
+        }
+        let now = clock.now()
+        let isNew = try transaction { () throws(SQLiteError) in
+            guard try Self.insertOrganization(name, at: now, into: connection) else { return false }
+            try audit.append(AuditEntry(.organizationCreate, by: actor, organization: name, subject: name), at: now)
+            return true
+        }
+        guard isNew else { throw StoreError(.conflict, "there is an organization \"\(name)\" already.") }
+    }
+
+    /// With a privacy key of its own and the profile of a new organization.
+    /// - Returns: whether it was not there.
+    static func insertOrganization(
+        _ name: String, at now: Int64, into connection: Connection
+    ) throws(SQLiteError) -> Bool {
+        try connection.run(
+            "INSERT OR IGNORE INTO organization (name, created, privacy_key) VALUES (?, ?, ?)", name, now,
+            Secret.randomBytes())
+        guard connection.changes == 1 else { return false }
+        var profile = WireProfile.ofNewOrganization
+        profile.revision = 1
+        profile.organization = name
+        try ProfileRow(
+            scope: ProfileScope(organization: name), revision: 1, profile: profile, created: now, author: ""
+        ).insert(into: connection)
+        return true
+    }
+}
+
+package struct OrganizationRow: Equatable, Sendable {
+    package var name: String
+    package var created: Int64
+    package var devices: Int
+    /// The newest over its own and its applications' profiles.
+    package var profileRevision: UInt64
+}
+
+extension OrganizationRow {
+    /// By name.
+    static func all(in connection: Connection) throws(SQLiteError) -> [OrganizationRow] {
+        try connection.rows(
+            """
+            SELECT name, created, (SELECT count(*) FROM device WHERE device.organization = organization.name),
+            (SELECT coalesce(max(revision), 0) FROM profile WHERE profile.organization = organization.name)
+            FROM organization ORDER BY name
+            """
+        ) { statement throws(SQLiteError) in
+            OrganizationRow(
+                name: statement.string(0), created: statement.int64(1), devices: statement.int(2),
+                profileRevision: try statement.uint64(3))
+        }
+    }
+}

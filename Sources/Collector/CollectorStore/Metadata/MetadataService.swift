@@ -1,0 +1,237 @@
+import FoundationEssentials
+import Logging
+import SQLite
+import Synchronization
+import WireModel
+
+/// Everything in `collector.sqlite` but the marks and counts of records: organizations, tokens, devices and their
+/// enrollment, profiles, commands, the audit trail, notices, uploads and their chunks. Its operations are grouped by
+/// subject in extensions (`MetadataService+Devices.swift` and so on).
+///
+/// There is one writer and a few readers:
+///
+/// - The writer is this actor. It alone changes the file in a serving collector, on a serial queue of its own, so
+///   transactions wait for each other in a queue and not in SQLite's busy loop. A change is on synced disk when its
+///   call returns.
+/// - Lists, searches and people's tokens are read on connections of their own (`MetadataReaders`, `DeviceSearch`). A
+///   reader sees what was committed before it began (SQLite's WAL). So a list of 100,000 devices keeps neither an
+///   enrollment nor a look-up of a credential waiting.
+/// - What devices ask with every batch is answered from memory, in the caller's thread: whose credential it is, the
+///   revision of the profile, open commands. Only the first question after a start or a change goes to the file.
+///
+/// Safe to call from any number of tasks. Secrets are kept as hashes and never logged. The record store's engine has
+/// connections of its own to the same file for its marks (`CollectorDatabase`); SQLite's locks order the two.
+package actor MetadataService {
+    /// Stays the same for the whole life of the collector.
+    package nonisolated let collectorID: CollectorID
+    /// Changes with every restore from backup.
+    package nonisolated let incarnationID: IncarnationID
+    /// Devices' clocks compared with the collector's, as noted with `seen`.
+    package nonisolated let deviceClocks = DeviceClocks()
+
+    let connection: Connection
+    let audit: AuditTable
+    let notices: NoticeTable
+    let ledger: CredentialLedger
+    nonisolated let directory: DataDirectory
+    nonisolated let readers: MetadataReaders
+    nonisolated let search: DeviceSearch
+    nonisolated let clock: any StoreClock
+    nonisolated let logger: Logger
+
+    /// Devices by the hash of their credential.
+    nonisolated let devicesByCredential = MetadataCache<Data, DeviceRow>(limit: 16_384)
+    nonisolated let profiles = MetadataCache<ProfileScope, DeviceProfile>(limit: 1024)
+    nonisolated let openCommands: OpenCommands
+    nonisolated let seen = SeenBuffer()
+    nonisolated let results = ResultBuffer()
+    /// What is kept of logs, as the log archive sets it.
+    var logQuotas = LogQuotas()
+    /// When old uploads are next looked for, by `age`.
+    var nextForget: Int64 = 0
+    private var auditLimit = DeviceAuditLimit()
+
+    private nonisolated let lock: DirectoryLock?
+    private let identity: FileIdentity
+    private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata")
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// Opens `collector.sqlite`. The first time it makes the collector's ids, organization `default` with its profile,
+    /// and two tokens.
+    /// - Parameters:
+    ///   - exclusive: whether to hold the data directory (`<data>/lock`) until `close`; `false` for a short
+    ///     administrative command beside a running collector.
+    ///   - deliver: at the first start, takes the two tokens before they are good. Where it fails nothing is made.
+    /// - Returns: the service and, at the first start, the two tokens; they are told only here.
+    /// - Throws: `.inUse` where another collector holds the directory, `.newerVersion`, `.corrupt`, `.diskFull`, `.io`.
+    package static func open(
+        directory: String, clock: any StoreClock, logger: Logger, exclusive: Bool = true,
+        deliver: @Sendable (FirstStart) throws(StoreError) -> Void = { _ in }
+    ) throws(StoreError) -> (MetadataService, created: FirstStart?) {
+        let directory = DataDirectory(path: directory)
+        try directory.prepare()
+        let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
+        let connection = try CollectorDatabase.open(directory)
+        if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
+        let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
+        guard let collector = CollectorID(try CollectorDatabase.meta("collector_id", connection)),
+            let incarnation = IncarnationID(try CollectorDatabase.meta("incarnation_id", connection))
+        else { throw StoreError(.corrupt, "\(directory.databasePath): the collector's ids are not there.") }
+        let commands = OpenCommands()
+        try StoreError.mapping { () throws(SQLiteError) in try commands.load(from: connection, at: clock.now()) }
+        let service = MetadataService(
+            collectorID: collector, incarnationID: incarnation, connection: connection, directory: directory,
+            readers: try MetadataReaders(directory), search: try DeviceSearch(directory), openCommands: commands,
+            lock: lock, clock: clock, logger: logger)
+        return (service, created)
+    }
+
+    private init(
+        collectorID: CollectorID, incarnationID: IncarnationID, connection: sending Connection,
+        directory: DataDirectory, readers: MetadataReaders, search: DeviceSearch, openCommands: OpenCommands,
+        lock: DirectoryLock?, clock: any StoreClock, logger: Logger
+    ) {
+        self.collectorID = collectorID
+        self.incarnationID = incarnationID
+        self.directory = directory
+        self.readers = readers
+        self.search = search
+        self.openCommands = openCommands
+        self.lock = lock
+        self.clock = clock
+        self.logger = logger
+        identity = FileIdentity(path: connection.path)
+        audit = AuditTable(connection: connection)
+        notices = NoticeTable(connection: connection)
+        ledger = CredentialLedger(connection: connection)
+        self.connection = connection
+    }
+
+    // MARK: Transactions
+
+    /// One transaction. Its body belongs to this actor, or is a part of the store that has a subject of its own, such
+    /// as `NoticeService`.
+    func transaction<Value>(
+        _ body: () throws(SQLiteError) -> Value
+    ) throws(StoreError) -> Value {
+        try requireInPlace()
+        let formerLimit = auditLimit
+        do { return try connection.transaction(.immediate, body) } catch {
+            // What was told is not on disk.
+            auditLimit = formerLimit
+            throw StoreError(error)
+        }
+    }
+
+    /// One transaction; what it answers is committed, a refusal with its entry in the audit trail too.
+    func change<Value>(
+        _ body: () throws(SQLiteError) -> Result<Value, AdministrationError>
+    ) throws(AdministrationError) -> Value {
+        let outcome: Result<Value, AdministrationError>
+        do { outcome = try transaction(body) } catch { throw .store(error) }
+        return try outcome.get()
+    }
+
+    /// Writes an audit entry for what a device did, in the same transaction, as often as `DeviceAuditLimit` allows.
+    func tell(
+        _ action: AuditEntry.Action, of device: DeviceID, organization: String, _ detail: [String: String] = [:],
+        outcome: AuditEntry.Outcome = .done, at now: Int64
+    ) throws(SQLiteError) {
+        guard let leftOut = auditLimit.admit(action, of: device, at: now) else { return }
+        try audit.append(
+            .ofDevice(action, device, organization: organization, detail, leftOut: leftOut, outcome: outcome), at: now)
+    }
+
+    /// Reads on the writer's connection, for who writes next by what is found.
+    func read<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {
+        try requireInPlace()
+        return try StoreError.mapping(body)
+    }
+
+    /// A file that was removed or replaced must not be answered from.
+    func requireInPlace() throws(StoreError) {
+        guard identity.isInPlace else { throw .databaseGone(connection.path) }
+    }
+
+    /// - Throws: `.invalid` for a page of another size than 1 to 1,000.
+    static func check(limit: Int) throws(StoreError) {
+        guard (1...1000).contains(limit) else { throw StoreError(.invalid, "limit is \(limit); expected 1 to 1,000.") }
+    }
+
+    // MARK: The service itself
+
+    /// Whether the opened file is still in place. The service of a file that was removed or replaced refuses
+    /// everything.
+    package func readiness() -> StoreReadiness {
+        do throws(StoreError) {
+            try requireInPlace()
+            return .ready
+        } catch { return .notReady(error.message) }
+    }
+
+    /// What was done by whom, newest first; bounded as `AuditTable` says.
+    /// - Parameters:
+    ///   - id: those below it; `nil` from the newest.
+    ///   - limit: 1 to 1,000.
+    package nonisolated func audit(
+        _ query: AuditQuery, below id: Int64?, limit: Int
+    ) async throws(StoreError) -> AuditPage {
+        try await readers.read { connection throws(SQLiteError) in
+            try AuditTable(connection: connection).page(query, below: id, limit: limit)
+        }
+    }
+
+    /// Writes what is left to write and closes.
+    package func close() async {
+        writeSeen()
+        writeResults()
+        await readers.close()
+        await search.close()
+        do throws(SQLiteError) {
+            _ = try connection.checkpoint(.truncate)
+            try connection.close()
+        } catch {
+            logger.warning("collector.sqlite was not closed in order", metadata: ["store.error": "\(error)"])
+        }
+        lock?.release()
+    }
+}
+
+/// Rows in memory, so that whoever asks need not wait for the disk. Bounded: a full cache starts again.
+final class MetadataCache<Key: Hashable & Sendable, Row: Sendable>: Sendable {
+    private struct State {
+        var rows: [Key: Row] = [:]
+        /// Grows with every removal: a row that was read before a removal must not come back after it.
+        var generation = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    subscript(_ key: Key) -> Row? { state.withLock { $0.rows[key] } }
+
+    var generation: Int { state.withLock { $0.generation } }
+
+    /// - Parameter generation: the one before the row was read.
+    func insert(_ row: Row, for key: Key, readAt generation: Int) {
+        state.withLock { state in
+            guard state.generation == generation else { return }
+            if state.rows.count >= limit { state.rows = [:] }
+            state.rows[key] = row
+        }
+    }
+
+    func remove(where isGone: (Key, Row) -> Bool) {
+        state.withLock { state in
+            state.generation += 1
+            state.rows = state.rows.filter { !isGone($0.key, $0.value) }
+        }
+    }
+}
+
+extension MetadataCache where Row == DeviceRow {
+    func remove(_ id: DeviceID) { remove { _, device in device.id == id } }
+}
