@@ -39,7 +39,8 @@ struct Harness: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         server = CollectorServer(
-            store: store, metadata: metadata.service, archive: archive, settings: settings, logger: logger, clock: clock)
+            store: store, metadata: metadata.service, archive: archive, settings: settings, logger: logger, clock: clock
+        )
     }
 
     /// Runs against the responder alone, without a socket.

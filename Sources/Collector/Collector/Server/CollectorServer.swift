@@ -85,7 +85,8 @@ package struct CollectorServer: Sendable {
                 logger: logger
             ).routes
             + ProfileRoutes(profiles: metadata, pins: pins, reader: reader, logger: logger).routes
-            + ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger).routes
+            + ProfileRevisionRoutes(profiles: metadata, pins: pins, registry: metadata, reader: reader, logger: logger)
+            .routes
             + DeviceRoutes(
                 registry: metadata, administration: metadata, archive: archive, reader: reader, logger: logger
             ).routes

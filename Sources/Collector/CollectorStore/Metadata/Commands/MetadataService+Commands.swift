@@ -28,10 +28,13 @@ extension MetadataService {
                     return hash == requestHash ? .success((row, false)) : .failure(.keyUsed)
                 }
                 guard device.isWelcome else { return .failure(.deviceLeft) }
-                if case .cancel(let cancel) = new.action, try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil {
+                if case .cancel(let cancel) = new.action,
+                    try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
+                {
                     return .failure(.unknownCommand)
                 }
-                guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull else {
+                guard openCommands.count(of: new.device, at: now) < OpenCommands.limitPerDevice, !openCommands.isFull
+                else {
                     return .failure(.tooMany(limit: OpenCommands.limitPerDevice))
                 }
                 var command = WireCommand()

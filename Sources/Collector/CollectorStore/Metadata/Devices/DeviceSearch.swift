@@ -59,7 +59,11 @@ actor DeviceSearch {
             if let index, let noted {
                 for (id, change) in noted {
                     if case .seen(let sight) = change, index.note(sight, of: id) { continue }
-                    if let device = try DeviceRow.one(id, in: connection) { index.insert(device) } else { index.remove(id) }
+                    if let device = try DeviceRow.one(id, in: connection) {
+                        index.insert(device)
+                    } else {
+                        index.remove(id)
+                    }
                 }
                 return index
             }

@@ -19,7 +19,9 @@ extension MetadataService {
         writeSeen()
         let now = clock.now()
         let revocation: DeviceRevocation = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+                return .failure(.noDevice)
+            }
             var token: TokenRow?
             if let enrolled = device.enrollmentToken { token = try TokenRow.one(enrolled, in: connection) }
             if closingToken {
@@ -54,7 +56,9 @@ extension MetadataService {
         writeSeen()
         let now = clock.now()
         let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+                return .failure(.noDevice)
+            }
             guard device.revoked != nil else { return .success(device) }
             device.revoked = nil
             try connection.run("UPDATE device SET revoked = NULL WHERE id = ?", id.data)
@@ -83,7 +87,9 @@ extension MetadataService {
         writeSeen()
         let now = clock.now()
         try change { () throws(SQLiteError) -> Result<Void, AdministrationError> in
-            guard let device = try DeviceRow.one(id, organization: organization, in: connection), device.enrollmentID == enrollment else {
+            guard let device = try DeviceRow.one(id, organization: organization, in: connection),
+                device.enrollmentID == enrollment
+            else {
                 return .failure(.noDevice)
             }
             try connection.run(
@@ -130,13 +136,16 @@ extension MetadataService {
         writeSeen()
         let now = clock.now()
         let device: DeviceRow = try change { () throws(SQLiteError) in
-            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else { return .failure(.noDevice) }
+            guard var device = try DeviceRow.one(id, organization: organization, in: connection) else {
+                return .failure(.noDevice)
+            }
             if let predecessor {
                 guard try self.organization(ofDevice: predecessor) == device.organization else {
                     return .failure(
                         .notFound("The predecessor is no device of the organization, and none that was deleted."))
                 }
-                guard try !DeviceLineage.predecessors(of: predecessor, in: connection).contains(id), predecessor != id else {
+                guard try !DeviceLineage.predecessors(of: predecessor, in: connection).contains(id), predecessor != id
+                else {
                     return .failure(.forbidden("A device cannot come before itself."))
                 }
             }
