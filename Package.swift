@@ -104,23 +104,25 @@ let package = Package(
         library("CFileCopy"),
 
         // Both ends.
-        target("WireModel", in: .shared, [swiftProtobuf, crypto]),
+        target("TelemetryBasics", in: .shared, []),
+        target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["CSQLite"]),
 
         // Device, in flow order.
-        target("SampleModules", in: .device, ["WireModel", logging]),
-        target("RecordQueue", in: .device, ["WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", in: .device, ["WireModel", "Gzip", "CFileCopy", crypto, logging]),
+        target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
+        target("RecordQueue", in: .device, ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+        target("LogStore", in: .device, ["TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("Transmitter", in: .device, ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
-        target("ControlSocket", in: .device, ["WireModel"]),
+        target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target(
             "HTTPTransport", in: .device,
             ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         target(
             "DataSampler", in: .device,
             [
-                "WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter", "HTTPTransport", crypto,
+                "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter",
+                "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -129,7 +131,8 @@ let package = Package(
         target(
             "AgentCommands", in: .commands,
             [
-                "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter", "ControlSocket", "WireModel",
+                "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
+                "ControlSocket", "WireModel",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -138,7 +141,8 @@ let package = Package(
         target(
             "LogCommands", in: .commands,
             [
-                "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "HTTPTransport", crypto,
+                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter",
+                "HTTPTransport", crypto,
                 argumentParser,
             ]),
         program("ws1log", "LogCommands"),
@@ -146,22 +150,26 @@ let package = Package(
 
         // Collector, in flow order.
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
-        target("CollectorStore", in: .collector, ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Collector", in: .collector,
             [
-                "WireModel", "MetricCatalog", "CollectorStore", "Gzip", swiftProtobuf, hummingbird, hummingbirdCore,
+                "TelemetryBasics", "WireModel", "MetricCatalog", "CollectorStore", "Gzip", swiftProtobuf, hummingbird,
+                hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
                 nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509,
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
         // Beside the collector, not in it: only the command brings the two together.
-        target("FleetSimulator", in: .collector, ["WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
+        target(
+            "FleetSimulator", in: .collector,
+            ["TelemetryBasics", "WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
         target(
             "CollectorCommands", in: .commands,
             [
-                "CommandKit", "Collector", "CollectorStore", "FleetSimulator", "WireModel", asyncHTTPClient, nioHTTP1,
+                "TelemetryBasics", "CommandKit", "Collector", "CollectorStore", "FleetSimulator", "WireModel",
+                asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,
                 configuration,
@@ -172,14 +180,17 @@ let package = Package(
         // Tests.
         .target(
             name: "TelemetryTestKit",
-            dependencies: ["WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore"],
+            dependencies: [
+                "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore",
+            ],
             path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines"], swiftSettings: settings),
-        tests("WireModel", [crypto, swiftProtobuf]),
+        tests("TelemetryBasics", []),
+        tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", []),
         tests("SQLite", []),
         tests("SampleModules", ["WireModel", "MetricCatalog", logging]),
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
-        tests("LogStore", ["WireModel", "Gzip", crypto, logging]),
+        tests("LogStore", ["TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
         tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
         tests(
@@ -199,15 +210,17 @@ let package = Package(
         tests(
             "LogCommands",
             [
-                "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter", "ws1log", crypto,
+                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter",
+                "ws1log", crypto,
                 argumentParser,
             ]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
-        tests("CollectorStore", ["WireModel", "SQLite", "Gzip", crypto, logging]),
+        tests("CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         tests(
             "Collector",
             [
-                "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit", "CollectorCommands",
+                "TelemetryBasics", "WireModel", "SQLite", "MetricCatalog", "CollectorStore", "CommandKit",
+                "CollectorCommands",
                 "FleetSimulator",
                 "ws1collector",
                 "ws1log", "Gzip",

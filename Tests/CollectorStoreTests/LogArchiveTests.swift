@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Gzip
 import SQLite
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -229,7 +230,7 @@ import WireModel
             let noise = Data((0..<100).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
                 .base64EncodedString()
             text +=
-                "\(LogTime.text(ManualStoreClock.start + Int64(position))) I \(LogNumber(segment: segment, position: position).value) app \(noise)\n"
+                "\(Timestamp.text(ManualStoreClock.start + Int64(position))) I \(LogNumber(segment: segment, position: position).value) app \(noise)\n"
         }
         return (Data(text.utf8), try GzipCodec.compress(Data(text.utf8)))
     }

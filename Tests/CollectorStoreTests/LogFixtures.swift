@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Gzip
+import TelemetryBasics
 import WireModel
 
 @testable import CollectorStore
@@ -27,7 +28,7 @@ struct LogDevice: Sendable {
     ) throws -> (text: Data, gzip: Data) {
         let filler = padding == 0 ? "" : "\tpad=" + String(repeating: "x", count: padding)
         let lines = positions.map { position in
-            "\(LogTime.text(time + Int64(position) * 1_000_000)) \(position.isMultiple(of: 10) ? "E" : "I") "
+            "\(Timestamp.text(time + Int64(position) * 1_000_000)) \(position.isMultiple(of: 10) ? "E" : "I") "
                 + "\(LogNumber(segment: segment, position: position).value) app line \(segment).\(position)\(filler)\n"
         }
         var gzip = Data()

@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import Gzip
 import HummingbirdTesting
+import TelemetryBasics
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -86,7 +87,7 @@ struct LogCommandTests {
 
     @Test func theFilterIsThatOfALocalStore() async throws {
         try await Self.play { scene in
-            let since = LogTime.text(Harness.now + 2000 * Self.second)
+            let since = Timestamp.text(Harness.now + 2000 * Self.second)
             let filter = [
                 "--level", "error", "--since", since, "--type", "application", "--category", "app*", "--text", "LINE",
             ]
@@ -139,7 +140,7 @@ struct LogCommandTests {
                 asked.status == 64 && asked.errors.contains("5 lines in 1 chunk of") && asked.errors.contains("--yes"))
             #expect(try await scene.ws1log("delete", "--type", "crash", "--yes").text == "5 lines deleted\n")
             // Of segment 1 a chunk and part of another lie before that; only what lies there whole goes.
-            let until = LogTime.text(Harness.now + 1070 * Self.second)
+            let until = Timestamp.text(Harness.now + 1070 * Self.second)
             #expect(try await scene.ws1log("delete", "--until", until, "--yes").text == "60 lines deleted\n")
             #expect(try await scene.ws1log("list").text.split(separator: "\n").count == 1 + 3)
             #expect(try await scene.ws1log("delete", "--yes", "--json").status == 0)

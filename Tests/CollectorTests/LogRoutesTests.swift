@@ -5,13 +5,14 @@ import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import TelemetryBasics
 import Testing
 import WireModel
 
 @Suite("Logs over HTTP")
 struct LogRoutesTests {
     private static let second: Int64 = 1_000_000
-    private static func time(_ seconds: Int64) -> String { LogTime.text(Harness.now + seconds * second) }
+    private static func time(_ seconds: Int64) -> String { Timestamp.text(Harness.now + seconds * second) }
 
     private static func content(_ scene: UploadScene, _ query: String = "", as person: String? = nil) async throws
         -> [String]
@@ -161,7 +162,7 @@ struct LogRoutesTests {
                 ("category=app.disk,other", [1, 2, 4]),
                 ("text=REFUSED", [0, 4]),
                 ("text=refused&level=error", [0]),
-                ("from=\(LogTime.text(Harness.now + 1))&to=\(LogTime.text(Harness.now + 3))", [1, 2, 3]),
+                ("from=\(Timestamp.text(Harness.now + 1))&to=\(Timestamp.text(Harness.now + 3))", [1, 2, 3]),
                 ("text=nowhere", []),
             ]
             for (query, expected) in cases {

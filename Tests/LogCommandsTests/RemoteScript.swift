@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import TelemetryBasics
 import WireModel
 
 /// A device's log at a scripted collector: chunks of lines, and the answers of the routes that tell of them.
@@ -19,7 +20,7 @@ struct RemoteScript: Sendable {
                 position += 1
                 let number = LogNumber(segment: UInt64(chunk), position: position).value
                 text += Data(
-                    "\(LogTime.text(Self.time + Int64(number))) \(position % 10 == 0 ? "E" : "I") \(number) app.test line \(number) of a chunk\n"
+                    "\(Timestamp.text(Self.time + Int64(number))) \(position % 10 == 0 ? "E" : "I") \(number) app.test line \(number) of a chunk\n"
                         .utf8
                 )
             }
@@ -42,8 +43,8 @@ struct RemoteScript: Sendable {
             return """
                 {"id":"\(index + 1)","device":"\(Self.device)","organization":"default","application":"kiosk","type":"application",\
                 "upload":"\(Self.epoch)","number":\(index + 1),\(command.map { "\"command\":\"\($0)\"," } ?? "")"logEpoch":"\(Self.epoch)",\
-                "rawBytes":\(text.count),"storedBytes":\(text.count / 10),"receivedAt":"\(LogTime.text(Self.time))",\
-                "firstTime":"\(LogTime.text(Self.time + Int64(first)))","lastTime":"\(LogTime.text(Self.time + Int64(first) + Int64(lines)))",\
+                "rawBytes":\(text.count),"storedBytes":\(text.count / 10),"receivedAt":"\(Timestamp.text(Self.time))",\
+                "firstTime":"\(Timestamp.text(Self.time + Int64(first)))","lastTime":"\(Timestamp.text(Self.time + Int64(first) + Int64(lines)))",\
                 "firstLine":\(first),"lastLine":\(first + UInt64(lines) - 1),\
                 "levels":{"error":\(errors),"warning":0,"information":\(lines - errors),"verbose":0},"sha256":"\(sha256)"}
                 """

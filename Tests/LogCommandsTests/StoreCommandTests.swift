@@ -1,5 +1,6 @@
 import Foundation
 import LogStore
+import TelemetryBasics
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -138,7 +139,7 @@ import WireModel
         ] {
             let found = try lines(output).map { try JSONDecoder().decode(Line.self, from: $0) }
             let fields = try expected.map { line in try #require(line.withUnsafeBytes { LogLine($0) }) }
-            #expect(found.map(\.time) == fields.map { LogTime.text($0.time) })
+            #expect(found.map(\.time) == fields.map { Timestamp.text($0.time) })
             #expect(found.map(\.number) == fields.map(\.number.value))
             #expect(found.map(\.level) == fields.map(\.level.name))
         }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LogStore
+import TelemetryBasics
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -50,7 +51,7 @@ import WireModel
             let utc = try #require(times[head.4].flatMap { TimeArgument("\($0)Z") }?.microseconds(now: 0))
             let colour = ["E": "\u{1B}[31m", "W": "\u{1B}[33m", "I": "\u{1B}[0m", "V": "\u{1B}[2m"][String(level)]
             #expect(line.contains(" \(try #require(colour))\(level) "), "\(line)")
-            let local = LogTime.text(utc + (3 * 60 + 30) * 60_000_000)
+            let local = Timestamp.text(utc + (3 * 60 + 30) * 60_000_000)
             #expect(local.dropFirst(5).prefix(18) == "\(head.1)T\(head.2)")
         }
     }

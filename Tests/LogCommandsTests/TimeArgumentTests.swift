@@ -1,3 +1,4 @@
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -14,7 +15,7 @@ import WireModel
     ])
     func timesAreRead(_ given: String, _ expected: String) throws {
         let time = try #require(TimeArgument(given))
-        #expect(LogTime.text(time.microseconds(now: 0)) == expected)
+        #expect(Timestamp.text(time.microseconds(now: 0)) == expected)
     }
 
     @Test(

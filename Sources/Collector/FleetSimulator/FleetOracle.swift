@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// Asks the collector afterwards what it stored of a device, through the same API that people use, and compares it with
@@ -107,12 +108,12 @@ struct FleetOracle {
             findings.doubled += 1
             findings.detail("doubled: \(name)")
         }
-        guard let entry = ledger.entries[place], entry.made.contains(where: { LogTime.text($0) == item.time }) else {
+        guard let entry = ledger.entries[place], entry.made.contains(where: { Timestamp.text($0) == item.time }) else {
             findings.foreign += 1
             findings.detail("never made: \(name) at \(item.time)")
             return
         }
-        if let acknowledged = entry.acknowledged, LogTime.text(acknowledged) != item.time {
+        if let acknowledged = entry.acknowledged, Timestamp.text(acknowledged) != item.time {
             findings.altered += 1
             findings.detail("another than the one acknowledged: \(name)")
         }

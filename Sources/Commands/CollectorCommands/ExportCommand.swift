@@ -4,6 +4,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Glibc
+import TelemetryBasics
 import WireModel
 
 struct ExportCommand: AsyncParsableCommand {

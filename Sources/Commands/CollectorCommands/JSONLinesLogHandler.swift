@@ -2,6 +2,7 @@ import Collector
 import Foundation
 import Logging
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// The least severe level that is logged, for all loggers that share it. Safe from any thread.
@@ -35,7 +36,7 @@ struct JSONLinesLogHandler: LogHandler {
     private let now: @Sendable () -> Int64
 
     init(
-        level: SharedLogLevel, now: @escaping @Sendable () -> Int64 = SystemClock.microseconds,
+        level: SharedLogLevel, now: @escaping @Sendable () -> Int64 = SystemClock.wallMicroseconds,
         write: @escaping @Sendable (Data) -> Void = { FileHandle.standardError.write($0) }
     ) {
         sharedLevel = level
@@ -93,14 +94,5 @@ extension Logger {
     /// Of a command that does one thing and ends: warnings and errors.
     static var ofCommand: Logger {
         Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: SharedLogLevel(.warning)) }
-    }
-}
-
-enum SystemClock {
-    /// Microseconds since 1970.
-    static func microseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 }

@@ -3,6 +3,7 @@ import Collector
 import CollectorStore
 import CommandKit
 import Foundation
+import TelemetryBasics
 import WireModel
 
 struct OrganizationCommand: AsyncParsableCommand {

@@ -5,6 +5,7 @@ import CommandKit
 import Foundation
 import Logging
 import ServiceLifecycle
+import TelemetryBasics
 import UnixSignals
 import WireModel
 

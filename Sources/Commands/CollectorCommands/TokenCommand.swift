@@ -4,6 +4,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import TelemetryBasics
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Asks a running agent over its control socket: one request, one answer, bounded by a time-out. It blocks a thread of

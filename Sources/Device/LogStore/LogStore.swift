@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// A program's log on disk. Lines have a level and are stored in compressed segments that are bounded in size and age.

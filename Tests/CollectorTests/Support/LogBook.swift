@@ -2,6 +2,7 @@ import Crypto
 import CollectorStore
 import Foundation
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// A device's log as tests write it: lines of the form that Schemas/logs/FORMAT.md gives, cut into chunks as a device
@@ -24,7 +25,7 @@ struct LogBook {
     )
         -> String
     {
-        "\(LogTime.text(time)) \(String(decoding: [level.letter], as: UTF8.self)) \(number) \(category) \(message)\n"
+        "\(Timestamp.text(time)) \(String(decoding: [level.letter], as: UTF8.self)) \(number) \(category) \(message)\n"
     }
 
     /// A chunk of these lines, a member for every so many.

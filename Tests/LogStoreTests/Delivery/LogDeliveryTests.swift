@@ -1,4 +1,5 @@
 import Foundation
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -125,7 +126,7 @@ import WireModel
 
     @Test func aTextThatIsTornForeignOrOfACrashedSessionIsLeftAlone() throws {
         func name(_ ordinal: UInt64) -> SegmentName { SegmentName(ordinal: ordinal, kind: .application) }
-        let time = LogTime.text(1_700_000_000_000_000)
+        let time = Timestamp.text(1_700_000_000_000_000)
         func line(_ number: Int, _ message: String = "m") -> String { "\(time) I \(number) c \(message)\n" }
         let texts: [UInt64: String] = [
             1: line(1_000_001) + "\(time) I 1000002 c torn", 2: line(7_000_001), 3: line(3_000_002),

@@ -1,4 +1,5 @@
 import Foundation
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -10,7 +11,7 @@ import WireModel
         let temporary = try TemporaryStore()
         let keeper = StoreKeeper(
             directory: temporary.directory, maximumBytes: 100_000, ringBytes: 20_000, maximumAge: 86_400_000_000)
-        let time = LogTime.text(SystemClock.wallMicroseconds())
+        let time = Timestamp.text(SystemClock.wallMicroseconds())
         for ordinal in 1...60 as ClosedRange<UInt64> {
             let name = SegmentName(ordinal: ordinal, kind: ordinal % 3 == 0 ? .ring : .application)
             try temporary.write(Array("\(time) W \(ordinal)000001 c small\n".utf8), name.file(.text))

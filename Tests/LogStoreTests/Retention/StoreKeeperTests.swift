@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TelemetryBasics
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -61,7 +62,7 @@ import WireModel
 
     @Test(arguments: [("E", LogLevel.error), ("I", .information), ("", .verbose)])
     func aTornLineIsCutAndCounted(_ letter: String, _ level: LogLevel) async throws {
-        let time = LogTime.text(Int64(Date().timeIntervalSince1970) * 1_000_000)
+        let time = Timestamp.text(Int64(Date().timeIntervalSince1970) * 1_000_000)
         let text = "\(time) W 7000001 c whole\n" + (letter.isEmpty ? "2026-" : "\(time) \(letter) 7000002 c to")
         try temporary.write(Array(text.utf8), SegmentName(ordinal: 7, kind: .application).file(.text))
         let store = try store()

@@ -1,5 +1,6 @@
 import Gzip
 import LogStore
+import TelemetryBasics
 import TelemetryTestKit
 import WireModel
 
@@ -38,8 +39,8 @@ enum NaiveLog {
         let time = String(fields[0])
         return rank <= filter.level.rawValue
             // Times of one length compare as text.
-            && (filter.since.map { time >= LogTime.text($0) } ?? true)
-            && (filter.until.map { time < LogTime.text($0) } ?? true)
+            && (filter.since.map { time >= Timestamp.text($0) } ?? true)
+            && (filter.until.map { time < Timestamp.text($0) } ?? true)
             && (filter.categories.isEmpty
                 || filter.categories.contains {
                     $0.hasSuffix("*") ? fields[3].hasPrefix($0.dropLast()) : fields[3] == $0

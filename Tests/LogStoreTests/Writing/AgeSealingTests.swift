@@ -1,4 +1,5 @@
 import Foundation
+import TelemetryBasics
 import Testing
 import WireModel
 

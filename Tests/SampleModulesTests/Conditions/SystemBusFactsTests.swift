@@ -12,7 +12,7 @@ import WireModel
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     /// Long enough for a machine under load; nothing waits for it where all goes well.
-    private func facts(_ address: DBusAddress?, milliseconds: UInt64 = 20_000) -> SystemBusFacts {
+    private func facts(_ address: DBusAddress?, milliseconds: Int64 = 20_000) -> SystemBusFacts {
         SystemBusFacts(address: address, timeoutMilliseconds: milliseconds, logger: quiet)
     }
 

@@ -1,3 +1,4 @@
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -19,7 +20,7 @@ import WireModel
         let line = try #require(read(hasEnd ? Self.text : String(Self.text.dropLast())))
         #expect(line.level == .information)
         #expect(line.number == LogNumber(segment: 5, position: 42))
-        #expect(LogTime.text(line.time) == "2026-11-21T23:51:28.123456Z")
+        #expect(Timestamp.text(line.time) == "2026-11-21T23:51:28.123456Z")
         #expect(part(line.category, of: Self.text) == "app.network")
         #expect(part(line.message, of: Self.text) == "connection opened")
         #expect(part(line.metadata, of: Self.text) == "host=collector.example attempt=2")
@@ -56,14 +57,14 @@ import WireModel
             (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
         ] as [(Int64, String)])
     func timesAreWrittenAndReadBack(_ microseconds: Int64, _ text: String) {
-        #expect(LogTime.text(microseconds) == text)
+        #expect(Timestamp.text(microseconds) == text)
         #expect(read("\(text) V 7 c m")?.time == microseconds)
     }
 
     @Test func everyDayOfFourCenturiesIsReadBack() {
         for day: Int64 in 0..<146_097 {
             let time = day * 86_400_000_000
-            #expect(read("\(LogTime.text(time)) V 7 c m")?.time == time)
+            #expect(read("\(Timestamp.text(time)) V 7 c m")?.time == time)
         }
     }
 }

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import Hummingbird
+import TelemetryBasics
 import WireModel
 
 /// What was changed by whom, newest first; an organization's administrator sees what concerns that organization.

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import Hummingbird
+import TelemetryBasics
 import WireModel
 
 /// What an administrator should know, newest first.

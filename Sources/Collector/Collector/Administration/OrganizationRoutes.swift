@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// Organizations, for administrators: one of all organizations makes them, one of a single organization sees that one.

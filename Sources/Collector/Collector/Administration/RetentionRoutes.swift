@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import Hummingbird
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// What is kept of the records, and their end before their time. A day's file holds the records of all organizations,

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// Tokens of people, scripts and enrollment. An organization's administrator sees and makes that organization's only.

@@ -3,6 +3,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import SwiftASN1
+import TelemetryBasics
 import WireModel
 import X509
 

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// What people ask of devices: viewers see it, operators ask for anything but a wipe, administrators for that too.

@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import TelemetryBasics
 import WireModel
 
 /// A device as people see it.

@@ -1,4 +1,5 @@
 import Foundation
+import TelemetryBasics
 import WireModel
 
 /// Reads the fields of a JSON object by name and type, and says of everything that is wrong where it is:

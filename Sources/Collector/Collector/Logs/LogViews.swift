@@ -1,5 +1,6 @@
 import CollectorStore
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// A chunk as people see it.

@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// One revision of a profile as people see it.

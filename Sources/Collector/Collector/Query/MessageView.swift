@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// A message as people's JSON: proto3's JSON mapping (camelCase, absent stays absent) with numbers as numbers, enum

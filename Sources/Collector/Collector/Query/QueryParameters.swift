@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import TelemetryBasics
 import WireModel
 
 /// The parameters of a request, each read once by the name it has in `openapi.yaml`. What a route does not know is

@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import MetricCatalog
 import SwiftProtobuf
+import TelemetryBasics
 import WireModel
 
 /// What every record says of itself, whatever its body is.

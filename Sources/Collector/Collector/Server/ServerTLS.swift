@@ -8,6 +8,7 @@ import NIOSSL
 import ServiceLifecycle
 import SwiftASN1
 import Synchronization
+import TelemetryBasics
 import WireModel
 import X509
 

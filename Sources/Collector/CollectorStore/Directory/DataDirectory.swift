@@ -1,6 +1,7 @@
 import Glibc
 import SQLite
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// The collector's data directory: the one place that knows its names.

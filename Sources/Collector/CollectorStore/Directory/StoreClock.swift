@@ -1,5 +1,4 @@
-import FoundationEssentials
-import Glibc
+import TelemetryBasics
 
 /// The collector's wall clock, injected: it names the day's file, so tests must be able to step it.
 package protocol StoreClock: Sendable {
@@ -10,11 +9,7 @@ package protocol StoreClock: Sendable {
 package struct SystemStoreClock: StoreClock {
     package init() {}
 
-    package func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    package func now() -> Int64 { SystemClock.wallMicroseconds() }
 }
 
 /// The wall clock beside the machine's own count of time, at one moment.
@@ -43,16 +38,9 @@ package protocol BootClock: Sendable {
 }
 
 package struct SystemBootClock: BootClock {
-    package let bootID: String
+    package let bootID = SystemClock.bootID() ?? ""
 
-    package init() {
-        let text = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
-        bootID = String(text.prefix { !$0.isWhitespace })
-    }
+    package init() {}
 
-    package func sinceBoot() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    package func sinceBoot() -> Int64 { SystemClock.bootMicroseconds() }
 }

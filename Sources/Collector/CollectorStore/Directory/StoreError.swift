@@ -1,5 +1,6 @@
 import Glibc
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// What a store could not do.

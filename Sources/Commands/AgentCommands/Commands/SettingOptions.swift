@@ -3,6 +3,7 @@ import CommandKit
 import DataSampler
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Where the data lies and who says so: on every command.

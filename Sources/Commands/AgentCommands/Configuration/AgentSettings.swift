@@ -3,6 +3,7 @@ import DataSampler
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// What the agent runs with, checked value by value; each error names the flag, variable or key that gave the value.

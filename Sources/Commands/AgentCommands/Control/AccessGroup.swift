@@ -1,6 +1,7 @@
 import CommandKit
 import ControlSocket
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// A group of this machine's users who may ask a running agent and read its logs; by default only the agent's own user

@@ -1,6 +1,7 @@
 import CommandKit
 import Configuration
 import Foundation
+import TelemetryBasics
 import WireModel
 import Yams
 

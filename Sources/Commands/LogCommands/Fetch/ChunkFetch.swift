@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import LogStore
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Fetches chunks into a folder, several at a time, and goes on where an earlier attempt stopped.
@@ -143,7 +144,7 @@ final class ChunkFetch: Sendable {
                 order: position + 1, name: head.names[position], bytes: result.bytes, sha256: result.digest.hexadecimal,
                 level: head.request.level.name, type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines,
                 firstLine: chunk.first,
-                lastLine: chunk.last, from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
+                lastLine: chunk.last, from: Timestamp.text(chunk.earliest), to: Timestamp.text(chunk.latest))
         }
         return FetchManifest(chunks: chunks, missing: missing.sorted { $0.order < $1.order })
     }

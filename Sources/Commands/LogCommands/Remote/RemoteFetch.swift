@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// Fetches a device's logs from a collector into chunk files, and goes on where an earlier attempt stopped.
@@ -263,7 +264,7 @@ final class RemoteFetch {
                     level: head.filter.level.name,
                     type: chunk.type, rawBytes: chunk.rawBytes, lines: chunk.lines, firstLine: chunk.firstLine,
                     lastLine: chunk.lastLine,
-                    from: LogTime.text(chunk.earliest), to: LogTime.text(chunk.latest))
+                    from: Timestamp.text(chunk.earliest), to: Timestamp.text(chunk.latest))
             }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })
         try folder.write(manifest)
         guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }

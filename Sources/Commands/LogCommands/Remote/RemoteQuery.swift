@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// Which logs of a device are asked for, as the collector's routes take it.
@@ -8,8 +9,8 @@ struct RemoteQuery: Sendable {
     init(_ device: DeviceID, type: TypeArgument = .all, lines: LogFilter = LogFilter()) throws(LogCommandError) {
         // Who names a device means it, also where it is one for tests.
         items = [("device", "\(device)"), ("test", "true"), ("type", type.rawValue), ("level", lines.level.name)]
-        if let since = lines.since { items.append(("from", LogTime.text(since))) }
-        if let until = lines.until { items.append(("to", LogTime.text(until))) }
+        if let since = lines.since { items.append(("from", Timestamp.text(since))) }
+        if let until = lines.until { items.append(("to", Timestamp.text(until))) }
         guard !lines.categories.contains(where: { $0.contains(",") || $0.isEmpty }) else {
             throw LogCommandError(.usage, "--category: a collector takes no empty name, nor one with a comma")
         }
@@ -47,7 +48,9 @@ struct RemoteQuery: Sendable {
 
 extension FilterOptions {
     /// The same filter as the collector takes it.
-    func query(_ collector: CollectorOptions, now: Int64 = Clock.microseconds) throws(LogCommandError) -> RemoteQuery {
+    func query(_ collector: CollectorOptions, now: Int64 = SystemClock.wallMicroseconds()) throws(LogCommandError)
+        -> RemoteQuery
+    {
         guard !ring else {
             throw LogCommandError(
                 .usage,

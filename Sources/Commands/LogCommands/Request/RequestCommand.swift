@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import HTTPTransport
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct RequestCommand: AsyncParsableCommand {
@@ -115,7 +116,7 @@ struct RequestCommand: AsyncParsableCommand {
                 try output.flush()
             }
             let expected = await DeviceExpectation.of(command, client)
-            if !json, let expected { StandardError.warn(expected.text(now: Clock.microseconds)) }
+            if !json, let expected { StandardError.warn(expected.text(now: SystemClock.wallMicroseconds())) }
             if wait || fetch {
                 let wait = RequestWait(
                     command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
@@ -130,15 +131,15 @@ struct RequestCommand: AsyncParsableCommand {
     }
 
     private func new(_ client: CollectorClient) throws(LogCommandError) -> NewRequest {
-        let now = Clock.microseconds
+        let now = SystemClock.wallMicroseconds()
         // Refuses what a collector could not be asked for afterwards.
         _ = try RemoteQuery(client.device, lines: filter.filter(now: now))
         return NewRequest(
             kind: "request-logs",
             arguments: NewRequest.Arguments(
                 mode: mode.rawValue, type: filter.type.rawValue, level: filter.level.name,
-                since: filter.since.map { LogTime.text($0.microseconds(now: now)) },
-                until: filter.until.map { LogTime.text($0.microseconds(now: now)) }, captureSeconds: seconds,
+                since: filter.since.map { Timestamp.text($0.microseconds(now: now)) },
+                until: filter.until.map { Timestamp.text($0.microseconds(now: now)) }, captureSeconds: seconds,
                 maximumBytes: bytes,
                 categories: filter.category.isEmpty ? nil : filter.category,
                 text: filter.text.isEmpty ? nil : filter.text,

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Follows a request until it has ended, the limit is over, or somebody interrupts.
@@ -32,7 +33,7 @@ struct RequestWait {
         defer { interruption.cancel() }
         var progress = ProgressLine(isShown: !isQuiet)
         defer { progress.clear() }
-        let begun = Clock.monotonicNanoseconds
+        let begun = SystemClock.monotonicNanoseconds()
         var command = command
         var looks = 0
         while true {
@@ -41,10 +42,11 @@ struct RequestWait {
             case .done: return command
             case .failed(let reason): throw LogCommandError(.failed, "request \(id) \(reason)")
             case .pending:
-                let waits = command.isQueued ? expected.map { ": \($0.text(now: Clock.microseconds))" } ?? "" : ""
+                let waits =
+                    command.isQueued ? expected.map { ": \($0.text(now: SystemClock.wallMicroseconds()))" } ?? "" : ""
                 progress.show(standing.progress, standing.text + waits)
             }
-            let waited = Int64((Clock.monotonicNanoseconds - begun) / 1_000_000_000)
+            let waited = (SystemClock.monotonicNanoseconds() - begun) / 1_000_000_000
             let pause = RequestStanding.pauseSeconds(after: looks)
             guard limitSeconds.map({ waited + pause <= $0 }) ?? true else {
                 throw LogCommandError(.tryAgain, "not ended after \(waited) s (\(standing.text)): \(remedy)")

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct DeleteCommand: PlacedCommand {
@@ -39,7 +40,7 @@ struct DeleteCommand: PlacedCommand {
 
     func runLocally() throws {
         let snapshot = try store.snapshot(type.kinds(withRing: true))
-        let now = Clock.microseconds
+        let now = SystemClock.wallMicroseconds()
         let deletion = SegmentDeletion(
             snapshot, since: since?.microseconds(now: now), until: until?.microseconds(now: now))
         var output = StandardOutput()
@@ -81,7 +82,7 @@ extension DeleteCommand {
 
     /// By the same rule as here: whole chunks, those all of whose lines lie between the times.
     func runRemotely() async throws {
-        let now = Clock.microseconds
+        let now = SystemClock.wallMicroseconds()
         let lines = LogFilter(since: since?.microseconds(now: now), until: until?.microseconds(now: now))
         let result = try await CollectorClient.with(try collector.access()) { client in
             let query = try RemoteQuery(client.device, type: type, lines: lines)

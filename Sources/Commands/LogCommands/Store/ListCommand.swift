@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct ListCommand: PlacedCommand {
@@ -64,13 +65,13 @@ struct ListCommand: PlacedCommand {
             name: segment.name.file(segment.isSealed ? .sealed : .text), kind: segment.name.kind.rawValue,
             isSealed: segment.isSealed,
             lines: whole.lines, rawBytes: whole.rawBytes, storedBytes: whole.storedBytes, firstLine: whole.first.value,
-            lastLine: segment.index.last.value, earliest: LogTime.text(whole.times.lowerBound),
-            latest: LogTime.text(whole.times.upperBound),
+            lastLine: segment.index.last.value, earliest: Timestamp.text(whole.times.lowerBound),
+            latest: Timestamp.text(whole.times.upperBound),
             levels: whole.levelCounts)
     }
 
     static func time(_ time: Int64, _ style: LineStyle) -> String {
-        style.isLocalTime ? LineStyle.localTime(time) : LogTime.text(time)
+        style.isLocalTime ? LineStyle.localTime(time) : Timestamp.text(time)
     }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct StatsCommand: PlacedCommand {
@@ -101,7 +102,7 @@ extension StatsCommand {
     /// Of the lines themselves, each once: what a collector lists of chunks counts a line as often as it was sent.
     func runRemotely() async throws {
         var statistics = Statistics()
-        let now = Clock.microseconds
+        let now = SystemClock.wallMicroseconds()
         try await CollectorClient.with(try collector.access()) { client in
             let query = try filter.query(collector, now: now)
             let chunks = try await client.chunks(query)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Standard output, in large writes. Errors are those of whoever reads.
@@ -65,10 +66,10 @@ enum JSONText {
 struct ProgressLine {
     private static let barWidth = 30
     /// Ten times a second is enough for an eye.
-    private static let pauseNanoseconds: UInt64 = 100_000_000
+    private static let pauseNanoseconds: Int64 = 100_000_000
 
     private let isShown: Bool
-    private var lastShown: UInt64 = 0
+    private var lastShown: Int64 = 0
     private var isOnScreen = false
 
     /// - Parameter isShown: whether it may be, where standard error is a terminal.
@@ -81,7 +82,7 @@ struct ProgressLine {
 
     /// - Parameter fraction: 0 to 1.
     mutating func show(_ fraction: Double, _ text: String) {
-        let now = Clock.monotonicNanoseconds
+        let now = SystemClock.monotonicNanoseconds()
         guard isShown, now - lastShown >= Self.pauseNanoseconds || fraction >= 1 else { return }
         lastShown = now
         isOnScreen = true

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// Where the logs are.
@@ -108,26 +109,10 @@ struct FilterOptions: ParsableArguments {
 
     var kinds: Set<SegmentName.Kind> { type.kinds(withRing: ring) }
 
-    func filter(now: Int64 = Clock.microseconds) -> LogFilter {
+    func filter(now: Int64 = SystemClock.wallMicroseconds()) -> LogFilter {
         LogFilter(
             level: level, since: since?.microseconds(now: now), until: until?.microseconds(now: now),
             categories: category, text: text)
-    }
-}
-
-/// The time of day.
-enum Clock {
-    /// Since 1970.
-    static var microseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
-
-    static var monotonicNanoseconds: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import TelemetryBasics
 import WireModel
 
 /// A time as given on the command line: RFC 3339, a day, or how long ago.
@@ -12,7 +13,7 @@ enum TimeArgument: Equatable, Codable, Sendable {
     func microseconds(now: Int64) -> Int64 {
         switch self {
         case .at(let time): time
-        case .ago(let microseconds): now - microseconds
+        case .ago(let microseconds): max(0, now - microseconds)
         }
     }
 
@@ -26,29 +27,8 @@ enum TimeArgument: Equatable, Codable, Sendable {
             self = .ago(microseconds: seconds * Self.microsecondsPerSecond)
             return
         }
-        var rest = text[...]
-        var offset: Int64 = 0
-        if rest.count == 10 { rest += "T00:00:00" }
-        if rest.hasSuffix("Z") || rest.hasSuffix("z") {
-            rest = rest.dropLast()
-        } else if rest.count > 19, let sign = rest.dropFirst(19).firstIndex(where: { $0 == "+" || $0 == "-" }) {
-            let zone = rest[rest.index(after: sign)...].split(separator: ":", omittingEmptySubsequences: false)
-            guard zone.count == 2, zone.allSatisfy({ $0.count == 2 }), let hours = Int64(zone[0]),
-                let minutes = Int64(zone[1]),
-                (0..<24) ~= hours,
-                (0..<60) ~= minutes
-            else { return nil }
-            offset = (hours * 3600 + minutes * 60) * (rest[sign] == "-" ? -1 : 1)
-            rest = rest[..<sign]
-        }
-        let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count <= 2, let seconds = parts.first, seconds.count == 19 else { return nil }
-        let fraction = parts.count == 2 ? parts[1] : "0"
-        guard !fraction.isEmpty, fraction.count <= 9 else { return nil }
-        let digits = (fraction + "000000").prefix(6)
-        let stamp = Array("\(seconds).\(digits)Z".replacing(" ", with: "T", maxReplacements: 1).utf8)
-        guard let time = stamp.withUnsafeBytes({ LogTime.microseconds($0) }) else { return nil }
-        self = .at(time - offset * Self.microsecondsPerSecond)
+        guard let time = Timestamp.parse(text, [.day, .looseSeparators, .withoutZone]), time >= 0 else { return nil }
+        self = .at(time)
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// How a line is shown: as it is on disk, as JSON, or for a terminal with its level in colour and its time short and
@@ -101,7 +102,7 @@ struct LineStyle: Sendable {
     }
 
     /// `11-22 00:51:28.123`, or with the year in front where it is not the present one.
-    static func localTime(_ microseconds: Int64, now: Int64 = Clock.microseconds) -> String {
+    static func localTime(_ microseconds: Int64, now: Int64 = SystemClock.wallMicroseconds()) -> String {
         let shown = Self.wallTime(microseconds)
         let isThisYear = shown.prefix(4) == Self.wallTime(now).prefix(4)
         return "\(shown.prefix(10).dropFirst(isThisYear ? 5 : 0)) \(shown.dropFirst(11).prefix(12))"
@@ -112,7 +113,7 @@ struct LineStyle: Sendable {
         var time = time_t(microseconds / 1_000_000)
         var parts = tm()
         localtime_r(&time, &parts)
-        return LogTime.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
+        return Timestamp.text(microseconds + Int64(parts.tm_gmtoff) * 1_000_000)
     }
 }
 

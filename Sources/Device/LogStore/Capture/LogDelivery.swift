@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// What became of delivered lines. Each line is counted once.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// The chunks of a log, in order. Each is read on demand. Joined, they hold exactly the lines asked for, byte for byte;
@@ -153,7 +154,7 @@ package struct ChunkName: Sendable {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, String(count).utf8.count - digits.utf8.count)) + digits
         // 2026-11-21T23:51:28.123456Z -> 20261121T235128Z
-        let time = LogTime.text(earliest).prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
+        let time = Timestamp.text(earliest).prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
         return "\(prefix)-\(type.rawValue)-\(time)-\(padded)of\(count).log\(isCompressed ? ".gz" : "")"
     }
 

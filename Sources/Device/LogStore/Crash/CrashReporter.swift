@@ -1,5 +1,6 @@
 import Glibc
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// Finds sessions that ended without closing, and writes their crash logs. If several processes look at once, the lock
@@ -124,7 +125,7 @@ enum CrashLog {
             "crash", "\(session.application) \(reason.text)",
             [
                 ("application", session.application), ("process", "\(session.process)"),
-                ("started", LogTime.text(session.started)),
+                ("started", Timestamp.text(session.started)),
                 ("version", session.version),
             ])
         for line in (backtrace ?? "").split(separator: "\n").prefix(backtraceLines) {

@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 
 /// Notes in a session's marker how its program ended. The next program that opens the store uses it in the crash log.
 package enum SessionEnding {

@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Collects lines for one write, and puts time, level and number before each body.
@@ -35,20 +36,20 @@ struct LineText: ~Copyable {
     /// Adds a line. Call it only while `isFull` is false.
     mutating func append(time: Int64, level: LogLevel, number: LogNumber, body: UnsafeRawBufferPointer) {
         let line = UnsafeMutableRawBufferPointer(rebasing: memory[count...])
-        let time = min(max(time, 0), LogTime.greatest)
+        let time = min(max(time, 0), Timestamp.range.upperBound)
         let (seconds, fraction) = time.quotientAndRemainder(dividingBy: 1_000_000)
         if seconds != second {
-            LogTime.writeSecond(seconds, to: secondText)
+            Timestamp.write(second: seconds, to: secondText)
             second = seconds
         }
         line.copyMemory(from: UnsafeRawBufferPointer(secondText))
-        LogTime.write(fraction, digits: 6, to: line, at: Self.secondBytes)
+        Timestamp.write(fraction, digits: 6, to: line, at: Self.secondBytes)
         line[LogLine.timeBytes - 1] = UInt8(ascii: "Z")
         line[LogLine.timeBytes] = UInt8(ascii: " ")
         line[LogLine.levelOffset] = level.letter
         line[LogLine.levelOffset + 1] = UInt8(ascii: " ")
         let digits = Self.digits(number.value)
-        LogTime.write(Int64(number.value), digits: digits, to: line, at: LogLine.numberOffset)
+        Timestamp.write(Int64(number.value), digits: digits, to: line, at: LogLine.numberOffset)
         var position = LogLine.numberOffset + digits
         line[position] = UInt8(ascii: " ")
         position += 1
@@ -72,28 +73,5 @@ struct LineText: ~Copyable {
             bound *= 10
         }
         return digits
-    }
-}
-
-/// Reads the system's clocks.
-enum SystemClock {
-    /// Microseconds since 1970.
-    static func wallMicroseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
-
-    /// Milliseconds since boot, including sleep.
-    static func bootMilliseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
-
-    /// Identifies the machine's present boot; `nil` if the kernel does not tell.
-    static func bootID() -> String? {
-        let bytes = try? StoreFile(reading: "/proc/sys/kernel/random/boot_id").read(36, at: 0)
-        return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 }

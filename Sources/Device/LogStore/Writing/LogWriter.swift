@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Takes lines from any thread and writes them to disk.

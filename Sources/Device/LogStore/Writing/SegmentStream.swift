@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Writes the lines of one kind into segments. It numbers and collects them, and begins a new segment when one is full

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Begins, seals and deletes segments, and cleans up after processes that died. Safe from any thread and process: each

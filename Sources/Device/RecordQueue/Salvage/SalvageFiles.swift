@@ -1,4 +1,5 @@
 import SQLite
+import TelemetryBasics
 import WireModel
 
 import Glibc
@@ -93,16 +94,8 @@ struct SalvageFiles {
 
     /// `queue.corrupt-<n>-<UTC time>`.
     private func nextAside(at wallTime: Int64) throws(QueueError) -> String {
-        var time = time_t(wallTime / 1_000_000)
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        func digits(_ value: Int32, _ count: Int) -> String {
-            let text = String(max(0, value))
-            return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-        }
-        let day = digits(parts.tm_year + 1900, 4) + digits(parts.tm_mon + 1, 2) + digits(parts.tm_mday, 2)
-        let clock = digits(parts.tm_hour, 2) + digits(parts.tm_min, 2) + digits(parts.tm_sec, 2)
-        return "\(QueueFile.corruptPrefix)\((kept.last.map { Self.ordinal($0) } ?? 0) + 1)-\(day)T\(clock)Z"
+        let time = Timestamp.text(wallTime).prefix(19).filter { $0 != "-" && $0 != ":" }
+        return "\(QueueFile.corruptPrefix)\((kept.last.map { Self.ordinal($0) } ?? 0) + 1)-\(time)Z"
     }
 
     private static func ordinal(_ name: String) -> Int {

@@ -1,4 +1,4 @@
-import Glibc
+import TelemetryBasics
 import WireModel
 
 /// The clock for age and hold: microseconds since the queue's file was made, never going back.
@@ -71,31 +71,13 @@ package protocol RecordClock: Sendable {
 /// The kernel's clocks: wall time, time since boot counting suspend, and the boot's id.
 package struct SystemRecordClock: RecordClock {
     /// Read once: it cannot change while this process lives.
-    private let bootID: BootID?
+    private let bootID = SystemClock.bootID().flatMap { BootID($0) }
 
-    package init() {
-        bootID = Self.readBootID("/proc/sys/kernel/random/boot_id")
-    }
+    package init() {}
 
     package func now() -> RecordStamp {
         RecordStamp(
-            wallTime: Self.microseconds(CLOCK_REALTIME), bootID: bootID,
-            timeSinceBoot: UInt64(max(0, Self.microseconds(CLOCK_BOOTTIME))))
-    }
-
-    private static func microseconds(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
-
-    private static func readBootID(_ path: String) -> BootID? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 64)
-        let count = read(descriptor, &bytes, bytes.count)
-        guard count >= 36 else { return nil }
-        return BootID(String(decoding: bytes.prefix(36), as: UTF8.self))
+            wallTime: SystemClock.wallMicroseconds(), bootID: bootID,
+            timeSinceBoot: UInt64(SystemClock.bootMicroseconds()))
     }
 }

@@ -26,18 +26,18 @@ package protocol BusFactsSource: Sendable {
 /// Both answer from memory. Asking ends within the time-out whatever they do, and at once if there is no bus.
 package struct SystemBusFacts: BusFactsSource {
     private let address: DBusAddress?
-    private let timeoutMilliseconds: UInt64
+    private let timeoutMilliseconds: Int64
     private let trace: FailureTrace
 
     /// Uses the bus in `DBUS_SYSTEM_BUS_ADDRESS`, or else the usual address.
-    package init(logger: Logger, timeoutMilliseconds: UInt64 = 100) {
+    package init(logger: Logger, timeoutMilliseconds: Int64 = 100) {
         let said = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
         self.init(
             address: said.map { DBusAddress($0) } ?? .system, timeoutMilliseconds: timeoutMilliseconds, logger: logger)
     }
 
     /// - Parameter address: `nil` if there is no bus that can be asked.
-    init(address: DBusAddress?, timeoutMilliseconds: UInt64, logger: Logger) {
+    init(address: DBusAddress?, timeoutMilliseconds: Int64, logger: Logger) {
         self.address = address
         self.timeoutMilliseconds = timeoutMilliseconds
         trace = FailureTrace(logger: logger)

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TelemetryBasics
 
 /// The machine this process runs on.
 ///
@@ -151,14 +152,9 @@ package final class LinuxHostSource: HostSource {
     }
 
     package func now() -> SampleTime {
-        var wall = timespec()
-        var boot = timespec()
-        // Cannot fail: both clocks exist since Linux 2.6.39, and the memory is ours.
-        clock_gettime(CLOCK_REALTIME, &wall)
-        clock_gettime(CLOCK_BOOTTIME, &boot)
-        return SampleTime(
-            wallMicroseconds: Int64(wall.tv_sec) * 1_000_000 + Int64(wall.tv_nsec) / 1_000,
-            sinceBootMicroseconds: Self.microseconds(boot))
+        SampleTime(
+            wallMicroseconds: SystemClock.wallMicroseconds(),
+            sinceBootMicroseconds: UInt64(SystemClock.bootMicroseconds()))
     }
 
     private static func microseconds(_ time: timespec) -> UInt64 {

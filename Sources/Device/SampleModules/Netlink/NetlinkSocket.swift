@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 
 /// A socket to one netlink family, opened at the first exchange and kept. The protocol's rules are in
 /// ``NetlinkConversation``.
@@ -79,7 +80,7 @@ struct NetlinkSocket {
         guard send(descriptor, message, message.count, 0) == message.count else { return .broken(errno: errno) }
 
         var conversation = NetlinkConversation(sequence: sequence, port: port)
-        let deadline = Self.milliseconds() + Self.maximumWait
+        let deadline = SystemClock.monotonicNanoseconds() / 1_000_000 + Self.maximumWait
         while true {
             let start = buffer.count
             guard start + room <= max(maximumBytes, room) else { return .truncated }
@@ -166,17 +167,11 @@ struct NetlinkSocket {
     }
 
     private func wait(until deadline: Int64) -> Bool {
-        let left = deadline - Self.milliseconds()
+        let left = deadline - SystemClock.monotonicNanoseconds() / 1_000_000
         guard left > 0 else { return false }
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         // Interrupted or not: the next read shows what is there.
         return poll(&poller, 1, CInt(left)) != 0
-    }
-
-    private static func milliseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 }
 

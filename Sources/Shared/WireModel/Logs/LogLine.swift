@@ -1,4 +1,5 @@
 import Glibc
+import TelemetryBasics
 
 /// The positions of the fields in one line of a log. Nothing is copied or unescaped. `Schemas/logs/FORMAT.md` defines
 /// the format.
@@ -16,7 +17,7 @@ package struct LogLine: Equatable, Sendable {
     package let metadata: Range<Int>
 
     /// Lengths of the parts at fixed positions.
-    package static let timeBytes = 27
+    package static let timeBytes = Timestamp.bytes
     package static let levelOffset = 28
     package static let numberOffset = 30
 
@@ -25,7 +26,7 @@ package struct LogLine: Equatable, Sendable {
         let count = line.last == UInt8(ascii: "\n") ? line.count - 1 : line.count
         let space = UInt8(ascii: " ")
         guard count > Self.numberOffset, line[Self.timeBytes] == space, line[Self.levelOffset + 1] == space,
-            let time = LogTime.microseconds(line), let level = LogLevel(letter: line[Self.levelOffset])
+            let time = Timestamp.microseconds(line), time >= 0, let level = LogLevel(letter: line[Self.levelOffset])
         else { return nil }
         var position = Self.numberOffset
         var number: UInt64 = 0

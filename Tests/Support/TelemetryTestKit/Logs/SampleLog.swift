@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// Lines as a log store has them (Schemas/logs/FORMAT.md), made up from a seed: for tests of what reads them.
@@ -21,7 +22,7 @@ package struct SampleLog: Sendable {
         /// As on disk, with its end.
         package func text(_ number: LogNumber) -> [UInt8] {
             Array(
-                "\(LogTime.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\(metadata.isEmpty ? "" : "\t")\(metadata)\n"
+                "\(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\(metadata.isEmpty ? "" : "\t")\(metadata)\n"
                     .utf8)
         }
 

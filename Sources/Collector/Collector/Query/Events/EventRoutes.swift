@@ -1,5 +1,6 @@
 import CollectorStore
 import Hummingbird
+import TelemetryBasics
 import WireModel
 
 /// Events over the fleet: listed, newest first, and summed up.

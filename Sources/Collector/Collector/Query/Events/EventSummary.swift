@@ -1,3 +1,4 @@
+import TelemetryBasics
 import WireModel
 
 /// Counts events by a property and by time in one pass, in bounded memory.

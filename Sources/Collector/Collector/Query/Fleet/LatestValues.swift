@@ -1,5 +1,6 @@
 import CollectorStore
 import MetricCatalog
+import TelemetryBasics
 import WireModel
 
 /// Looks up newest values where the samples are: in each device's newest rows of the record files.

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import MetricCatalog
+import TelemetryBasics
 import WireModel
 
 /// Samples as series with steps, and what metrics there are.

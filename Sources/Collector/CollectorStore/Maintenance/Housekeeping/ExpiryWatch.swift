@@ -1,5 +1,6 @@
 import Logging
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Raises a notice 30 days before a certificate of the collector's own expires, and another at 7 days. Each comes once
@@ -25,7 +26,7 @@ package final class CertificateWatch: Sendable {
         for certificate in certificates() {
             guard let threshold = certificate.threshold(at: now) else { continue }
             present[certificate.subject(threshold)] =
-                "\(certificate.name) ends at \(LogTime.text(certificate.expires)): less than \(threshold) days are left. "
+                "\(certificate.name) ends at \(Timestamp.text(certificate.expires)): less than \(threshold) days are left. "
                 + "Put a new one in its place; who connects after its end is not served."
         }
         let isNews = told.withLock { told in
@@ -119,7 +120,7 @@ package final class TokenWatch: Sendable {
             let place = organization.map { " --organization \($0)" } ?? ""
             ending["administrator's token \(last.name) (\(last.id)), \(threshold) days"] =
                 "The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), ends at "
-                + "\(LogTime.text(expires)): less than \(threshold) days are left. Make the next one at the collector's machine: "
+                + "\(Timestamp.text(expires)): less than \(threshold) days are left. Make the next one at the collector's machine: "
                 + "ws1collector token create --role administrator --name \(last.name)\(place) --expires-days 365 --data \(directory)"
         }
         return ending

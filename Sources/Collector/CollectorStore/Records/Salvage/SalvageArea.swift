@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// The files of one salvage: where they lie and how they move (`RecordSalvage` says why in this order).
@@ -119,7 +120,7 @@ struct SalvageArea {
     func keptName(at time: Int64) throws(StoreError) -> String {
         let taken = Set(try DataDirectory.names(in: "\(directory.recordsPath)/\(Self.damagedName)"))
         let stem =
-            "\(partition.day)-\(partition.stream)-\(LogTime.text(time).filter { $0.isNumber || $0 == "T" }.prefix(15))Z"
+            "\(partition.day)-\(partition.stream)-\(Timestamp.text(time).filter { $0.isNumber || $0 == "T" }.prefix(15))Z"
         var name = stem
         var number = 1
         while taken.contains(name) {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// A short conversation with a message bus over its socket: authenticate as the running user, say hello, call, close.
@@ -18,14 +19,14 @@ final class DBusConnection {
     }
 
     private let descriptor: CInt
-    private let deadline: UInt64
+    private let deadline: Int64
     private var serial: UInt32 = 0
     /// Bytes received and not used yet.
     private var buffer: [UInt8] = []
 
     /// - Parameter timeoutMilliseconds: the whole conversation ends after this time.
-    init(_ address: DBusAddress, timeoutMilliseconds: UInt64) throws(Failure) {
-        deadline = Self.now() + timeoutMilliseconds * 1_000_000
+    init(_ address: DBusAddress, timeoutMilliseconds: Int64) throws(Failure) {
+        deadline = SystemClock.monotonicNanoseconds() + timeoutMilliseconds * 1_000_000
         descriptor = socket(
             AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw .io(errno: errno) }
@@ -159,20 +160,13 @@ final class DBusConnection {
     }
 
     private func wait(for events: CShort) throws(Failure) {
-        let now = Self.now()
+        let now = SystemClock.monotonicNanoseconds()
         guard now < deadline else { throw .timedOut }
         var descriptors = pollfd(fd: descriptor, events: events, revents: 0)
         // Rounded up, so the loop does not spin through the last fraction of a millisecond.
         let result = poll(&descriptors, 1, CInt(clamping: (deadline - now + 999_999) / 1_000_000))
         if result == 0 { throw .timedOut }
         if result < 0, errno != EINTR { throw .io(errno: errno) }
-    }
-
-    /// Nanoseconds of a monotonic clock.
-    private static func now() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }
 

@@ -1,6 +1,7 @@
+import TelemetryBasics
 import Testing
 
-@testable import WireModel
+@testable import TelemetryBasics
 
 @Suite struct AccessDenialTests {
     @Test func `Only a refusal for permission is one, and it names owner, mode and who asks`() throws {

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
+import TelemetryBasics
 import Testing
-import WireModel
+import TelemetryBasics
 
 @Suite struct DirectoryExposureTests {
     @Test(

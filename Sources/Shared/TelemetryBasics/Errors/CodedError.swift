@@ -1,0 +1,25 @@
+/// The one shape of an error: a code to decide by, a message for people, and the cause.
+///
+/// Each target has one such type, so that its functions can name it in `throws(...)`; the type adds its codes and how
+/// it takes over the errors of the targets below.
+package protocol CodedError: Error, Sendable, CustomStringConvertible {
+    associatedtype Code: Sendable
+
+    /// What a program decides by.
+    var code: Code { get }
+    /// What failed, on what, with which numbers, and the remedy; no data of a person.
+    var message: String { get }
+}
+
+extension CodedError {
+    package var description: String { message }
+}
+
+extension CodedError where Code: RawRepresentable<String> {
+    package var description: String { "\(code.rawValue): \(message)" }
+}
+
+/// An error that can tell of a file that could not be used.
+package protocol FileFailure: Error {
+    init(_ error: FileError)
+}
