@@ -108,6 +108,8 @@ let package = Package(
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["CSQLite"]),
+        target(
+            "HTTPConnection", in: .shared, ["WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
 
         // Device, in flow order.
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
@@ -117,11 +119,12 @@ let package = Package(
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target(
             "HTTPTransport", in: .device,
-            ["WireModel", "Transmitter", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+            ["WireModel", "Transmitter", "HTTPConnection", asyncHTTPClient, crypto, nioCore, nioPosix, nioSSL]),
         target(
             "DataSampler", in: .device,
             [
                 "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter",
+                "HTTPConnection",
                 "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
@@ -139,22 +142,29 @@ let package = Package(
                 logging,
             ]),
         target(
+            "CollectorClient", in: .commands,
+            [
+                "TelemetryBasics", "WireModel", "HTTPConnection", "CollectorAPI", "Gzip", asyncHTTPClient, nioCore,
+                nioPosix,
+            ]),
+        target(
             "LogCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter",
-                "HTTPTransport", crypto,
-                argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "HTTPConnection",
+                "CollectorAPI", "CollectorClient", crypto, argumentParser,
             ]),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),
 
         // Collector, in flow order.
+        target("CollectorAPI", in: .collector, ["WireModel"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
         target(
             "Collector", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "MetricCatalog", "CollectorStore", "Gzip", swiftProtobuf, hummingbird,
+                "TelemetryBasics", "WireModel", "CollectorAPI", "MetricCatalog", "CollectorStore", "Gzip",
+                swiftProtobuf, hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
                 nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509,
@@ -164,11 +174,12 @@ let package = Package(
         // Beside the collector, not in it: only the command brings the two together.
         target(
             "FleetSimulator", in: .collector,
-            ["TelemetryBasics", "WireModel", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
+            ["TelemetryBasics", "WireModel", "CollectorAPI", "Gzip", asyncHTTPClient, nioCore, nioHTTP1]),
         target(
             "CollectorCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "Collector", "CollectorStore", "FleetSimulator", "WireModel",
+                "TelemetryBasics", "CommandKit", "Collector", "CollectorAPI", "CollectorStore", "FleetSimulator",
+                "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,
@@ -184,6 +195,9 @@ let package = Package(
                 "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore",
             ],
             path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines"], swiftSettings: settings),
+        .target(
+            name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
+            path: "Tests/Support/HTTPTestKit", swiftSettings: settings),
         tests("TelemetryBasics", []),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", []),
@@ -192,7 +206,8 @@ let package = Package(
         tests("RecordQueue", ["WireModel", "SQLite", swiftProtobuf, logging]),
         tests("LogStore", ["TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
-        tests("HTTPTransport", ["Transmitter", nioCore, nioPosix, nioSSL]),
+        tests("HTTPConnection", []),
+        tests("HTTPTransport", ["WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix]),
         tests(
             "DataSampler",
             [
@@ -207,10 +222,12 @@ let package = Package(
                 "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket", "WireModel", argumentParser,
                 nioCore, logging,
             ]),
+        tests("CollectorClient", ["WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(
             "LogCommands",
             [
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "Transmitter",
+                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
+                "WireModel", "Gzip",
                 "ws1log", crypto,
                 argumentParser,
             ]),
@@ -224,8 +241,8 @@ let package = Package(
                 "FleetSimulator",
                 "ws1collector",
                 "ws1log", "Gzip",
-                "RecordQueue", "Transmitter", "HTTPTransport", swiftProtobuf, hummingbird, hummingbirdTesting, nioCore,
-                nioPosix,
+                "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", swiftProtobuf,
+                hummingbird, hummingbirdTesting, nioCore, nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,

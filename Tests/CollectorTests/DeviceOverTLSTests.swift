@@ -1,5 +1,6 @@
 import CollectorStore
 import Foundation
+import HTTPConnection
 import HTTPTransport
 import Logging
 import RecordQueue
@@ -32,11 +33,11 @@ struct DeviceOverTLSTests {
                 directory: scene.files.directory.appendingPathComponent("queue-\(UUID())").path,
                 configuration: queueConfiguration,
                 clock: clock, logger: logger)
-            var configuration = HTTPTransportConfiguration(
+            var configuration = ConnectionSettings(
                 collector: try EndpointURL(collector: "https://127.0.0.1:\(scene.port)"),
                 certificateAuthorityFile: try scene.files.write("authority.pem", TestCertificates.authority))
             configuration.clientKeyFile = try scene.files.write("client.key", key)
-            transport = try HTTPTransport(configuration: configuration)
+            transport = try HTTPTransport(configuration)
             transmitter = Transmitter(
                 queue: queue, transport: transport, enrollments: enrollments,
                 configuration: Transmitter.Configuration(

@@ -1,8 +1,10 @@
 import TelemetryTestKit
 import Foundation
+import HTTPConnection
 import Synchronization
 import Testing
 import Transmitter
+import WireModel
 
 @testable import HTTPTransport
 
@@ -47,10 +49,10 @@ import Transmitter
     @Test func `Over plain http, and once nothing is to be shown, none is`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         for scheme in ["http", "https"] {
-            var configuration = HTTPTransportConfiguration(
+            var configuration = ConnectionSettings(
                 collector: try EndpointURL(collector: "\(scheme)://127.0.0.1:1"))
             configuration.clientKeyFile = try file(ServerCertificates.one.key)
-            let transport = try HTTPTransport(configuration: configuration)
+            let transport = try HTTPTransport(configuration)
             #expect(try transport.show(certificate: nil) == nil)
             let life = try transport.show(certificate: ServerCertificates.one.certificate)
             #expect((life != nil) == (scheme == "https"))

@@ -1,7 +1,10 @@
 import Foundation
+import HTTPConnection
+import HTTPTestKit
 import TelemetryTestKit
 import Testing
 import Transmitter
+import WireModel
 
 @testable import HTTPTransport
 
@@ -28,7 +31,7 @@ import Transmitter
         try await ScriptedServer.serving(Array(repeating: [Self.answer], count: answers), certificate: certificate) {
             server in
             let transport = try HTTPTransport(
-                configuration: .init(
+                ConnectionSettings(
                     collector: EndpointURL(collector: "https://localhost:\(server.port)"),
                     certificateAuthorityFile: file.path))
             do {
@@ -91,7 +94,7 @@ import Transmitter
     @Test func `Plain http has nothing to pin`() async throws {
         try await ScriptedServer.serving([[Self.answer]]) { server in
             let transport = try HTTPTransport(
-                configuration: .init(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
+                ConnectionSettings(collector: EndpointURL(collector: "http://127.0.0.1:\(server.port)")))
             transport.pin(to: [try pin(ServerCertificates.one)])
             #expect(await ask(transport).status == 200)
             await transport.shutdown()

@@ -1,8 +1,10 @@
 import FoundationEssentials
+import HTTPTestKit
 import TelemetryTestKit
 import Testing
-import Transmitter
+import WireModel
 
+@testable import HTTPConnection
 @testable import HTTPTransport
 
 /// What a person is told when there is no TLS connection: the cause and the remedy, never a library's source file.
@@ -12,7 +14,7 @@ import Transmitter
         try await ScriptedServer.serving([[.send("HTTP/1.1 400 Bad Request\r\n\r\n")]], certificate: certificate) {
             server in
             let transport = try HTTPTransport(
-                configuration: .init(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
+                ConnectionSettings(collector: EndpointURL(collector: "https://\(host):\(server.port)")))
             do throws(TransportError) { _ = try await transport.send(TransportRequest(method: .get, path: "/x")) } catch
             {
                 #expect(error.code == .tls)

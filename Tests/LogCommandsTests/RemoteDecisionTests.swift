@@ -1,8 +1,9 @@
+import CollectorAPI
 import Foundation
 import Testing
-import Transmitter
 import WireModel
 
+@testable import CollectorClient
 @testable import LogCommands
 
 /// What is decided about a collector's logs without asking one.
@@ -23,15 +24,6 @@ import WireModel
         #expect((try? LogPlace(data: data, remote: remote, environment: environment)) == place)
     }
 
-    @Test func patienceWithABusyCollectorHasABound() {
-        var patience = BusyPatience()
-        #expect(patience.pause(.zero, roll: 0) == .milliseconds(100))
-        #expect(patience.pause(.seconds(8), roll: 1) == .seconds(10))
-        #expect(patience.pause(.seconds(50), roll: 0) == nil)
-        #expect(patience.pause(.milliseconds(49_900), roll: 0) == .milliseconds(49_900))
-        #expect(patience.pause(.milliseconds(1), roll: 0) == nil)
-    }
-
     @Test func aTokenIsReadAndNeverShown() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("token-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -50,36 +42,6 @@ import WireModel
             #expect(error?.code == .usage && !(error?.message.contains("words") ?? true))
         }
         #expect(throws: LogCommandError.self) { try AccessToken(file: nil, environment: [:]) }
-    }
-
-    @Test func aQueryIsWrittenSoThatNothingInItIsTakenForMore() throws {
-        let device = try #require(DeviceID(RemoteScript.device))
-        let filter = LogFilter(level: .warning, since: 0, until: 1, categories: ["a.*", "b"], text: "x=1&y é+%")
-        let path = try RemoteQuery(device, type: .crash, lines: filter).with(ids: ["1", "2"]).path("/api/v1/logs")
-        #expect(
-            path == "/api/v1/logs?device=\(device)&test=true&type=crash&level=warning&from=1970-01-01T00:00:00.000000Z"
-                + "&to=1970-01-01T00:00:00.000001Z&category=a.%2A,b&text=x%3D1%26y%20%C3%A9%2B%25&ids=1,2")
-        #expect(throws: LogCommandError.self) { try RemoteQuery(device, lines: LogFilter(categories: ["a,b"])) }
-    }
-
-    @Test(arguments: [1, 2, 3, 7, 1000]) func linesAreTheSameHoweverTheyCome(_ piece: Int) throws {
-        let text = Array("one\ntwo\n\nthree and more\nlast".utf8)
-        var splitter = LineSplitter()
-        var lines: [String] = []
-        for start in stride(from: 0, to: text.count, by: piece) {
-            try Array(text[start..<min(start + piece, text.count)]).withUnsafeBytes { bytes in
-                try splitter.add(bytes) { lines.append(String(decoding: $0, as: UTF8.self)) }
-            }
-        }
-        try splitter.finish { lines.append(String(decoding: $0, as: UTF8.self)) }
-        #expect(lines == ["one\n", "two\n", "\n", "three and more\n", "last"])
-    }
-
-    @Test func aLineThatNoChunkHoldsIsRefused() throws {
-        var splitter = LineSplitter()
-        let piece = [UInt8](repeating: 0x61, count: LineSplitter.maximumLineBytes)
-        try piece.withUnsafeBytes { try splitter.add($0) { _ in } }
-        #expect(throws: LogCommandError.self) { try piece.withUnsafeBytes { try splitter.add($0) { _ in } } }
     }
 
     /// Chunks as `id: first...last`, and which of them are read together, in order.
@@ -112,22 +74,23 @@ import WireModel
     private static func chunk(
         _ id: Int, _ lines: ClosedRange<UInt64>, application: String = "a", type: String = "application",
         epoch: String = RemoteScript.epoch
-    ) throws -> RemoteChunk {
+    ) throws -> ChunkView {
         let json = """
-            {"id":"\(id)","application":"\(application)","type":"\(type)","upload":"u","number":1,"logEpoch":"\(epoch)","rawBytes":10,"storedBytes":5,\
+            {"id":"\(id)","device":"d","organization":"o","application":"\(application)","type":"\(type)","upload":"u","number":1,"logEpoch":"\(epoch)","rawBytes":10,"storedBytes":5,\
             "receivedAt":"2026-11-21T00:00:00.000000Z","firstTime":"2026-11-21T00:00:00.000000Z","lastTime":"2026-11-21T00:00:01.000000Z",\
             "firstLine":\(lines.lowerBound),"lastLine":\(lines.upperBound),"levels":{"error":1,"warning":0,"information":9,"verbose":0},"sha256":"00"}
             """
-        return try JSONDecoder().decode(RemoteChunk.self, from: Data(json.utf8))
+        return try JSONDecoder().decode(ChunkView.self, from: Data(json.utf8))
     }
 
     @Test func everyStateOfARequestHasAMeaning() throws {
         func standing(_ state: String) throws -> RequestStanding {
             let json = """
-                {"id":"i","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
-                "uploads":[{"upload":"u","state":"open","chunks":4,"storedChunks":1,"goneChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
+                {"id":"i","device":"d","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
+                "uploads":[{"upload":"u","state":"open","begunAt":"a","expiresAt":"c","chunks":4,"storedChunks":1,\
+                "missingChunks":3,"goneChunks":0,"deletedChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
                 """
-            return RequestStanding(try JSONDecoder().decode(RemoteCommand.self, from: Data(json.utf8)))
+            return RequestStanding(try JSONDecoder().decode(CommandView.self, from: Data(json.utf8)))
         }
         for state in ["queued", "received", "running", "not-now", "something new"] {
             #expect(try standing(state).meaning == .pending)
@@ -138,11 +101,6 @@ import WireModel
         #expect(try standing("done").meaning == .done)
         #expect(try standing("running").progress == 0.25)
         #expect(try standing("running").text == "running, 1 of 4 chunks here, 1.0 kB of text: why")
-    }
-
-    @Test func whatACollectorSaysDoesNotSteerATerminal() {
-        #expect(LogCommandError.shown("a\u{1B}[31mb\u{9B}c\n") == "a [31mb c ")
-        #expect(LogCommandError.shown(String(repeating: "x", count: 9999)).count == 500)
     }
 
     @Test(
@@ -157,6 +115,6 @@ import WireModel
         (.responseTooLarge, 1),
     ])
     func aNetworkThatFailsIsTriedAgain(_ code: TransportError.Code, _ exit: Int32) {
-        #expect(LogCommandError(TransportError(code, "m"), peer: "p").exitCode == exit)
+        #expect(LogCommandError(CollectorClientError(TransportError(code, "m"), peer: "p")).exitCode == exit)
     }
 }

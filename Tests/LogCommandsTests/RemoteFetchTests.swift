@@ -304,8 +304,10 @@ import WireModel
     @Test func anInterruptionLeavesTheRequestAndSaysHowToGoOn() async throws {
         let id = "33333333-3333-4333-8333-333333333333"
         let answer = ScriptedCollector.Answer.json(
-            #"{"id":"\#(id)","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"running","progress":0}"#
-        )
+            """
+            {"id":"\(id)","device":"\(RemoteScript.device)","kind":"request-logs","arguments":{},"issuedAt":"a",\
+            "issuedBy":"b","expiresAt":"c","state":"running","progress":0}
+            """)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         let note = folder.appendingPathComponent("pid").path
         try await serving({ _, count in
@@ -335,7 +337,8 @@ import WireModel
     func theEndOfARequestIsTheExitCode(_ state: String, _ exit: Int32, _ words: String) async throws {
         let answer = ScriptedCollector.Answer.json(
             """
-            {"id":"33333333-3333-4333-8333-333333333333","kind":"request-logs","issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)",\
+            {"id":"33333333-3333-4333-8333-333333333333","device":"\(RemoteScript.device)","kind":"request-logs",\
+            "arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)",\
             "progress":0,"detail":"no room"}
             """)
         try await serving({ _, _ in answer }) { server in

@@ -1,3 +1,4 @@
+import CollectorAPI
 import FoundationEssentials
 import TelemetryBasics
 import WireModel
@@ -36,26 +37,11 @@ struct FleetOracle {
         var description: String { "\(path) was answered with \(status.map { "status \($0)" } ?? "nothing")" }
     }
 
+    /// What tells a record in a list, whatever else is listed of it.
     private struct Listed: Decodable {
-        struct Item: Decodable {
-            var epoch: String
-            var number: UInt64
-            var time: String
-        }
-
-        var items: [Item]
-        var next: String?
-    }
-
-    private struct Balance: Decodable {
-        struct Stream: Decodable {
-            var epoch: String
-            var stream: String
-            var stored: UInt64
-            var closes: Bool
-        }
-
-        var streams: [Stream]
+        var epoch: String
+        var number: UInt64
+        var time: String
     }
 
     func check(_ device: SimulatedDevice) async throws -> Findings {
@@ -68,7 +54,7 @@ struct FleetOracle {
         for stream in StreamName.allCases {
             var cursor: String?
             repeat {
-                let page: Listed = try await ask(Self.path(of: stream, id) + (cursor.map { "&cursor=\($0)" } ?? ""))
+                let page: Page<Listed> = try await ask(Self.path(of: stream, id) + (cursor.map { "&cursor=\($0)" } ?? ""))
                 for item in page.items { check(item, of: stream, id, device.ledger, &seen, &findings) }
                 cursor = page.next
             } while cursor != nil
@@ -77,7 +63,7 @@ struct FleetOracle {
             findings.lost += 1
             findings.detail("lost: \(id) \(place.stream) \(place.number) of epoch \(place.epoch)")
         }
-        let balance: Balance = try await ask("/api/v1/devices/\(id)/balance")
+        let balance: BalanceReport = try await ask("/api/v1/devices/\(id)/balance")
         for stream in balance.streams {
             let listed = seen.filter {
                 $0.key.epoch.description == stream.epoch && $0.key.stream.description == stream.stream
@@ -93,7 +79,7 @@ struct FleetOracle {
     }
 
     private func check(
-        _ item: Listed.Item, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger,
+        _ item: Listed, of stream: StreamName, _ id: DeviceID, _ ledger: FleetLedger,
         _ seen: inout [FleetLedger.Place: Int], _ findings: inout Findings
     ) {
         findings.found += 1

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CollectorStore
 import CommandKit
 import Foundation

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorClient
 import CommandKit
 import LogStore
 
@@ -27,9 +28,10 @@ package struct LogCommand: AsyncParsableCommand {
     /// To be called on the main thread, before there is another.
     package static func runAndExit() -> Never {
         Program.runAndExit(Self.self) { error in
-            guard let known = error as? LogCommandError ?? (error as? LogStoreError).map(LogCommandError.init) else {
-                return nil
-            }
+            let known =
+                error as? LogCommandError ?? (error as? LogStoreError).map { LogCommandError($0) }
+                ?? (error as? CollectorClientError).map { LogCommandError($0) }
+            guard let known else { return nil }
             let code: CommandError.Code =
                 switch known.code {
                 case .usage: .usage

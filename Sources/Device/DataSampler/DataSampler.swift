@@ -169,7 +169,7 @@ public final class DataSampler: Service {
     // MARK: Putting together
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
-        let transport = try configuration.transportConfiguration
+        let transport = try configuration.connectionSettings
         let core = try await SamplerCore.open(
             configuration, environment: environment, notices: notifier, logger: logger)
         do {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import NIOCore
 import NIOSSL
 import Transmitter
+import WireModel
 
 /// The device's certificate together with its key.
 struct ClientIdentity {
@@ -59,19 +60,20 @@ struct PinSet: Equatable, Sendable {
 
     init(_ pins: [Data] = []) { self.pins = Set(pins) }
 
-    /// Throws if the connection's server has none of the keys. Called after the TLS handshake and before anything is
-    /// sent.
-    /// - Returns: the server's key in the form of a pin; `nil` if it showed no certificate.
-    func check(_ channel: any Channel) throws -> Data? {
+    /// Throws where the connection is not to a server with one of the keys. Called once TLS is established and before
+    /// anything is sent over it.
+    /// - Parameter peer: host and port for the message.
+    /// - Returns: the server's key, as a pin says it; `nil` where it showed no certificate.
+    func check(_ channel: any Channel, peer: String) throws -> Data? {
         let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate()
         let key = try certificate.map { Data(SHA256.hash(data: try $0.extractPublicKey().toSPKIBytes())) }
-        guard pins.isEmpty || key.map(pins.contains) == true else { throw PinMismatch(found: key) }
+        guard pins.isEmpty || key.map(pins.contains) == true else {
+            throw TransportError(
+                .pinMismatch,
+                "the certificate of \(peer) is trusted, but its key (SHA-256 \(key?.hexadecimal ?? "missing")) is none "
+                    + "of those the profile pins; a new key's pin has to be in the profile before the collector uses "
+                    + "the key")
+        }
         return key
     }
-}
-
-/// The server's certificate is trusted, but its key is not pinned.
-struct PinMismatch: Error, Equatable {
-    /// SHA-256 of its key; `nil` if it showed no certificate.
-    var found: Data?
 }

@@ -44,12 +44,6 @@ package enum CollectorAnswer: Equatable, Sendable {
         }
     }
 
-    /// Names a collector and its incarnation, as every answer does.
-    package struct Source: Equatable, Sendable {
-        package var collector: CollectorID
-        package var incarnation: IncarnationID
-    }
-
     /// - Parameter expected: the collector the device is enrolled at; `nil` while it enrolls.
     package static func classify(_ response: TransportResponse, expected: CollectorID?) -> CollectorAnswer {
         let status = response.status
@@ -93,32 +87,5 @@ package enum CollectorAnswer: Equatable, Sendable {
             // upgrade of either.
             return .retry(after: retryAfter, said)
         }
-    }
-}
-
-extension TransportResponse {
-    /// Collector and incarnation from the headers; `nil` where either is missing or no identifier.
-    package var source: CollectorAnswer.Source? {
-        guard let collector = headers[WireNames.collectorHeader.lowercased()].flatMap({ CollectorID($0) }),
-            let incarnation = headers[WireNames.incarnationHeader.lowercased()].flatMap({ IncarnationID($0) })
-        else { return nil }
-        return CollectorAnswer.Source(collector: collector, incarnation: incarnation)
-    }
-
-    /// Retry-After in seconds. The date form is not read: it would need a clock that is right.
-    package var retryAfter: Duration? {
-        guard let seconds = headers["retry-after"].flatMap({ Int($0) }), seconds >= 0 else { return nil }
-        return .seconds(min(seconds, 86_400))
-    }
-
-    /// More than any problem of a collector has, bytes. Whoever answers in its place could otherwise have this program
-    /// read for minutes.
-    private static let problemBytes = 16 * 1024
-
-    package var problem: Problem? {
-        guard headers["content-type"]?.hasPrefix(WireNames.problem) == true, body.count <= Self.problemBytes else {
-            return nil
-        }
-        return try? JSONDecoder().decode(Problem.self, from: body)
     }
 }

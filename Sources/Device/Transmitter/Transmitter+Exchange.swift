@@ -88,7 +88,7 @@ extension Transmitter {
         note(.change(.unreachable(since: since, why: why)))
     }
 
-    private func reached(_ source: CollectorAnswer.Source) {
+    private func reached(_ source: TransportResponse.Source) {
         if unreachableSince != nil || !wasReached { note(.change(.reached)) }
         wasReached = true
         unreachableSince = nil

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import WireModel
 
 /// Carries one request to the collector and its whole answer back. The port between the transmitter, which decides, and
 /// the network.
@@ -30,80 +31,6 @@ extension Transport {
     package func pin(to pins: [Data]) {}
     package var serverKey: Data? { nil }
     package func show(certificate chain: String?) throws(TransportError) -> CertificateLife? { nil }
-}
-
-package struct TransportRequest: Sendable {
-    package enum Method: String, Sendable {
-        case get = "GET"
-        case post = "POST"
-        case put = "PUT"
-        case delete = "DELETE"
-    }
-
-    package var method: Method
-    /// Absolute path with its query, below the collector's base URL.
-    package var path: String
-    package var headers: [(name: String, value: String)]
-    package var body: Data?
-    /// For the whole exchange.
-    package var timeout: Duration
-    /// A longer answer is a `responseTooLarge` error.
-    package var maximumResponseBytes: Int
-
-    package init(
-        method: Method, path: String, headers: [(name: String, value: String)] = [], body: Data? = nil,
-        timeout: Duration = .seconds(30),
-        maximumResponseBytes: Int = 4 * 1024 * 1024
-    ) {
-        self.method = method
-        self.path = path
-        self.headers = headers
-        self.body = body
-        self.timeout = timeout
-        self.maximumResponseBytes = maximumResponseBytes
-    }
-}
-
-package struct TransportResponse: Sendable {
-    package var status: Int
-    /// Names in lower case; of repeated headers the first.
-    package var headers: [String: String]
-    package var body: Data
-
-    package init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
-        self.status = status
-        self.headers = headers
-        self.body = body
-    }
-}
-
-/// Why there was no whole answer.
-package struct TransportError: Error, Equatable, Sendable, CustomStringConvertible {
-    package enum Code: String, Sendable {
-        case nameResolution = "name-resolution"
-        case connectionRefused = "connection-refused"
-        case connectionClosed = "connection-closed"
-        case timedOut = "timed-out"
-        case tls
-        /// The server's key is none of those it is pinned to.
-        case pinMismatch = "pin-mismatch"
-        /// This device's certificate or its key cannot be used.
-        case clientCertificate = "client-certificate"
-        case responseTooLarge = "response-too-large"
-        case cancelled
-        case other
-    }
-
-    package var code: Code
-    /// What failed, to which host and port, and what to look at.
-    package var message: String
-
-    package init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 }
 
 /// From when to when a certificate is good; microseconds since 1970.

@@ -1,3 +1,4 @@
+import CollectorAPI
 import CollectorStore
 import Foundation
 import HTTPTypes
@@ -40,7 +41,7 @@ struct CommandRoutes: Sendable {
             }
         }
         let page = try await commands.commands(of: device.id, below: position, limit: try query.limit())
-        var items: [CommandView] = []
+        var items: [CommandAnswer] = []
         for row in page.commands { items.append(try await view(row, now: exchange.now)) }
         return try Page(
             items: items,
@@ -60,10 +61,12 @@ struct CommandRoutes: Sendable {
     }
 
     /// With what has come of it, where it asks for logs.
-    private func view(_ row: CommandRow, now: Int64) async throws -> CommandView {
-        var view = try CommandView(row, now: now)
+    private func view(_ row: CommandRow, now: Int64) async throws -> CommandAnswer {
+        var view = try CommandAnswer(row, now: now)
         if case .requestLogs = row.command.action {
-            view.uploads = try await archive.uploads(of: row.device, command: row.id, limit: Self.maximumUploads).map(
+            view.command.uploads = try await archive.uploads(
+                of: row.device, command: row.id, limit: Self.maximumUploads
+            ).map(
                 UploadView.init)
         }
         return view
@@ -97,12 +100,13 @@ struct CommandRoutes: Sendable {
                 logger.notice(
                     "command issued",
                     metadata: [
-                        "device.id": "\(device.id)", "command.id": "\(view.id)", "command.kind": "\(view.kind)",
+                        "device.id": "\(device.id)", "command.id": "\(view.command.id)",
+                        "command.kind": "\(view.command.kind)",
                         "person": "\(person.name)",
                     ])
             }
             var response = try view.response(status: issued.isNew ? .created : .ok)
-            response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.id)"
+            response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.command.id)"
             return response
         }
     }
@@ -155,64 +159,56 @@ extension Problem {
     }
 }
 
-/// A command as people see it.
-struct CommandView: Encodable {
-    var id: String
-    var device: String
-    var kind: String
-    var arguments: JSONValue
-    var issuedAt: String
-    var issuedBy: String
-    var expiresAt: String
-    /// `queued` until the device says something of it.
-    var state: String
-    /// 0 to 1.
-    var progress: Double
-    var detail: String?
-    var updatedAt: String?
+/// A command as people see it, with what the device told of itself: that follows its message and has no fixed form.
+struct CommandAnswer: Encodable {
+    var command = CommandView()
     var deviceInformation: JSONValue?
-    /// Of a request for logs: what has come.
-    var uploads: [UploadView]?
+
+    private enum Key: CodingKey { case deviceInformation }
 
     init(_ row: CommandRow, now: Int64) throws {
-        id = row.id?.description ?? ""
-        device = row.device.description
-        issuedAt = Timestamp.text(row.created)
-        issuedBy = row.issuer
-        expiresAt = Timestamp.text(row.expires)
-        state = EnumName.commandState.name(row.state(at: now))
-        progress = Double(row.status.progress) / 10_000
-        detail = row.status.detail.isEmpty ? nil : row.status.detail
-        updatedAt = row.updated.map(Timestamp.text)
+        command.id = row.id?.description ?? ""
+        command.device = row.device.description
+        command.issuedAt = Timestamp.text(row.created)
+        command.issuedBy = row.issuer
+        command.expiresAt = Timestamp.text(row.expires)
+        command.state = EnumName.commandState.name(row.state(at: now))
+        command.progress = Double(row.status.progress) / 10_000
+        command.detail = row.status.detail.isEmpty ? nil : row.status.detail
+        command.updatedAt = row.updated.map(Timestamp.text)
+        command.kind = row.command.action?.kind ?? "unknown"
+        command.arguments = CommandArguments(row.command.action)
         deviceInformation = try row.status.information.map(MessageView.json)
-        kind = row.command.action?.kind ?? "unknown"
-        arguments = .object(Self.arguments(of: row.command.action))
     }
 
-    private static func arguments(of action: WireCommand.OneOf_Action?) -> [String: JSONValue] {
+    func encode(to encoder: any Encoder) throws {
+        try command.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encodeIfPresent(deviceInformation, forKey: .deviceInformation)
+    }
+}
+
+extension CommandArguments {
+    fileprivate init(_ action: WireCommand.OneOf_Action?) {
+        self.init()
         switch action {
         case .requestLogs(let request):
-            var fields: [String: JSONValue] = [
-                "mode": .text(EnumName.requestMode.name(request.mode)),
-                "type": .text(EnumName.logType.name(request.type)),
-                "level": .text(EnumName.logLevel.name(request.level)),
-                "includeVerboseRing": .boolean(request.includeVerboseRing),
-            ]
-            if request.hasSince { fields["since"] = .text(Timestamp.text(request.since)) }
-            if request.hasUntil { fields["until"] = .text(Timestamp.text(request.until)) }
-            if request.captureSeconds > 0 { fields["captureSeconds"] = .integer(Int64(request.captureSeconds)) }
-            if request.maximumBytes > 0 { fields["maximumBytes"] = .unsigned(request.maximumBytes) }
-            if !request.categories.isEmpty { fields["categories"] = .array(request.categories.map { .text($0) }) }
-            if !request.text.isEmpty { fields["text"] = .text(request.text) }
-            return fields
-        case .cancel(let cancel): return ["command": .text(CommandID(cancel.commandID)?.description ?? "")]
-        case .sendBeacon, .queryDeviceInformation, .reloadProfile, nil: return [:]
+            mode = EnumName.requestMode.name(request.mode)
+            type = EnumName.logType.name(request.type)
+            level = EnumName.logLevel.name(request.level)
+            includeVerboseRing = request.includeVerboseRing
+            since = request.hasSince ? Timestamp.text(request.since) : nil
+            until = request.hasUntil ? Timestamp.text(request.until) : nil
+            captureSeconds = request.captureSeconds > 0 ? Int(request.captureSeconds) : nil
+            maximumBytes = request.maximumBytes > 0 ? Int(clamping: request.maximumBytes) : nil
+            categories = request.categories.isEmpty ? nil : request.categories
+            text = request.text.isEmpty ? nil : request.text
+        case .cancel(let cancel): command = CommandID(cancel.commandID)?.description ?? ""
+        case .sendBeacon, .queryDeviceInformation, .reloadProfile, nil: break
         case .changeLogLevel(let change):
-            return [
-                "level": .text(EnumName.logLevel.name(change.level)),
-                "durationSeconds": .integer(Int64(change.durationSeconds)),
-            ]
-        case .wipe(let wipe): return wipe.reason.isEmpty ? [:] : ["reason": .text(wipe.reason)]
+            level = EnumName.logLevel.name(change.level)
+            durationSeconds = Int(change.durationSeconds)
+        case .wipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
         }
     }
 }

@@ -1,49 +1,17 @@
+import CollectorAPI
 import CollectorStore
 import FoundationEssentials
 import TelemetryBasics
 import WireModel
 
-/// A chunk as people see it.
-struct ChunkView: Encodable {
-    var id: String
-    var device: String
-    var organization: String
-    var application: String?
-    /// Absent where it holds lines of more than one.
-    var type: String?
-    var ring: Bool?
-    var test: Bool?
-    var upload: String
-    var number: Int
-    var command: String?
-    var logEpoch: String
-    var fileName: String?
-    var rawBytes: Int
-    var storedBytes: Int
-    var receivedAt: String
-    var firstTime: String?
-    var lastTime: String?
-    var firstLine: UInt64?
-    var lastLine: UInt64?
-    var levels: Levels
-    /// Lines of no such form as logs have.
-    var otherLines: UInt64?
-    /// Of its text, as the device said and as it came.
-    var sha256: String
-
-    struct Levels: Encodable {
-        var error: UInt64
-        var warning: UInt64
-        var information: UInt64
-        var verbose: UInt64
-    }
-
+extension ChunkView {
     init(_ row: ChunkRow) {
+        self.init()
         id = String(row.id)
         device = row.device.description
         organization = row.organization
         application = row.application.isEmpty ? nil : row.application
-        type = row.type?.rawValue
+        type = row.type
         ring = row.ring ? true : nil
         test = row.test ? true : nil
         upload = row.upload.description
@@ -58,31 +26,16 @@ struct ChunkView: Encodable {
         lastTime = row.times.map { Timestamp.text($0.upperBound) }
         firstLine = row.numbers?.lowerBound
         lastLine = row.numbers?.upperBound
-        levels = Levels(
-            error: row.levels[0], warning: row.levels[1], information: row.levels[2], verbose: row.levels[3])
+        (levels.error, levels.warning) = (row.levels[0], row.levels[1])
+        (levels.information, levels.verbose) = (row.levels[2], row.levels[3])
         otherLines = row.otherLines > 0 ? row.otherLines : nil
         sha256 = row.rawDigest.hexadecimal
     }
 }
 
-/// An upload: chunks = stored + missing + gone + deleted.
-struct UploadView: Encodable {
-    var upload: String
-    var application: String?
-    var command: String?
-    var state: String
-    var begunAt: String
-    var expiresAt: String
-    var endedAt: String?
-    var chunks: Int
-    var storedChunks: Int
-    var missingChunks: Int
-    var goneChunks: Int
-    var deletedChunks: Int
-    var rawBytes: Int
-    var storedRawBytes: Int
-
+extension UploadView {
     init(_ row: UploadRow) {
+        self.init()
         upload = row.upload.description
         application = row.application.isEmpty ? nil : row.application
         command = row.command?.description
@@ -118,17 +71,9 @@ struct LogUsageView: Encodable {
     }
 }
 
-/// What a deletion took, or would take.
-struct LogDeletionView: Encodable {
-    var deleted: Bool
-    var chunks: Int
-    var devices: Int
-    var lines: UInt64
-    var rawBytes: Int
-    /// To be sent as `confirm`; only where nothing is deleted yet.
-    var confirm: String?
-
+extension LogDeletionView {
     init(_ deletion: LogDeletion, isDone: Bool) {
+        self.init()
         deleted = isDone
         chunks = deletion.chunks
         devices = deletion.devices

@@ -1,24 +1,6 @@
 import Foundation
 import WireModel
 
-/// A page of a list.
-struct Page<Item: Encodable>: Encodable {
-    var items: [Item]
-    /// The `cursor` of the next page; `null` at the end.
-    var next: String?
-    /// Items on all pages together; absent if they are not counted.
-    var total: Int?
-
-    private enum Key: CodingKey { case items, next, total }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(items, forKey: .items)
-        try container.encode(next, forKey: .next)
-        try container.encodeIfPresent(total, forKey: .total)
-    }
-}
-
 /// The outer form of every cursor: Base64 in the URL-safe alphabet, without padding (RFC 4648, section 5).
 enum CursorText {
     static func of(_ plain: String) -> String {

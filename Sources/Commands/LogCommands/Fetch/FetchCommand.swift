@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorClient
 import FoundationEssentials
 import Glibc
 import Gzip
@@ -159,15 +160,15 @@ struct FetchCommand: PlacedCommand {
 
 extension FetchCommand {
     func runRemotely() async throws {
-        let query = try filter.query(collector)
-        try await CollectorClient.with(try collector.access()) { client in
+        try await collector.access().ask { client, device in
+            let query = try filter.query(device)
             if chunks { try await fetchChunks(query, client) } else { try await fetchWhole(query, client) }
         }
     }
 
-    private func fetchChunks(_ query: RemoteQuery, _ client: CollectorClient) async throws {
+    private func fetchChunks(_ query: LogQuery, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
-            collector: client.name, device: "\(client.device)", command: nil, isCompressed: gzip,
+            collector: client.name, device: "\(query.device)", command: nil, isCompressed: gzip,
             application: application,
             deviceName: deviceName, type: filter.type.rawValue, level: filter.level, since: filter.since,
             until: filter.until,
@@ -178,7 +179,7 @@ extension FetchCommand {
     }
 
     /// To one file, or standard output.
-    private func fetchWhole(_ query: RemoteQuery, _ client: CollectorClient) async throws {
+    private func fetchWhole(_ query: LogQuery, _ client: CollectorClient) async throws {
         guard let output = try outputFile() else {
             var sink = FileChunkSink(descriptor: STDOUT_FILENO, path: "standard output")
             do { try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) } } catch let
@@ -204,10 +205,10 @@ extension FetchCommand {
     }
 
     private func write(
-        _ query: RemoteQuery, _ client: CollectorClient,
+        _ query: LogQuery, _ client: CollectorClient,
         to sink: @escaping (UnsafeRawBufferPointer) throws(LogStoreError) -> Void
     ) async throws {
-        let path = query.with("order", "number").path(CollectorClient.contentRoute)
+        let query = query.with("order", "number")
         var bytes = 0
         if gzip {
             let compressor = try GzipCompressor()
@@ -216,7 +217,7 @@ extension FetchCommand {
                 guard failure == nil else { return }
                 do throws(LogStoreError) { try sink(output) } catch { failure = error }
             }
-            try await client.content(path) { text in
+            try await client.text(query) { text in
                 bytes += text.count
                 try compressor.update(text, output: keep)
                 if let failure { throw failure }
@@ -224,11 +225,11 @@ extension FetchCommand {
             if bytes > 0 { try compressor.finish(output: keep) }
             if let failure { throw failure }
         } else {
-            try await client.content(path) { text in
+            try await client.text(query) { text in
                 bytes += text.count
                 try sink(text)
             }
         }
-        if bytes == 0 { try await client.requireDevice() }
+        if bytes == 0 { try await client.requireDevice(query.device) }
     }
 }

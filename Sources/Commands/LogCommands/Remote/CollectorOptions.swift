@@ -1,7 +1,9 @@
 import ArgumentParser
+import CollectorClient
 import FoundationEssentials
-import HTTPTransport
+import HTTPConnection
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// Which collector, as whom, and which device.
@@ -76,14 +78,27 @@ struct CollectorOptions: ParsableArguments {
         }
         let token = try AccessToken(file: tokenFile, environment: environment)
         let isPlaintextAllowed = try Self.flag("WS1_ALLOW_PLAINTEXT", environment) || allowPlaintext
-        do throws(HTTPTransportError) {
-            var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: url))
-            configuration.certificateAuthorityFile = value(ca, "WS1_CA")
-            if let proxy = value(proxy, "WS1_PROXY") { configuration.proxy = try EndpointURL(proxy: proxy) }
-            configuration.allowsPlaintext = isPlaintextAllowed
-            try configuration.check()
-            return CollectorAccess(device: device, token: token, configuration: configuration)
+        do throws(ConnectionSettingsError) {
+            var settings = ConnectionSettings(collector: try EndpointURL(collector: url))
+            settings.certificateAuthorityFile = value(ca, "WS1_CA")
+            if let proxy = value(proxy, "WS1_PROXY") { settings.proxy = try EndpointURL(proxy: proxy) }
+            settings.allowsPlaintext = isPlaintextAllowed
+            try settings.check()
+            return CollectorAccess(device: device, token: token, settings: settings)
         } catch { throw LogCommandError(.usage, error.message, cause: error) }
+    }
+}
+
+extension FilterOptions {
+    /// The same filter as the collector takes it.
+    func query(_ device: DeviceID, now: Int64 = SystemClock.wallMicroseconds()) throws -> LogQuery {
+        guard !ring else {
+            throw LogCommandError(
+                .usage,
+                "--ring is for logs of this machine: a collector has those lines where a request brought them (ws1log request --ring), and shows them"
+            )
+        }
+        return try LogQuery(device, type: type.rawValue, lines: filter(now: now))
     }
 }
 
@@ -109,7 +124,12 @@ extension PlacedCommand {
 struct CollectorAccess: Sendable {
     var device: DeviceID
     var token: AccessToken
-    var configuration: HTTPTransportConfiguration
+    var settings: ConnectionSettings
+
+    /// Runs `body` with a client of the collector and the device it is asked about.
+    func ask<Value>(_ body: (CollectorClient, DeviceID) async throws -> Value) async throws -> Value {
+        try await CollectorClient.with(settings, token: token.secret) { try await body($0, device) }
+    }
 }
 
 /// Whose logs a command is about: a store of this machine, or a device's at a collector. Pure.

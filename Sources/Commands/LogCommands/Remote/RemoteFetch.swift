@@ -1,3 +1,5 @@
+import CollectorAPI
+import CollectorClient
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -14,6 +16,7 @@ import WireModel
 /// Not `Sendable`: one task at a time.
 final class RemoteFetch {
     private let client: CollectorClient
+    private let device: DeviceID
     private let folder: ChunkFolder
     private let head: RemoteFetchHead
     private let journal: RemoteFetchJournal
@@ -27,7 +30,7 @@ final class RemoteFetch {
     let resumed: Int
 
     init(
-        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient,
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: LogQuery, _ client: CollectorClient,
         into folder: ChunkFolder
     ) async throws {
         try folder.make()
@@ -70,6 +73,7 @@ final class RemoteFetch {
         position = chunks.last?.end ?? RemoteFetchPosition()
         resumed = chunks.count
         self.client = client
+        device = query.device
         self.folder = folder
     }
 
@@ -118,7 +122,7 @@ final class RemoteFetch {
 
     /// Fetches, shows how far it is, and says at the end what there is.
     static func run(
-        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: RemoteQuery, _ client: CollectorClient,
+        _ request: RemoteFetchHead.Request, _ filter: LogFilter, _ query: LogQuery, _ client: CollectorClient,
         into folder: ChunkFolder,
         isJSON: Bool
     ) async throws {
@@ -156,15 +160,13 @@ final class RemoteFetch {
             place.offset += line.count
             place.line = fields?.number.value ?? place.line
         }
-        let path = try query(section).path(CollectorClient.contentRoute)
+        let query = try query(section)
         guard let proof = section.proof else {
-            var splitter = LineSplitter()
-            try await client.content(path) { try splitter.add($0, take) }
-            try splitter.finish(take)
+            try await client.lines(query, take)
             guard place.offset >= start.offset else { throw changed(section) }
             return
         }
-        guard let text = try await text(path, proof) else {
+        guard let text = try await text(query, proof) else {
             try miss(
                 section, number,
                 "the collector's text of chunk \(section.ids[0]) is not what the device sent: SHA-256 or length differ")
@@ -175,17 +177,17 @@ final class RemoteFetch {
         try splitter.finish(take)
     }
 
-    private func query(_ section: RemoteSection) throws(LogCommandError) -> RemoteQuery {
-        try RemoteQuery(client.device, type: TypeArgument(rawValue: head.request.type) ?? .all, lines: head.filter)
+    private func query(_ section: RemoteSection) throws(CollectorClientError) -> LogQuery {
+        try LogQuery(device, type: (TypeArgument(rawValue: head.request.type) ?? .all).rawValue, lines: head.filter)
             .with(ids: section.ids).with("order", "number")
     }
 
     /// The text, no longer than it must be; `nil` where it is another.
-    private func text(_ path: String, _ proof: RemoteSection.Proof) async throws -> [UInt8]? {
+    private func text(_ query: LogQuery, _ proof: RemoteSection.Proof) async throws -> [UInt8]? {
         var text: [UInt8] = []
         text.reserveCapacity(proof.bytes)
         var bytes = 0
-        try await client.content(path) { piece in
+        try await client.text(query) { piece in
             bytes += piece.count
             if bytes <= proof.bytes { text.append(contentsOf: piece) }
         }
@@ -210,15 +212,8 @@ final class RemoteFetch {
 
     /// What was deleted while it was read may have been left out.
     private func findDeleted() async throws {
-        var ids = head.sections.filter { $0.proof == nil }.flatMap(\.ids)[...]
-        var present: Set<String> = []
-        while !ids.isEmpty {
-            let batch = Array(ids.prefix(CollectorClient.idsPerRequest))
-            ids = ids.dropFirst(batch.count)
-            let query = try RemoteQuery(client.device).with(ids: batch).with("limit", "1000")
-            let page: RemotePage<RemoteChunk> = try await client.get(query.path(CollectorClient.listRoute))
-            present.formUnion(page.items.map(\.id))
-        }
+        let present = try await client.present(
+            head.sections.filter { $0.proof == nil }.flatMap(\.ids), of: device)
         for (number, section) in head.sections.enumerated()
         where section.proof == nil && !present.isSuperset(of: section.ids) {
             try miss(

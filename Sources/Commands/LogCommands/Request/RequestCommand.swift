@@ -1,6 +1,7 @@
 import ArgumentParser
+import CollectorAPI
+import CollectorClient
 import FoundationEssentials
-import HTTPTransport
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -101,28 +102,27 @@ struct RequestCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await CollectorClient.with(try collector.access()) { client in
-            let route = "/api/v1/devices/\(client.device)/commands"
-            var command: RemoteCommand
+        try await collector.access().ask { client, device in
+            let route = "/api/v1/devices/\(device)/commands"
+            var command: CommandView
             if let id {
                 command = try await client.get("\(route)/\(id)")
             } else {
-                let new = try cancel.map { NewRequest.cancel($0) } ?? new(client)
-                command = try await client.post(route, new, key: "ws1log-\(RequestID.random())")
+                command = try await client.post(route, try request(device), key: "ws1log-\(RequestID.random())")
             }
             var output = StandardOutput()
             if !json {
                 try output.line(id == nil ? command.id : "\(command.id) \(RequestStanding(command).text)")
                 try output.flush()
             }
-            let expected = await DeviceExpectation.of(command, client)
+            let expected = await DeviceExpectation.of(command, device, client)
             if !json, let expected { StandardError.warn(expected.text(now: SystemClock.wallMicroseconds())) }
             if wait || fetch {
                 let wait = RequestWait(
-                    command.id, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
+                    command.id, of: device, client, limitSeconds: waitLimit?.seconds, isQuiet: json, expected: expected)
                 command = try await wait.run(from: command)
             }
-            if fetch { return try await fetch(command, client) }
+            if fetch { return try await fetch(command, device, client) }
             if json {
                 try output.json(command)
                 try output.flush()
@@ -130,35 +130,40 @@ struct RequestCommand: AsyncParsableCommand {
         }
     }
 
-    private func new(_ client: CollectorClient) throws(LogCommandError) -> NewRequest {
+    private func request(_ device: DeviceID) throws -> CommandRequest {
+        var arguments = CommandArguments()
+        if let cancel {
+            arguments.command = cancel
+            return CommandRequest(kind: "cancel", arguments: arguments)
+        }
         let now = SystemClock.wallMicroseconds()
         // Refuses what a collector could not be asked for afterwards.
-        _ = try RemoteQuery(client.device, lines: filter.filter(now: now))
-        return NewRequest(
-            kind: "request-logs",
-            arguments: NewRequest.Arguments(
-                mode: mode.rawValue, type: filter.type.rawValue, level: filter.level.name,
-                since: filter.since.map { Timestamp.text($0.microseconds(now: now)) },
-                until: filter.until.map { Timestamp.text($0.microseconds(now: now)) }, captureSeconds: seconds,
-                maximumBytes: bytes,
-                categories: filter.category.isEmpty ? nil : filter.category,
-                text: filter.text.isEmpty ? nil : filter.text,
-                includeVerboseRing: filter.ring ? true : nil),
-            expiresInSeconds: expires.seconds)
+        _ = try LogQuery(device, type: "all", lines: filter.filter(now: now))
+        arguments.mode = mode.rawValue
+        arguments.type = filter.type.rawValue
+        arguments.level = filter.level.name
+        arguments.since = filter.since.map { Timestamp.text($0.microseconds(now: now)) }
+        arguments.until = filter.until.map { Timestamp.text($0.microseconds(now: now)) }
+        arguments.captureSeconds = seconds
+        arguments.maximumBytes = bytes
+        arguments.categories = filter.category.isEmpty ? nil : filter.category
+        arguments.text = filter.text.isEmpty ? nil : filter.text
+        arguments.includeVerboseRing = filter.ring ? true : nil
+        return CommandRequest(kind: "request-logs", arguments: arguments, expiresInSeconds: expires.seconds)
     }
 
     /// What it brought, as it was brought: the device has filtered.
-    private func fetch(_ command: RemoteCommand, _ client: CollectorClient) async throws {
+    private func fetch(_ command: CommandView, _ device: DeviceID, _ client: CollectorClient) async throws {
         let request = RemoteFetchHead.Request(
-            collector: client.name, device: "\(client.device)", command: command.id, isCompressed: gzip,
+            collector: client.name, device: "\(device)", command: command.id, isCompressed: gzip,
             application: nil, deviceName: nil,
             type: TypeArgument.all.rawValue, level: .verbose, since: nil, until: nil, categories: [], text: "")
         do {
             try await RemoteFetch.run(
-                request, LogFilter(), try RemoteQuery(client.device), client,
+                request, LogFilter(), LogQuery(device), client,
                 into: ChunkFolder(path: output ?? ".", isForced: force),
                 isJSON: json)
-        } catch let error as LogCommandError where error.code == .tryAgain {
+        } catch let error as CollectorClientError where error.code == .tryAgain {
             // The same command line again would be another request.
             throw LogCommandError(
                 .tryAgain, "\(error.message); go on with: ws1log request --id \(command.id) --fetch", cause: error)

@@ -1,3 +1,5 @@
+import CollectorAPI
+import CollectorClient
 import Dispatch
 import FoundationEssentials
 import Glibc
@@ -7,15 +9,20 @@ import WireModel
 /// Follows a request until it has ended, the limit is over, or somebody interrupts.
 struct RequestWait {
     private let id: String
+    private let device: DeviceID
     private let client: CollectorClient
     private let limitSeconds: Int64?
     private let isQuiet: Bool
     /// When the device is expected to take it, as it was known at the beginning.
     private let expected: DeviceExpectation?
 
-    init(_ id: String, _ client: CollectorClient, limitSeconds: Int64?, isQuiet: Bool, expected: DeviceExpectation?) {
+    init(
+        _ id: String, of device: DeviceID, _ client: CollectorClient, limitSeconds: Int64?, isQuiet: Bool,
+        expected: DeviceExpectation?
+    ) {
         self.expected = expected
         self.id = id
+        self.device = device
         self.client = client
         self.limitSeconds = limitSeconds
         self.isQuiet = isQuiet
@@ -28,7 +35,7 @@ struct RequestWait {
 
     /// - Returns: the request as it was done.
     /// - Throws: `.failed` where it ended otherwise, `.tryAgain` where the limit is over.
-    func run(from command: RemoteCommand) async throws -> RemoteCommand {
+    func run(from command: CommandView) async throws -> CommandView {
         let interruption = Self.onInterruption(remedy)
         defer { interruption.cancel() }
         var progress = ProgressLine(isShown: !isQuiet)
@@ -43,7 +50,7 @@ struct RequestWait {
             case .failed(let reason): throw LogCommandError(.failed, "request \(id) \(reason)")
             case .pending:
                 let waits =
-                    command.isQueued ? expected.map { ": \($0.text(now: SystemClock.wallMicroseconds()))" } ?? "" : ""
+                    command.state == "queued" ? expected.map { ": \($0.text(now: SystemClock.wallMicroseconds()))" } ?? "" : ""
                 progress.show(standing.progress, standing.text + waits)
             }
             let waited = (SystemClock.monotonicNanoseconds() - begun) / 1_000_000_000
@@ -53,8 +60,8 @@ struct RequestWait {
             }
             try await Task.sleep(for: .seconds(pause))
             looks += 1
-            do throws(LogCommandError) {
-                command = try await client.get("/api/v1/devices/\(client.device)/commands/\(id)")
+            do throws(CollectorClientError) {
+                command = try await client.get("/api/v1/devices/\(device)/commands/\(id)")
             } catch {
                 // A collector that restarts, a network that is away: the request does not mind.
                 guard error.code == .tryAgain else { throw error }
@@ -94,12 +101,12 @@ struct DeviceExpectation: Equatable {
 
     /// Of the device that has not taken a command yet; `nil` where it has, or the collector does not say: then nothing
     /// is expected.
-    static func of(_ command: RemoteCommand, _ client: CollectorClient) async -> DeviceExpectation? {
+    static func of(_ command: CommandView, _ id: DeviceID, _ client: CollectorClient) async -> DeviceExpectation? {
         struct Device: Decodable {
             var lastSeenAt: String?
             var expectedBeaconSeconds: Int64?
         }
-        guard command.isQueued, let device: Device = try? await client.get("/api/v1/devices/\(client.device)") else {
+        guard command.state == "queued", let device: Device = try? await client.get("/api/v1/devices/\(id)") else {
             return nil
         }
         let seen = device.lastSeenAt.flatMap { TimeArgument($0) }.map { $0.microseconds(now: 0) }

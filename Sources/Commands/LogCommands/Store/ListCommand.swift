@@ -1,4 +1,6 @@
 import ArgumentParser
+import CollectorAPI
+import CollectorClient
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -77,8 +79,8 @@ struct ListCommand: PlacedCommand {
 
 extension ListCommand {
     func runRemotely() async throws {
-        let chunks = try await CollectorClient.with(try collector.access()) { client in
-            try await client.chunks(try RemoteQuery(client.device))
+        let chunks = try await collector.access().ask { client, device in
+            try await client.chunks(LogQuery(device))
         }
         var output = StandardOutput()
         if json {

@@ -1,4 +1,6 @@
 import ArgumentParser
+import CollectorAPI
+import CollectorClient
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -103,18 +105,16 @@ extension StatsCommand {
     func runRemotely() async throws {
         var statistics = Statistics()
         let now = SystemClock.wallMicroseconds()
-        try await CollectorClient.with(try collector.access()) { client in
-            let query = try filter.query(collector, now: now)
+        try await collector.access().ask { client, device in
+            let query = try filter.query(device, now: now)
             let chunks = try await client.chunks(query)
             statistics.segments = chunks.count
             statistics.storedBytes = chunks.reduce(0) { $0 + $1.storedBytes }
             for (type, name) in [(LogType.application, TypeArgument.application), (.crash, .crash)]
             where filter.type == .all || filter.type == name {
                 var tally = statistics
-                try await client.lines(
-                    try RemoteQuery(client.device, type: name, lines: filter.filter(now: now)), order: "number"
-                ) {
-                    line in
+                let query = try LogQuery(device, type: name.rawValue, lines: filter.filter(now: now))
+                try await client.lines(query.with("order", "number")) { line in
                     tally.add(line, LogLine(line), kind: type == .crash ? .crash : .application)
                 }
                 statistics = tally

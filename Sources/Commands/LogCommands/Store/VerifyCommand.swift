@@ -1,4 +1,6 @@
 import ArgumentParser
+import CollectorAPI
+import CollectorClient
 import Crypto
 import FoundationEssentials
 import LogStore
@@ -62,14 +64,14 @@ struct VerifyCommand: PlacedCommand {
 extension VerifyCommand {
     /// Reads every chunk again as the collector has it, and holds it against the digest that the device gave.
     func runRemotely() async throws {
-        let result = try await CollectorClient.with(try collector.access()) { client in
-            let chunks = try await client.chunks(try RemoteQuery(client.device))
+        let result = try await collector.access().ask { client, device in
+            let chunks = try await client.chunks(LogQuery(device))
             var progress = ProgressLine(isShown: !json)
             var result = Result(isWhole: true, segments: chunks.count, lines: 0, bytes: 0, findings: [])
             for (position, chunk) in chunks.enumerated() {
                 result.lines += Int(chunk.lines)
                 result.bytes += chunk.rawBytes
-                if let finding = try await Self.finding(chunk, client) {
+                if let finding = try await Self.finding(chunk, of: device, client) {
                     result.findings.append(finding)
                     result.isWhole = result.isWhole && !finding.isDamage
                 }
@@ -86,7 +88,8 @@ extension VerifyCommand {
         }
     }
 
-    private static func finding(_ chunk: RemoteChunk, _ client: CollectorClient) async throws -> StoreVerifier.Finding?
+    private static func finding(_ chunk: ChunkView, of device: DeviceID, _ client: CollectorClient) async throws
+        -> StoreVerifier.Finding?
     {
         let name = "chunk \(chunk.id)"
         guard let expected = chunk.sha256 else {
@@ -97,8 +100,7 @@ extension VerifyCommand {
         let isOdd = chunk.otherLines ?? 0 > 0
         var hash = SHA256()
         var bytes = 0
-        let query = try RemoteQuery(client.device).with(ids: [chunk.id]).with("order", "number")
-        try await client.content(query.path(CollectorClient.contentRoute)) { text in
+        try await client.text(LogQuery(device).with(ids: [chunk.id]).with("order", "number")) { text in
             bytes += text.count
             hash.update(bufferPointer: text)
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CollectorClient
 import LogStore
 
 struct ShowCommand: PlacedCommand {
@@ -34,15 +35,15 @@ struct ShowCommand: PlacedCommand {
 
 extension ShowCommand {
     func runRemotely() async throws {
-        let query = try filter.query(collector)
         let printer = LinePrinter(view, isJSON: json)
-        try await CollectorClient.with(try collector.access()) { client in
-            do { try await client.lines(query, order: "time") { try printer.print($0) } } catch {
+        try await collector.access().ask { client, device in
+            let query = try filter.query(device).with("order", "time")
+            do { try await client.lines(query) { try printer.print($0) } } catch {
                 // What came is as good as it was.
                 try printer.flush()
                 throw error
             }
-            if printer.lines == 0 { try await client.requireDevice() }
+            if printer.lines == 0 { try await client.requireDevice(device) }
         }
         try printer.flush()
     }

@@ -1,4 +1,4 @@
-import HTTPTransport
+import HTTPConnection
 import LogStore
 import SampleModules
 import WireModel
@@ -257,8 +257,8 @@ extension DataSamplerConfiguration {
                 "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client certificate needs the key and "
                     + "the request that was made with it")
         }
-        let transport = try transportConfiguration
-        do { try transport.checkPlaintext() } catch {
+        let settings = try connectionSettings
+        do { try settings.checkPlaintext() } catch {
             throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
         }
     }
@@ -266,8 +266,8 @@ extension DataSamplerConfiguration {
     /// Checks what ``validate()`` leaves to the start because it lies on disk: the files that are named. A start checks
     /// the same first.
     package func validateFiles() throws(DataSamplerError) {
-        let transport = try transportConfiguration
-        do { try transport.check() } catch {
+        let settings = try connectionSettings
+        do { try settings.check() } catch {
             throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
         }
     }
@@ -319,16 +319,16 @@ extension DataSamplerConfiguration {
         }
     }
 
-    var transportConfiguration: HTTPTransportConfiguration {
+    var connectionSettings: ConnectionSettings {
         get throws(DataSamplerError) {
             do {
-                var transport = HTTPTransportConfiguration(
+                var settings = ConnectionSettings(
                     collector: try EndpointURL(collector: collectorURL),
                     certificateAuthorityFile: certificateAuthorityFile,
-                    proxy: try proxyURL.map { url throws(HTTPTransportError) in try EndpointURL(proxy: url) })
-                transport.clientKeyFile = clientKeyFile
-                transport.allowsPlaintext = allowsPlaintext
-                return transport
+                    proxy: try proxyURL.map { url throws(ConnectionSettingsError) in try EndpointURL(proxy: url) })
+                settings.clientKeyFile = clientKeyFile
+                settings.allowsPlaintext = allowsPlaintext
+                return settings
             } catch {
                 throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
             }

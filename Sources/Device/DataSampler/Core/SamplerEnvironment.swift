@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import HTTPConnection
 import HTTPTransport
 import Logging
 import RecordQueue
@@ -38,9 +39,9 @@ struct SamplerEnvironment: Sendable {
     var lockWait: Duration = .seconds(5)
     /// How long a stop sends what is left.
     var drainTime: Duration = .seconds(5)
-    var connect: @Sendable (HTTPTransportConfiguration) throws(HTTPTransportError) -> Connection = {
-        configuration throws(HTTPTransportError) in
-        let transport = try HTTPTransport(configuration: configuration)
+    var connect: @Sendable (ConnectionSettings) throws(ConnectionSettingsError) -> Connection = {
+        settings throws(ConnectionSettingsError) in
+        let transport = try HTTPTransport(settings)
         return Connection(transport: transport) { await transport.shutdown() }
     }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import Synchronization
 import Transmitter
+import WireModel
 
 /// Keeps which certificate pins are in force over restarts, in `<data>/pins.json`: the shell around
 /// ``PinPolicy``. A device that never had pins has no such file. Safe from any thread.

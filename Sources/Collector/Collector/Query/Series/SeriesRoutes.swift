@@ -1,3 +1,4 @@
+import CollectorAPI
 import CollectorStore
 import Foundation
 import HTTPTypes

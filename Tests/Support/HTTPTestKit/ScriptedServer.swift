@@ -1,14 +1,14 @@
-import TelemetryTestKit
 import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
+import TelemetryTestKit
 
 /// A server on loopback that answers each request with the next script, byte by byte as told: what no well-behaved
 /// server would do.
-final class ScriptedServer: Sendable {
-    enum Step: Sendable {
+package final class ScriptedServer: Sendable {
+    package enum Step: Sendable {
         case send(String)
         case close
         case reset
@@ -23,10 +23,10 @@ final class ScriptedServer: Sendable {
     private let state: Mutex<State>
     private let channel: any Channel
 
-    var port: Int { channel.localAddress?.port ?? 0 }
-    var connections: Int { state.withLock { $0.connections } }
+    package var port: Int { channel.localAddress?.port ?? 0 }
+    package var connections: Int { state.withLock { $0.connections } }
     /// What came, request by request, as it came.
-    var requests: [String] { state.withLock { $0.requests } }
+    package var requests: [String] { state.withLock { $0.requests } }
 
     private init(state: consuming Mutex<State>, channel: any Channel) {
         self.state = state
@@ -35,7 +35,7 @@ final class ScriptedServer: Sendable {
 
     /// Runs the server while `body` runs. A request beyond the scripts, or an empty script, is never answered.
     /// - Parameter certificate: serves TLS with it.
-    static func serving(
+    package static func serving(
         _ scripts: [[Step]], certificate: ServerCertificates.Server? = nil,
         _ body: (ScriptedServer) async throws -> Void
     ) async throws {

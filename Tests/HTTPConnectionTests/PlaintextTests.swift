@@ -1,11 +1,11 @@
 import Testing
 
-@testable import HTTPTransport
+@testable import HTTPConnection
 
 /// Plain HTTP leaves this machine only where somebody asked for it.
 @Suite struct PlaintextTests {
-    private func configuration(_ collector: String, _ proxy: String?) throws -> HTTPTransportConfiguration {
-        var configuration = HTTPTransportConfiguration(collector: try EndpointURL(collector: collector))
+    private func configuration(_ collector: String, _ proxy: String?) throws -> ConnectionSettings {
+        var configuration = ConnectionSettings(collector: try EndpointURL(collector: collector))
         if let proxy { configuration.proxy = try EndpointURL(proxy: proxy) }
         return configuration
     }
@@ -21,12 +21,12 @@ import Testing
         ] as [(String, String?, String)])
     func `Plain http beyond this machine is refused before anything is sent, and allowed where it is asked for`(
         _ collector: String, _ proxy: String?, _ names: String
-    ) async throws {
+    ) throws {
         var configuration = try configuration(collector, proxy)
-        for refuse in [{ try configuration.check() }, { _ = try HTTPTransport(configuration: configuration) }]
+        for refuse in [{ try configuration.check() }, { _ = try configuration.clientConfiguration() }]
             as [() throws -> Void]
         {
-            let error = #expect(throws: HTTPTransportError.self) { try refuse() }
+            let error = #expect(throws: ConnectionSettingsError.self) { try refuse() }
             #expect(error?.code == .plaintext)
             #expect(
                 error?.message.contains(names) == true && error?.message.contains("--allow-plaintext") == true,
@@ -34,7 +34,7 @@ import Testing
         }
         configuration.allowsPlaintext = true
         try configuration.check()
-        await (try HTTPTransport(configuration: configuration)).shutdown()
+        _ = try configuration.clientConfiguration()
     }
 
     @Test(
@@ -52,7 +52,7 @@ import Testing
         for file in ["/nonexistent/ca.pem", "/dev/null", "/etc/passwd"] {
             var configuration = try configuration("https://collector.test", nil)
             configuration.certificateAuthorityFile = file
-            let error = #expect(throws: HTTPTransportError.self) { try configuration.check() }
+            let error = #expect(throws: ConnectionSettingsError.self) { try configuration.check() }
             #expect(error?.code == .certificateAuthorities && error?.message.contains(file) == true)
         }
     }

@@ -5,27 +5,21 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import Transmitter
 import WireModel
 
 extension TransportError {
     /// Classifies a failure of the client by its cause. An unknown cause is `other`, with the failure's own text.
     ///
     /// - Parameter peer: host and port for the message.
-    init(cause: any Error, peer: String) {
+    package init(cause: any Error, peer: String) {
         switch cause {
+        // What a caller of ours has refused, such as a server's key.
+        case let error as TransportError: self = error
         case let error as NIOConnectionError: self.init(error, peer: peer)
         case let error as HTTPClientError: self.init(error, peer: peer)
         case let error as IOError: self.init(error, peer: peer)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is NIOSSLCloseTimedOutError:
             self.init(.tls, Self.words(ofTLS: "\(cause)", peer: peer))
-        case let error as PinMismatch:
-            self.init(
-                .pinMismatch,
-                "the certificate of \(peer) is trusted, but its key (SHA-256 "
-                    + "\(error.found?.hexadecimal ?? "missing")) is none of those the profile pins; a new key's pin "
-                    + "has to be in the profile before the collector uses the key"
-            )
         case ChannelError.connectTimeout:
             self.init(.timedOut, "connecting to \(peer) took too long; check the address, the route and firewalls")
         case let error as ChannelError where error == .eof || error == .ioOnClosedChannel || error == .alreadyClosed:

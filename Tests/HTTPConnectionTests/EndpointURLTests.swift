@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTPTransport
+@testable import HTTPConnection
 
 @Suite struct EndpointURLTests {
     @Test(arguments: [
@@ -21,7 +21,7 @@ import Testing
         "http://localhost?x=1",
         "http://localhost#x", "http://localhost:0", "http://localhost:65536", "http://local host", "file:///etc/passwd",
     ]) func `What is no collector's address is a typed error that does not repeat it`(text: String) {
-        let error = #expect(throws: HTTPTransportError.self) { try EndpointURL(collector: text) }
+        let error = #expect(throws: ConnectionSettingsError.self) { try EndpointURL(collector: text) }
         #expect(error?.code == .invalidCollectorURL)
         #expect(error?.message.contains("secret") == false)
     }
@@ -30,7 +30,7 @@ import Testing
         let proxy = try EndpointURL(proxy: "http://proxy.test:3128")
         #expect(proxy.authority == "proxy.test:3128")
         for text in ["https://proxy.test", "socks://proxy.test", "http://proxy.test/x"] {
-            #expect(throws: HTTPTransportError.self) { try EndpointURL(proxy: text) }
+            #expect(throws: ConnectionSettingsError.self) { try EndpointURL(proxy: text) }
         }
     }
 }

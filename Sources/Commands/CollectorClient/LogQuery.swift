@@ -2,30 +2,42 @@ import TelemetryBasics
 import WireModel
 
 /// Which logs of a device are asked for, as the collector's routes take it.
-struct RemoteQuery: Sendable {
+package struct LogQuery: Sendable {
+    package let device: DeviceID
     private var items: [(name: String, value: String)]
 
-    /// - Throws: `.usage` for what the routes cannot be asked.
-    init(_ device: DeviceID, type: TypeArgument = .all, lines: LogFilter = LogFilter()) throws(LogCommandError) {
+    /// All logs of a device.
+    package init(_ device: DeviceID) {
+        self.init(device, type: "all", .verbose)
+    }
+
+    private init(_ device: DeviceID, type: String, _ level: LogLevel) {
+        self.device = device
         // Who names a device means it, also where it is one for tests.
-        items = [("device", "\(device)"), ("test", "true"), ("type", type.rawValue), ("level", lines.level.name)]
+        items = [("device", "\(device)"), ("test", "true"), ("type", type), ("level", level.name)]
+    }
+
+    /// - Parameter type: application, crash or all.
+    /// - Throws: `.invalid` for what the routes cannot be asked.
+    package init(_ device: DeviceID, type: String, lines: LogFilter) throws(CollectorClientError) {
+        self.init(device, type: type, lines.level)
         if let since = lines.since { items.append(("from", Timestamp.text(since))) }
         if let until = lines.until { items.append(("to", Timestamp.text(until))) }
         guard !lines.categories.contains(where: { $0.contains(",") || $0.isEmpty }) else {
-            throw LogCommandError(.usage, "--category: a collector takes no empty name, nor one with a comma")
+            throw CollectorClientError(.invalid, "--category: a collector takes no empty name, nor one with a comma")
         }
         if !lines.categories.isEmpty { items.append(("category", lines.categories.joined(separator: ","))) }
         if !lines.text.isEmpty { items.append(("text", lines.text)) }
     }
 
-    func with(_ name: String, _ value: String) -> RemoteQuery {
+    package func with(_ name: String, _ value: String) -> LogQuery {
         var query = self
         query.items.append((name, value))
         return query
     }
 
     /// Only these chunks.
-    func with(ids: [String]) -> RemoteQuery { with("ids", ids.joined(separator: ",")) }
+    package func with(ids: [String]) -> LogQuery { with("ids", ids.joined(separator: ",")) }
 
     func path(_ route: String) -> String {
         route + "?" + items.map { "\($0.name)=\(Self.encoded($0.value))" }.joined(separator: "&")
@@ -43,20 +55,5 @@ struct RemoteQuery: Sendable {
             }
         }
         return encoded
-    }
-}
-
-extension FilterOptions {
-    /// The same filter as the collector takes it.
-    func query(_ collector: CollectorOptions, now: Int64 = SystemClock.wallMicroseconds()) throws(LogCommandError)
-        -> RemoteQuery
-    {
-        guard !ring else {
-            throw LogCommandError(
-                .usage,
-                "--ring is for logs of this machine: a collector has those lines where a request brought them (ws1log request --ring), and shows them"
-            )
-        }
-        return try RemoteQuery(try collector.access().device, type: type, lines: filter(now: now))
     }
 }

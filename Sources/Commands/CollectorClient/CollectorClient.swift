@@ -1,0 +1,131 @@
+import FoundationEssentials
+import HTTPConnection
+import NIOCore
+import NIOPosix
+import WireModel
+
+/// A collector's routes for people, as one person calls them.
+///
+/// A busy collector is asked again. Every other answer that is not what was asked for is a `CollectorClientError`.
+package final class CollectorClient: Sendable {
+    /// How long a collector may look for the first line, and be silent between two pieces of a log.
+    static let patience = Duration.seconds(120)
+
+    /// The collector as it was named.
+    package let name: String
+    let connection: HTTPConnection
+    private let group: MultiThreadedEventLoopGroup
+    private let token: String
+
+    private init(_ settings: ConnectionSettings, token: String) throws(CollectorClientError) {
+        name = "\(settings.collector)"
+        self.token = token
+        do throws(ConnectionSettingsError) {
+            let configuration = try settings.clientConfiguration()
+            group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            connection = HTTPConnection(settings, configuration, on: group)
+        } catch { throw CollectorClientError(.failed, error.message, cause: error) }
+    }
+
+    /// Runs `body` with a client, and closes its connections whether `body` returns or throws.
+    /// - Parameter token: the person's access token.
+    package static func with<Value>(
+        _ settings: ConnectionSettings, token: String, _ body: (CollectorClient) async throws -> Value
+    ) async throws -> Value {
+        let client = try CollectorClient(settings, token: token)
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(client)) } catch { result = .failure(error) }
+        await client.connection.shutdown()
+        // Fails only where it was shut down before.
+        try? await client.group.shutdownGracefully()
+        return try result.get()
+    }
+
+    package func get<Value: Decodable>(_ path: String) async throws(CollectorClientError) -> Value {
+        try decoded(try await send(.get, path), path)
+    }
+
+    /// - Parameter key: makes a repeat harmless.
+    package func post<Value: Decodable>(_ path: String, _ body: some Encodable, key: String)
+        async throws(CollectorClientError) -> Value
+    {
+        let data: Data
+        do { data = try JSONEncoder().encode(body) } catch {
+            throw CollectorClientError(.failed, "the request cannot be written as JSON: \(error)", cause: error)
+        }
+        let headers = [("Content-Type", WireNames.json), ("Idempotency-Key", key)]
+        do throws(CollectorClientError) {
+            return try decoded(try await send(.post, path, headers: headers, body: data), path)
+        } catch {
+            // The request may have arrived; its idempotency key makes the repeat count once.
+            guard (error.cause as? TransportError)?.code == .connectionClosed else { throw error }
+            return try decoded(try await send(.post, path, headers: headers, body: data), path)
+        }
+    }
+
+    package func delete<Value: Decodable>(_ path: String) async throws(CollectorClientError) -> Value {
+        try decoded(try await send(.delete, path), path)
+    }
+
+    private func send(
+        _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
+    ) async throws(CollectorClientError) -> Data {
+        var patience = BusyPatience()
+        while true {
+            let answer: TransportResponse
+            do throws(TransportError) {
+                answer = try await connection.send(request(method, path, headers: headers, body: body))
+            } catch {
+                throw CollectorClientError(error, peer: name)
+            }
+            guard let refusal = CollectorClientError.refusal(answer, from: name) else { return answer.body }
+            try await pause(after: refusal, &patience)
+        }
+    }
+
+    /// Waits as long as a busy collector asks.
+    /// - Throws: the error, where waiting is of no use or takes too long.
+    func pause(after error: CollectorClientError, _ patience: inout BusyPatience) async throws(CollectorClientError) {
+        guard let asked = error.retryAfter, let pause = patience.pause(asked, roll: .random(in: 0...1)) else {
+            throw error
+        }
+        do { try await Task.sleep(for: pause) } catch {
+            throw CollectorClientError(.tryAgain, "interrupted", cause: error)
+        }
+    }
+
+    func request(
+        _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
+    ) -> TransportRequest {
+        TransportRequest(
+            method: method, path: path, headers: [("Authorization", "Bearer \(token)")] + headers, body: body)
+    }
+
+    private func decoded<Value: Decodable>(_ body: Data, _ path: String) throws(CollectorClientError) -> Value {
+        do { return try JSONDecoder().decode(Value.self, from: body) } catch {
+            throw CollectorClientError(
+                .failed, "\(name) answered \(path.prefix { $0 != "?" }) with JSON of another form than is known",
+                cause: error)
+        }
+    }
+}
+
+/// The budget of pauses in which one request is repeated while a collector says it is busy.
+struct BusyPatience {
+    /// All pauses together. If the collector asks for more, the command ends with exit code 75.
+    static let most = Duration.seconds(60)
+    private static let least = Duration.milliseconds(100)
+
+    private var waited = Duration.zero
+
+    /// - Parameters:
+    ///   - asked: the pause that the collector asks for.
+    ///   - roll: a random number from 0 to 1. It adds up to a quarter, so that clients do not come back all at once.
+    /// - Returns: `nil` if the budget is used up.
+    mutating func pause(_ asked: Duration, roll: Double) -> Duration? {
+        let pause = max(asked, Self.least) * (1 + roll / 4)
+        guard waited + pause <= Self.most else { return nil }
+        waited += pause
+        return pause
+    }
+}

@@ -1,0 +1,86 @@
+import AsyncHTTPClient
+import FoundationEssentials
+import NIOCore
+import NIOSSL
+import WireModel
+
+/// What is known about a collector and the way to it.
+package struct ConnectionSettings: Sendable {
+    package var collector: EndpointURL
+    /// PEM file of the only trusted certificate authorities; `nil` trusts the system's.
+    package var certificateAuthorityFile: String?
+    /// PEM file of the key of the client certificate that a device may be given; `nil`: it shows none.
+    package var clientKeyFile: String?
+    /// An HTTP proxy; `nil` connects directly.
+    package var proxy: EndpointURL?
+    /// Whether plain HTTP may leave this machine. Anybody on the way can then read and change everything, including
+    /// credentials.
+    package var allowsPlaintext = false
+    /// How long an unused connection stays open. It is longer than a short transmit interval, so such a device does not
+    /// reconnect for each transmission. It is short enough that a device with long intervals occupies no connection at
+    /// the collector in between.
+    package var keepAlive: Duration = .seconds(75)
+    /// Time limit for establishing a connection, including TLS.
+    package var connectTimeout: Duration = .seconds(10)
+
+    package init(collector: EndpointURL, certificateAuthorityFile: String? = nil, proxy: EndpointURL? = nil) {
+        self.collector = collector
+        self.certificateAuthorityFile = certificateAuthorityFile
+        self.proxy = proxy
+    }
+
+    /// Host and port in error messages: those of the proxy if there is one.
+    package var peer: String { proxy.map { "proxy \($0.authority)" } ?? collector.authority }
+
+    /// Checks what needs no connection: whether plain HTTP is permitted, and the file of authorities.
+    package func check() throws(ConnectionSettingsError) { _ = try clientConfiguration() }
+
+    /// HTTP/1.1 over TLS 1.2 or later, without redirects and without retries.
+    /// - Throws: `plaintext` for plain HTTP beyond this machine that the settings do not allow.
+    package func clientConfiguration() throws(ConnectionSettingsError) -> HTTPClient.Configuration {
+        try checkPlaintext()
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: try tls(),
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: TimeAmount(connectTimeout)),
+            connectionPool: .init(idleTimeout: TimeAmount(keepAlive)),
+            proxy: proxy.map { .server(host: $0.host, port: $0.port) },
+            decompression: .disabled)
+        configuration.httpVersion = .http1Only
+        // Who sends decides on retries, by what failed; here a failure is told at once.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+
+    /// A proxy on another machine is beyond this machine, even if the collector is here. A proxy on this machine may
+    /// forward to anywhere.
+    package func checkPlaintext() throws(ConnectionSettingsError) {
+        guard collector.scheme == .http, !allowsPlaintext else { return }
+        let hops = [collector, proxy].compactMap { $0 }
+        guard let hop = hops.first(where: { !$0.isLoopback }) else { return }
+        let what = hop == collector ? "the collector \(collector)" : "the proxy \(hop) on the way to \(collector)"
+        throw ConnectionSettingsError(
+            .plaintext,
+            "\(what) is on another machine, and plain http:// lets everybody in between read credentials and data. "
+                + "Use https://; or allow it with --allow-plaintext (WS1_ALLOW_PLAINTEXT, allowPlaintext in the "
+                + "agent's file, allowsPlaintext in a program) where the network itself is protected")
+    }
+
+    private func tls() throws(ConnectionSettingsError) -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.cipherSuites = WireNames.cipherSuites
+        guard let file = certificateAuthorityFile else { return tls }
+        do {
+            let certificates = try NIOSSLCertificate.fromPEMFile(file)
+            guard !certificates.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+            tls.trustRoots = .certificates(certificates)
+        } catch {
+            throw ConnectionSettingsError(
+                .certificateAuthorities,
+                "no certificate could be read from \(file): it must exist, be readable and hold PEM certificates",
+                cause: error)
+        }
+        return tls
+    }
+}
