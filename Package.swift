@@ -109,13 +109,15 @@ let package = Package(
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["CSQLite"]),
         target(
-            "HTTPConnection", in: .shared, ["WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
+            "HTTPConnection", in: .shared,
+            ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
 
         // Device, in flow order.
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
         target("RecordQueue", in: .device, ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
         target("LogStore", in: .device, ["TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
-        target("Transmitter", in: .device, ["WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
+        target(
+            "Transmitter", in: .device, ["TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target(
             "HTTPTransport", in: .device,
@@ -130,7 +132,7 @@ let package = Package(
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
         // What the three programs have in common: settings, start and end, output.
-        target("CommandKit", in: .commands, ["WireModel", argumentParser, logging]),
+        target("CommandKit", in: .commands, ["TelemetryBasics", "WireModel", argumentParser, logging]),
         target(
             "AgentCommands", in: .commands,
             [

@@ -1,5 +1,6 @@
 import Foundation
 import LogStore
+import TelemetryBasics
 import TelemetryTestKit
 import WireModel
 
@@ -26,7 +27,7 @@ final class StoreFolder: Sendable {
         for (ordinal, kind) in zip(1...5 as ClosedRange<UInt64>, kinds) {
             let text = log.segment(ordinal, bytes: ordinal < 3 ? 150_000 : 20_000)
             let name = SegmentName(ordinal: ordinal, kind: kind)
-            let file = try StoreFile(replacing: store.path(name, .text))
+            let file = try OpenFile<LogStoreError>(replacing: store.path(name, .text))
             try file.write(text)
             if ordinal < 5 { _ = try sealer.seal(name, in: store, epoch: epoch) }
             texts[ordinal] = text

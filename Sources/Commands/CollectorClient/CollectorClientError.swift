@@ -1,7 +1,8 @@
+import TelemetryBasics
 import WireModel
 
 /// Why a collector did not do what it was asked.
-package struct CollectorClientError: Error, Sendable, CustomStringConvertible {
+package struct CollectorClientError: CodedError {
     package enum Code: Sendable {
         /// It cannot be asked that.
         case invalid
@@ -22,8 +23,6 @@ package struct CollectorClientError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
         self.retryAfter = retryAfter
     }
-
-    package var description: String { message }
 }
 
 extension CollectorClientError {

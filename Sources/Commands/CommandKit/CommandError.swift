@@ -1,5 +1,7 @@
+import TelemetryBasics
+
 /// Why a command ended without having done what it was asked: words for people, an exit code for scripts.
-package struct CommandError: Error, Sendable, CustomStringConvertible {
+package struct CommandError: CodedError {
     package enum Code: Sendable {
         case failed
         /// A flag, a variable, a file or a value is not what it must be.
@@ -30,6 +32,4 @@ package struct CommandError: Error, Sendable, CustomStringConvertible {
         case .tryAgain: 75
         }
     }
-
-    package var description: String { message }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Standard output of every command. What cannot be written is an error, so that a full disk behind a redirection never
@@ -28,7 +29,7 @@ package struct StandardOutput: ~Copyable {
     }
 
     package mutating func flush() throws(CommandError) {
-        guard let code = Descriptor.write(buffer, to: STDOUT_FILENO) else {
+        guard let code = buffer.withUnsafeBytes({ writeAll($0, to: STDOUT_FILENO).systemError }) else {
             return buffer.removeAll(keepingCapacity: true)
         }
         throw code == EPIPE
@@ -74,21 +75,8 @@ package enum StandardError {
     package static func line(_ text: String) { write("\(text.escapingControlCharacters(keeping: "\n\t"))\n") }
 
     /// As it is. Where nobody reads there is nobody to tell.
-    package static func write(_ text: String) { _ = Descriptor.write(Array(text.utf8), to: STDERR_FILENO) }
-}
-
-private enum Descriptor {
-    /// All of it.
-    /// - Returns: `nil`, or the error that stopped it.
-    static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
-        var start = 0
-        while start < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + start, $0.count - start) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return errno }
-            start += count
-        }
-        return nil
+    package static func write(_ text: String) {
+        _ = Array(text.utf8).withUnsafeBytes({ writeAll($0, to: STDERR_FILENO).systemError })
     }
 }
 

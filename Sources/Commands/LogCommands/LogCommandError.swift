@@ -1,10 +1,11 @@
 import CollectorClient
 import ControlSocket
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// What a command failed at, for people, and the exit code for scripts.
-struct LogCommandError: Error, Sendable, CustomStringConvertible {
+struct LogCommandError: CodedError {
     enum Code: Sendable {
         case usage, tryAgain, failed
         /// Nobody reads the output any more, as with `ws1log show | head`: no failure.
@@ -64,6 +65,4 @@ struct LogCommandError: Error, Sendable, CustomStringConvertible {
         case .tryAgain: 75
         }
     }
-
-    var description: String { message }
 }

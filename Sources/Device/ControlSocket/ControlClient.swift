@@ -100,10 +100,11 @@ package struct ControlClient: Sendable {
     private func send(_ bytes: Data, _ descriptor: Int32) throws(ControlError) {
         var sent = 0
         while sent < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+            let count = bytes.withUnsafeBytes { rest in
+                retryingOnInterrupt {
+                    Glibc.send(descriptor, rest.baseAddress! + sent, rest.count - sent, Int32(MSG_NOSIGNAL))
+                }
             }
-            if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw unanswered("did not take the request") }
             sent += count
         }
@@ -113,10 +114,9 @@ package struct ControlClient: Sendable {
         var bytes = Data(count: count)
         var received = 0
         while received < count {
-            let got = bytes.withUnsafeMutableBytes {
-                Glibc.recv(descriptor, $0.baseAddress! + received, $0.count - received, 0)
+            let got = bytes.withUnsafeMutableBytes { room in
+                retryingOnInterrupt { Glibc.recv(descriptor, room.baseAddress! + received, room.count - received, 0) }
             }
-            if got < 0, errno == EINTR { continue }
             guard got > 0 else {
                 let isSilent = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
                 throw unanswered(
@@ -150,7 +150,7 @@ extension WireControlAnswer {
 }
 
 /// Why an agent could not be asked, or refused.
-package struct ControlError: Error, Sendable, CustomStringConvertible {
+package struct ControlError: CodedError {
     package enum Code: Sendable {
         /// The request is not valid.
         case usage
@@ -167,6 +167,4 @@ package struct ControlError: Error, Sendable, CustomStringConvertible {
         self.code = code
         self.message = message
     }
-
-    package var description: String { message }
 }

@@ -45,21 +45,19 @@ public struct LogStoreError: Error, Sendable, CustomStringConvertible {
     public var description: String { "\(code.rawValue): \(message)" }
 }
 
-extension LogStoreError {
-    /// A failed system call, with the code that fits its `errno`.
-    /// - Parameter action: what was being done, e.g. `writing`.
-    package static func system(_ action: String, _ path: String, errno number: Int32 = Glibc.errno) -> LogStoreError {
+extension LogStoreError: CodedError, FileFailure {
+    /// Sorts a failed system call by what it means for the caller.
+    package init(_ error: FileError) {
         let (code, remedy): (Code, String) =
-            switch number {
+            switch error.systemError {
             case ENOSPC, EDQUOT: (.diskFull, "Make room on the disk.")
             case ENOENT: (.notFound, "Check the path.")
             case EEXIST: (.exists, "Give another name, or remove it.")
-            case EACCES, EPERM, EROFS: (.io, "Run as the user whose files these are.")
+            case EROFS: (.io, "Run as the user whose files these are.")
             default: (.io, "Check the disk.")
             }
-        let denial = number == EROFS ? nil : AccessDenial.text(path, number)
-        let words = denial.map { "\($0)." } ?? "\(String(cString: strerror(number))) (errno \(number)). \(remedy)"
-        return LogStoreError(
-            code, "\(action) \(path) failed: \(words)", cause: POSIXErrorCode(rawValue: number).map { POSIXError($0) })
+        self.init(
+            code, "\(error).\(error.denial == nil ? " \(remedy)" : "")",
+            cause: POSIXErrorCode(rawValue: error.systemError).map { POSIXError($0) })
     }
 }

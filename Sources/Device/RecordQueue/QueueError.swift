@@ -1,9 +1,10 @@
 import Glibc
 import SQLite
+import TelemetryBasics
 
 /// What the queue could not do. `code` is what a program decides by; the message is for people and holds no data of a
 /// person.
-package struct QueueError: Error, Sendable, CustomStringConvertible {
+package struct QueueError {
     package enum Code: String, Sendable, CaseIterable {
         /// Another process (or another queue of this one) holds the directory.
         case inUse = "in-use"
@@ -39,7 +40,6 @@ package struct QueueError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
-    package var description: String { "\(code.rawValue): \(message)" }
 }
 
 extension QueueError {
@@ -48,6 +48,8 @@ extension QueueError {
         switch error {
         case let error as QueueError:
             self = error
+        case let error as FileError:
+            self.init(error)
         case let error as SQLiteError:
             switch error.code {
             case .full: self.init(.diskFull, error.message, cause: error)
@@ -60,13 +62,6 @@ extension QueueError {
         default:
             self.init(.io, "\(error)", cause: error)
         }
-    }
-
-    /// A failed system call. The message ends with `remedy`.
-    static func system(_ operation: String, _ path: String, _ number: Int32, _ remedy: String) -> QueueError {
-        QueueError(
-            number == ENOSPC || number == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path): \(String(cString: strerror(number))). \(remedy)")
     }
 
     static func corrupt(_ file: String, _ finding: String) -> QueueError {
@@ -86,5 +81,12 @@ extension QueueError {
         guard message.hasSuffix(Self.remedy) else { return message }
         let finding = message.dropLast(Self.remedy.count)
         return String(finding.last == "." ? finding.dropLast() : finding)
+    }
+}
+
+extension QueueError: CodedError, FileFailure {
+    package init(_ error: FileError) {
+        let remedy = error.denial == nil ? " Check the directory and its file system." : ""
+        self.init(error.isDiskFull ? .diskFull : .io, "\(error).\(remedy)", cause: error)
     }
 }

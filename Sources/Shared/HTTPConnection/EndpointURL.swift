@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// A checked `http` or `https` address: host, port, and a path prefix without a trailing slash.
@@ -67,7 +68,7 @@ package struct EndpointURL: Equatable, Sendable, CustomStringConvertible {
 }
 
 /// Why no connection can be made with these settings. Errors of an exchange are `TransportError`s.
-package struct ConnectionSettingsError: Error, Sendable, CustomStringConvertible {
+package struct ConnectionSettingsError: CodedError {
     package enum Code: String, Sendable {
         case invalidCollectorURL = "invalid-collector-url"
         case invalidProxyURL = "invalid-proxy-url"
@@ -86,6 +87,4 @@ package struct ConnectionSettingsError: Error, Sendable, CustomStringConvertible
         self.message = message
         self.cause = cause
     }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Gzip
 import LogStore
+import TelemetryBasics
 import TelemetryTestKit
 import Testing
 import WireModel
@@ -124,7 +125,7 @@ import WireModel
         let expected = try bytes(plan, .gzip)
         let reader = try ChunkReader(plan, in: store.directory)
         for (position, chunk) in plan.chunks.enumerated() {
-            let file = try StoreFile(replacing: store.directory.path("chunk\(position)"))
+            let file = try OpenFile<LogStoreError>(replacing: store.directory.path("chunk\(position)"))
             var sink = FileChunkSink(descriptor: file.descriptor, path: file.path)
             #expect(try reader.write(chunk, as: .gzip, to: &sink).digest == Digest.of(expected[position]))
             #expect(Data(try store.read("chunk\(position)")) == expected[position])

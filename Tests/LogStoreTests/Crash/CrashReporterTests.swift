@@ -1,5 +1,6 @@
 import Foundation
 import Gzip
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -33,7 +34,7 @@ import WireModel
             }
         }
         let name = SegmentName(ordinal: ordinal, kind: .application)
-        try StoreFile(replacing: store.path(name, .text)).write(Array(text.bytes) + Array(torn.utf8))
+        try OpenFile<LogStoreError>(replacing: store.path(name, .text)).write(Array(text.bytes) + Array(torn.utf8))
     }
 
     private func crashLines(_ ordinal: UInt64) throws -> [String] {

@@ -5,6 +5,7 @@ import DataSampler
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct LogCommand: AsyncParsableCommand {
@@ -64,8 +65,7 @@ struct LogCommand: AsyncParsableCommand {
         var batches = LogBatches()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            let count = read(STDIN_FILENO, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
+            let count = retryingOnInterrupt { read(STDIN_FILENO, &buffer, buffer.count) }
             guard count >= 0 else {
                 throw CommandError(.failed, "standard input cannot be read: \(String(cString: strerror(errno)))")
             }

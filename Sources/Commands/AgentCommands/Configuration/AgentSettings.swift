@@ -223,7 +223,7 @@ struct AgentSettings: Sendable {
         if let token { return try token.text() }
         guard let file else { return nil }
         let path = try file.text()
-        guard let bytes = BoundedFile.read(path, maximumBytes: 4096), case .whole(let content) = bytes,
+        guard let content = try? Files<FileError>.read(path, maximumBytes: 4097), content.count <= 4096,
             let line = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline).first
         else {
             missing =

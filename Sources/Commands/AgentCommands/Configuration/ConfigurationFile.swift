@@ -1,6 +1,7 @@
 import CommandKit
 import FoundationEssentials
 import LogStore
+import TelemetryBasics
 
 /// The agent's configuration file: one JSON5 object whose keys are the flags' names in camel case.
 enum ConfigurationFile {
@@ -8,15 +9,15 @@ enum ConfigurationFile {
     static let maximumBytes = 1024 * 1024
 
     static func read(_ path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {
-        switch BoundedFile.read(path, maximumBytes: maximumBytes) {
-        case nil:
+        guard let bytes = try? Files<FileError>.read(path, maximumBytes: maximumBytes + 1) else {
             throw CommandError(
                 .usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
-        case .tooLong:
+        }
+        guard bytes.count <= maximumBytes else {
             throw CommandError(
                 .usage, "the configuration file \(path) is too long: at most \(maximumBytes) bytes are read")
-        case .whole(let bytes): return try parse(bytes, path: path)
         }
+        return try parse(Data(bytes), path: path)
     }
 
     static func parse(_ bytes: Data, path: String) throws(CommandError) -> [SettingName: GivenSetting.Value] {

@@ -97,7 +97,7 @@ final class ChunkFetch: Sendable {
             return listed(progress.results, progress.missing)
         }
         try folder.write(manifest)
-        guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }
+        try Files<LogStoreError>.remove(folder.journalPath)
         return manifest
     }
 

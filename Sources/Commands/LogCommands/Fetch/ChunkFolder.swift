@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// The directory that chunk files go to.
@@ -17,7 +18,7 @@ struct ChunkFolder: Sendable {
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
     func make() throws(LogStoreError) {
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw LogStoreError(FileError("making", path)) }
     }
 
     /// - Throws: where one of these is there already.
@@ -47,7 +48,9 @@ struct ChunkFolder: Sendable {
 
     /// Whether a file is still what was written.
     func holds(_ name: String, bytes: Int, sha256: Data) -> Bool {
-        guard let file = try? StoreFile(reading: file(name)), (try? file.byteCount()) == bytes else { return false }
+        guard let file = try? OpenFile<LogStoreError>(reading: file(name)), (try? file.byteCount()) == bytes else {
+            return false
+        }
         var hash = SHA256()
         var offset = 0
         while let bytes = try? file.read(1 << 20, at: offset), !bytes.isEmpty {
@@ -62,11 +65,11 @@ struct ChunkFolder: Sendable {
         _ chunk: ChunkPlan.Chunk, as form: ChunkReader.Form, _ reader: ChunkReader, to name: String
     ) throws(LogStoreError) -> (bytes: Int, digest: Data) {
         let partial = file(name + SegmentName.partialSuffix)
-        let target = try StoreFile(replacing: partial)
+        let target = try OpenFile<LogStoreError>(replacing: partial)
         var sink = FileChunkSink(descriptor: target.descriptor, path: partial)
         do throws(LogStoreError) {
             let result = try reader.write(chunk, as: form, to: &sink)
-            guard rename(partial, file(name)) == 0 else { throw LogStoreError.system("renaming", partial) }
+            try Files<LogStoreError>.rename(partial, to: file(name))
             return result
         } catch {
             unlink(partial)
@@ -76,9 +79,9 @@ struct ChunkFolder: Sendable {
 
     func write(_ manifest: FetchManifest) throws {
         let partial = file(Self.manifestName + ".new")
-        let target = try StoreFile(replacing: partial)
+        let target = try OpenFile<LogStoreError>(replacing: partial)
         try target.write([UInt8](try JSONText.of(manifest)))
-        guard rename(partial, file(Self.manifestName)) == 0 else { throw LogStoreError.system("renaming", partial) }
+        try Files<LogStoreError>.rename(partial, to: file(Self.manifestName))
     }
 }
 

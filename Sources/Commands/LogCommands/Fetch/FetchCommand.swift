@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Gzip
 import LogStore
+import TelemetryBasics
 import WireModel
 
 struct FetchCommand: PlacedCommand {
@@ -103,10 +104,10 @@ struct FetchCommand: PlacedCommand {
             return try write(plan, reader, to: &sink, &shortfall)
         }
         let partial = output + SegmentName.partialSuffix
-        let file = try StoreFile(replacing: partial)
+        let file = try OpenFile<LogStoreError>(replacing: partial)
         var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
         try write(plan, reader, to: &sink, &shortfall)
-        guard rename(partial, output) == 0 else { throw LogStoreError.system("renaming", partial) }
+        try Files<LogStoreError>.rename(partial, to: output)
         try Self.sayWhere(output)
     }
 
@@ -192,11 +193,11 @@ extension FetchCommand {
             return
         }
         let partial = output + SegmentName.partialSuffix
-        let file = try StoreFile(replacing: partial)
+        let file = try OpenFile<LogStoreError>(replacing: partial)
         var sink = FileChunkSink(descriptor: file.descriptor, path: partial)
         do {
             try await write(query, client) { (bytes) throws(LogStoreError) in try sink.write(bytes) }
-            guard rename(partial, output) == 0 else { throw LogStoreError.system("renaming", partial) }
+            try Files<LogStoreError>.rename(partial, to: output)
         } catch {
             unlink(partial)
             throw error

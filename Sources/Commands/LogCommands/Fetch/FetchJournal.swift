@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// `manifest.json.partial`: lets an interrupted fetch resume. One JSON value per line: first the plan, then one entry
@@ -10,14 +11,14 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
     let head: Head
     /// The lines of earlier attempts.
     let entries: [Entry]
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
 
     /// Begins a new journal.
     /// - Parameter entries: entries to keep from an earlier journal of the same fetch.
     init(_ head: Head, entries: [Entry] = [], at path: String) throws {
         self.head = head
         self.entries = entries
-        file = try StoreFile(replacing: path)
+        file = try OpenFile<LogStoreError>(replacing: path)
         try Self.write(head, to: file)
         for entry in entries { try append(entry) }
     }
@@ -25,7 +26,7 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
     /// Reads a journal; `nil` if there is none, or its head is incomplete.
     static func read(_ path: String) throws -> (head: Head, entries: [Entry])? {
         guard access(path, F_OK) == 0 else { return nil }
-        let lines = try StoreFile(reading: path).readWhole(maximumBytes: 64 << 20).split(
+        let lines = try OpenFile<LogStoreError>(reading: path).readWhole(maximumBytes: 64 << 20).split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let decoder = JSONDecoder()
         guard let first = lines.dropLast().first, let head = try? decoder.decode(Head.self, from: first) else {
@@ -36,7 +37,7 @@ final class FetchJournal<Head: Codable & Sendable, Entry: Codable & Sendable>: S
 
     func append(_ entry: Entry) throws { try Self.write(entry, to: file) }
 
-    private static func write(_ value: some Encodable, to file: borrowing StoreFile) throws {
+    private static func write(_ value: some Encodable, to file: borrowing OpenFile<LogStoreError>) throws {
         try file.write([UInt8](try JSONEncoder().encode(value)) + [UInt8(ascii: "\n")])
     }
 }

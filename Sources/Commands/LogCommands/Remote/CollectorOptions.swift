@@ -185,7 +185,9 @@ struct AccessToken: Sendable, CustomStringConvertible, CustomDebugStringConverti
                 "a collector asks who you are: give --token-file FILE with your access token in it, or set WS1_TOKEN_FILE or WS1_TOKEN"
             )
         }
-        guard case .whole(let content)? = BoundedFile.read(path, maximumBytes: Self.maximumBytes) else {
+        guard let content = try? Files<FileError>.read(path, maximumBytes: Self.maximumBytes + 1),
+            content.count <= Self.maximumBytes
+        else {
             throw LogCommandError(
                 .usage,
                 "\(path) cannot be read, or is no file of at most \(Self.maximumBytes) bytes: check --token-file")

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Gzip
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// The chunk file that is being filled: lines go in, and at the end its digest and what it holds are known.
@@ -14,7 +15,7 @@ final class RemoteChunkFile {
     private var lines = 0
     private var numbers: (first: UInt64, last: UInt64) = (0, 0)
     private var times: (earliest: Int64, latest: Int64) = (.max, .min)
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
     private let compressor: GzipCompressor?
     private var sink: DigestChunkSink<FileChunkSink>
 
@@ -24,7 +25,7 @@ final class RemoteChunkFile {
         self.order = order
         self.section = section
         let path = folder.file(Self.name(order))
-        file = try StoreFile(replacing: path)
+        file = try OpenFile<LogStoreError>(replacing: path)
         sink = DigestChunkSink(FileChunkSink(descriptor: file.descriptor, path: path))
         compressor = isCompressed ? try GzipCompressor() : nil
     }

@@ -250,7 +250,7 @@ final class RemoteFetch {
         try folder.requireFree(unnamed.map(\.1))
         for (chunk, name) in unnamed {
             let partial = folder.file(RemoteChunkFile.name(chunk.order))
-            guard rename(partial, folder.file(name)) == 0 else { throw LogStoreError.system("renaming", partial) }
+            try Files<LogStoreError>.rename(partial, to: folder.file(name))
         }
         let manifest = FetchManifest(
             chunks: zip(chunks, names).map { chunk, name in
@@ -262,7 +262,7 @@ final class RemoteFetch {
                     from: Timestamp.text(chunk.earliest), to: Timestamp.text(chunk.latest))
             }, missing: missing.map(\.missing).sorted { ($0.order, $0.firstLine) < ($1.order, $1.firstLine) })
         try folder.write(manifest)
-        guard unlink(folder.journalPath) == 0 else { throw LogStoreError.system("removing", folder.journalPath) }
+        try Files<LogStoreError>.remove(folder.journalPath)
         return manifest
     }
 }

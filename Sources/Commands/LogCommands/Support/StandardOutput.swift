@@ -27,16 +27,10 @@ struct StandardOutput: ~Copyable {
     }
 
     mutating func flush() throws(LogCommandError) {
-        var start = 0
-        while start < buffer.count {
-            let count = buffer.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress! + start, $0.count - start) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                throw errno == EPIPE
-                    ? LogCommandError(.readerGone, "nobody reads the output")
-                    : LogCommandError(.failed, "writing the output failed: \(String(cString: strerror(errno)))")
-            }
-            start += count
+        if let systemError = buffer.withUnsafeBytes({ writeAll($0, to: STDOUT_FILENO).systemError }) {
+            throw systemError == EPIPE
+                ? LogCommandError(.readerGone, "nobody reads the output")
+                : LogCommandError(.failed, "writing the output failed: \(FileError.words(systemError))")
         }
         buffer.removeAll(keepingCapacity: true)
     }

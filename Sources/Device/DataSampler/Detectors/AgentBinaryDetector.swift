@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import SampleModules
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Whether the program's own file is the expected one.
@@ -85,22 +86,14 @@ final class AgentBinaryDetector: CompromiseDetector {
 
 /// The SHA-256 of a file of any size, read in pieces.
 enum FileDigest {
-    private static let pieceBytes = 256 * 1024
-
     /// The digest in hexadecimal; `nil` if the file cannot be read to its end.
     static func sha256(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
         var hash = SHA256()
-        return withUnsafeTemporaryAllocation(byteCount: pieceBytes, alignment: 16) { piece -> String? in
-            while true {
-                let count = read(descriptor, piece.baseAddress, piece.count)
-                if count < 0, errno == EINTR { continue }
-                guard count >= 0 else { return nil }
-                if count == 0 { return Data(hash.finalize()).hexadecimal }
-                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: piece[..<count]))
+        do {
+            try OpenFile<FileError>(path, O_RDONLY).forEachPiece { (piece) throws(FileError) in
+                hash.update(bufferPointer: piece)
             }
-        }
+        } catch { return nil }
+        return Data(hash.finalize()).hexadecimal
     }
 }

@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import LogStore
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -70,10 +71,11 @@ struct SigningRequestFile: Sendable {
 
     /// The request in DER.
     func read() throws(DataSamplerError) -> Data {
-        guard let content = BoundedFile.read(path, maximumBytes: Self.maximumBytes) else {
+        guard let content = try? Files<FileError>.read(path, maximumBytes: Self.maximumBytes + 1) else {
             throw failure("cannot be read")
         }
-        guard case .whole(let bytes) = content else { throw failure("has more than \(Self.maximumBytes) bytes") }
+        guard content.count <= Self.maximumBytes else { throw failure("has more than \(Self.maximumBytes) bytes") }
+        let bytes = Data(content)
         // A sequence (30) is what every request in DER begins with.
         if bytes.first == 0x30 { return bytes }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)

@@ -2,12 +2,13 @@ import CFileCopy
 import Crypto
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 
 /// The destination of a chunk's bytes.
 package protocol ChunkSink {
     mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError)
     /// Copies a range of a file unchanged.
-    mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError)
+    mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError)
 }
 
 extension ChunkSink {
@@ -16,7 +17,7 @@ extension ChunkSink {
         }
     }
 
-    mutating func write(range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+    mutating func write(range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
         var offset = range.lowerBound
         while offset < range.upperBound {
             let bytes = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
@@ -39,7 +40,7 @@ package struct MemoryChunkSink: ChunkSink {
 
     package mutating func write(_ bytes: UnsafeRawBufferPointer) { data.append(contentsOf: bytes) }
 
-    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
         try write(range: range, of: file)
     }
 }
@@ -60,7 +61,7 @@ package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
         try target.write(bytes)
     }
 
-    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
         try write(range: range, of: file)
     }
 }
@@ -69,7 +70,7 @@ package struct DigestChunkSink<Target: ChunkSink>: ChunkSink {
 package struct DiscardingChunkSink: ChunkSink {
     package init() {}
     package mutating func write(_ bytes: UnsafeRawBufferPointer) {}
-    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) {}
+    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) {}
 }
 
 /// Appends to an open file. The kernel copies ranges of files, and shares their blocks if the file system can.
@@ -84,14 +85,17 @@ package struct FileChunkSink: ChunkSink {
     }
 
     package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(LogStoreError) {
-        try StoreFile.write(bytes, to: descriptor, path)
+        if let systemError = writeAll(bytes, to: descriptor).systemError {
+            throw LogStoreError(FileError("writing", path, systemError))
+        }
     }
 
-    package mutating func copy(_ range: Range<Int>, of file: borrowing StoreFile) throws(LogStoreError) {
+    package mutating func copy(_ range: Range<Int>, of file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) {
         var offset = off_t(range.lowerBound)
         while offset < off_t(range.upperBound) {
-            let count = copy_file_range(file.descriptor, &offset, descriptor, nil, range.upperBound - Int(offset), 0)
-            if count < 0, errno == EINTR { continue }
+            let count = retryingOnInterrupt {
+                copy_file_range(file.descriptor, &offset, descriptor, nil, range.upperBound - Int(offset), 0)
+            }
             // The kernel cannot copy into pipes, nor on some file systems.
             guard count > 0 else { return try write(range: Int(offset)..<range.upperBound, of: file) }
         }

@@ -29,7 +29,9 @@ struct CrashReporter {
     static func segmentsOfSessions(in directory: StoreDirectory) throws(LogStoreError) -> Set<UInt64> {
         var segments: Set<UInt64> = []
         for name in try directory.names() where SessionMarker.ordinal(of: name) != nil {
-            guard let bytes = try? StoreFile(reading: directory.path(name)).readWhole(maximumBytes: maximumMarkerBytes),
+            guard
+                let bytes = try? OpenFile<LogStoreError>(reading: directory.path(name)).readWhole(
+                    maximumBytes: maximumMarkerBytes),
                 let session = SessionRecord(reading: String(decoding: bytes, as: UTF8.self))
             else { continue }
             segments.formUnion(session.segments)
@@ -39,7 +41,6 @@ struct CrashReporter {
 
     private func report(_ marker: String, _ ordinal: UInt64) throws(LogStoreError) -> Bool {
         guard let file = try claim(marker) else { return false }
-        defer { flock(file.descriptor, LOCK_UN) }
         let bytes = try file.readWhole(maximumBytes: Self.maximumMarkerBytes)
         guard let session = SessionRecord(reading: String(decoding: bytes, as: UTF8.self)) else {
             // The program died between making the marker and filling it. Nothing is known of its session.
@@ -55,16 +56,13 @@ struct CrashReporter {
     }
 
     /// Opens and locks a marker that no process holds. `nil` if its program runs, or if the marker is gone.
-    private func claim(_ marker: String) throws(LogStoreError) -> StoreFile? {
-        let lock = try StoreLock(directory)
-        defer { extendLifetime(lock) }
-        do {
-            let file = try StoreFile(reading: directory.path(marker))
-            return flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 ? consume file : nil
-        } catch {
-            guard error.code == .notFound else { throw error }
+    private func claim(_ marker: String) throws(LogStoreError) -> OpenFile<LogStoreError>? {
+        let lock = try directory.lock()
+        defer { lock.release() }
+        guard var file = try OpenFile<LogStoreError>.reading(directory.path(marker)), try file.lock() else {
             return nil
         }
+        return file
     }
 
     private func write(_ session: SessionRecord, to name: SegmentName) throws(LogStoreError) {
@@ -82,7 +80,7 @@ struct CrashReporter {
             now: SystemClock.wallMicroseconds(),
             scrubber: scrubber)
         let partial = name.file(.text) + SegmentName.partialSuffix
-        let target = try StoreFile(replacing: directory.path(partial))
+        let target = try OpenFile<LogStoreError>(replacing: directory.path(partial))
         try target.write(text)
         try target.sync()
         try directory.rename(partial, to: name.file(.text))
@@ -155,7 +153,9 @@ enum LogTail {
     }
 
     private static func text(of name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
-        guard let file = try? StoreFile(reading: directory.path(name, .text)), let size = try? file.byteCount() else {
+        guard let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
+            let size = try? file.byteCount()
+        else {
             return nil
         }
         let start = max(0, size - maximumBytes)
@@ -165,7 +165,7 @@ enum LogTail {
 
     private static func sealed(_ name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
         guard let index = try? SegmentIndex(name, in: directory),
-            let file = try? StoreFile(reading: directory.path(name, .sealed))
+            let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
         else {
             return nil
         }
@@ -231,19 +231,9 @@ enum Backtraces {
     }
 
     private static func contents(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: maximumBytes)
-        var filled = 0
-        while filled < bytes.count {
-            let count = bytes.withUnsafeMutableBytes {
-                Glibc.read(descriptor, $0.baseAddress! + filled, $0.count - filled)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            filled += count
+        guard let bytes = try? Files<LogStoreError>.read(path, maximumBytes: maximumBytes), !bytes.isEmpty else {
+            return nil
         }
-        return filled == 0 ? nil : String(decoding: bytes[..<filled], as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -20,8 +20,8 @@ package enum SessionEnding {
         _ exit: SessionRecord.Exit, of application: String, bootID: String?, in directory: StoreDirectory
     ) throws(LogStoreError) -> Bool {
         do {
-            let lock = try StoreLock(directory)
-            defer { extendLifetime(lock) }
+            let lock = try directory.lock()
+            defer { lock.release() }
             let ordinals = try directory.names().compactMap { SessionMarker.ordinal(of: $0) }
             for ordinal in ordinals.sorted(by: >) {
                 if try note(exit, of: application, bootID, in: directory.path(SessionMarker.name(ordinal))) {
@@ -39,12 +39,9 @@ package enum SessionEnding {
     private static func note(
         _ exit: SessionRecord.Exit, of application: String, _ bootID: String?, in path: String
     ) throws(LogStoreError) -> Bool {
-        let descriptor = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system("opening", path) }
-        let file = StoreFile(descriptor: descriptor, path: path)
+        var file = try OpenFile<LogStoreError>(path, O_RDWR | O_APPEND | O_NOFOLLOW)
         // The program runs, or another process is writing its crash log.
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
-        defer { flock(descriptor, LOCK_UN) }
+        guard try file.lock() else { return false }
         let text = String(decoding: try file.readWhole(maximumBytes: CrashReporter.maximumMarkerBytes), as: UTF8.self)
         guard let session = SessionRecord(reading: text), session.application == application, session.exit == nil,
             session.bootID == bootID
@@ -81,8 +78,8 @@ enum KernelLog {
         var found: [String] = []
         // Each read returns one record. EPIPE means that the record was overwritten meanwhile.
         while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EPIPE || errno == EINTR { continue }
+            let count = retryingOnInterrupt { read(descriptor, &buffer, buffer.count) }
+            if count < 0, errno == EPIPE { continue }
             guard count > 0 else { return found }
             let record = String(decoding: buffer[..<count], as: UTF8.self)
             if let message = message(of: record), tells(message, of: process) { found.append(String(message)) }

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Keeps the marker of this process's session, and reports sessions that ended without closing. Safe from any thread.
@@ -79,7 +80,7 @@ final class SessionMarker {
 
     let ordinal: UInt64
     private let directory: StoreDirectory
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
     private let head: String
     private var bytes = 0
 
@@ -98,24 +99,20 @@ final class SessionMarker {
         head = record.text
         // The marker must be locked before the store's lock is released, because others look for crashes under the
         // store's lock.
-        let made = try directory.withState { (state) throws(LogStoreError) in
-            let ordinal = state.next
+        var ordinal: UInt64 = 0
+        file = try directory.withState { (state) throws(LogStoreError) in
+            ordinal = state.next
             state.next += 1
             let path = directory.path(Self.name(ordinal))
-            let descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                throw LogStoreError.system("creating", path)
-            }
-            GroupAccess.handOn(descriptor, path)
-            return (ordinal: ordinal, descriptor: descriptor, path: path)
+            var file = try OpenFile<LogStoreError>(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+            guard try file.lock() else { throw LogStoreError(FileError("locking", path, EWOULDBLOCK)) }
+            GroupAccess.handOn(file.descriptor, path)
+            return file
         }
-        ordinal = made.ordinal
-        file = StoreFile(descriptor: made.descriptor, path: made.path)
+        self.ordinal = ordinal
         try file.write(Array(head.utf8))
         bytes = head.utf8.count
     }
-
-    deinit { flock(file.descriptor, LOCK_UN) }
 
     /// Notes a new segment. If that fails, a crash log has fewer last lines, and nothing else is lost.
     func began(segment ordinal: UInt64) {

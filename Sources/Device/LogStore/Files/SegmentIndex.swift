@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// What is known of a sealed segment without inflating it. Stored as `….index`; `Schemas/logs/FORMAT.md` defines the
@@ -294,7 +295,8 @@ extension SegmentIndex {
     /// - Throws: `.notFound`, `.damaged`, `.newer`.
     package init(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .index)
-        try self.init(text: try StoreFile(reading: path).readWhole(maximumBytes: Self.maximumTextBytes), path: path)
+        try self.init(
+            text: try OpenFile<LogStoreError>(reading: path).readWhole(maximumBytes: Self.maximumTextBytes), path: path)
         guard whole.first == LogNumber(segment: name.ordinal, position: 1) else {
             throw LogStoreError(
                 .damaged,
@@ -304,7 +306,7 @@ extension SegmentIndex {
 
     /// Writes and syncs the file under its partial name. The caller renames it.
     package func writePartial(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
-        let file = try StoreFile(replacing: directory.path(name.file(.index) + SegmentName.partialSuffix))
+        let file = try OpenFile<LogStoreError>(replacing: directory.path(name.file(.index) + SegmentName.partialSuffix))
         try file.write([UInt8](text))
         try file.sync()
     }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// A log store's directory, by its path. Works with names, not with contents.
@@ -17,16 +18,7 @@ package struct StoreDirectory: Hashable, Sendable {
     /// All names in the directory, unordered.
     /// - Throws: `.notFound` if the directory does not exist.
     package func names() throws(LogStoreError) -> [String] {
-        guard let stream = opendir(path) else { throw .system("opening", path) }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        try Files<LogStoreError>.names(in: path)
     }
 
     /// The files of every segment.
@@ -41,20 +33,29 @@ package struct StoreDirectory: Hashable, Sendable {
 
     /// Renames a file and replaces one that has the new name.
     package func rename(_ file: String, to newName: String) throws(LogStoreError) {
-        guard Glibc.rename(path(file), path(newName)) == 0 else { throw .system("renaming", path(file)) }
+        try Files<LogStoreError>.rename(path(file), to: path(newName))
     }
 
     /// Removes a file. Does nothing if there is none.
     package func remove(_ file: String) throws(LogStoreError) {
-        guard unlink(path(file)) == 0 || errno == ENOENT else { throw .system("removing", path(file)) }
+        try Files<LogStoreError>.remove(path(file))
     }
 
     /// Returns when names that were made, changed or removed here are on synced disk.
     package func sync() throws(LogStoreError) {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system("opening", path) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw .system("syncing", path) }
+        try Files<LogStoreError>.sync(directory: path)
+    }
+
+    /// Takes the store's lock. Hold it for moments: whoever has it neither compresses nor reads lines.
+    /// - Throws: `.busy` if another process has it for longer than anybody should. A holder needs milliseconds, and
+    ///   one that was stopped must not stop others; so this waits half a second.
+    func lock() throws(LogStoreError) -> FileLock {
+        let path = path(SegmentName.lockName)
+        guard let lock = try FileLock(path, attempts: 500, failure: LogStoreError.self) else {
+            throw LogStoreError(
+                .busy, "\(path) is held by another process that does not let go of it. Find it with `fuser \(path)`.")
+        }
+        return lock
     }
 }
 
@@ -116,24 +117,17 @@ package struct SegmentName: Hashable, Comparable, Sendable {
 
 extension StoreDirectory {
     /// Makes the directory and its parents with mode 0700, if missing.
-    package func make() throws(LogStoreError) {
-        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
-            throw .system("making", path)
-        }
-        try StoreDirectory(path: String(path[..<slash])).make()
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("making", path) }
-    }
+    package func make() throws(LogStoreError) { try Files<LogStoreError>.makeDirectory(path, syncing: false) }
 
     /// Passes the state to `body` while holding `lock`, and replaces the file if `body` changed the state. The file is
     /// synced if more than the next ordinal changed. Segments that an earlier holder was about to remove are removed
     /// first.
     /// - Throws: `.busy`, `.newer`, and what `body` throws. The state is unchanged then.
-    package func withState<Result>(
+    package func withState<Result: ~Copyable>(
         _ body: (inout StoreState) throws(LogStoreError) -> Result
     ) throws(LogStoreError) -> Result {
-        let lock = try StoreLock(self)
-        defer { extendLifetime(lock) }
+        let lock = try lock()
+        defer { lock.release() }
         let old = try readState()
         var state: StoreState
         if let old { state = old } else { state = StoreState(epoch: .random(), next: try greatestOrdinal() + 1) }
@@ -154,7 +148,7 @@ extension StoreDirectory {
     package func readState() throws(LogStoreError) -> StoreState? {
         let path = path(SegmentName.stateName)
         do {
-            let bytes = try StoreFile(reading: path).readWhole(maximumBytes: StoreState.maximumBytes)
+            let bytes = try OpenFile<LogStoreError>(reading: path).readWhole(maximumBytes: StoreState.maximumBytes)
             return try StoreState(text: String(decoding: bytes, as: UTF8.self), path: path)
         } catch {
             switch error.code {
@@ -166,7 +160,7 @@ extension StoreDirectory {
 
     private func replaceState(_ state: StoreState, isSynced: Bool) throws(LogStoreError) {
         let partial = SegmentName.stateName + SegmentName.partialSuffix
-        let file = try StoreFile(replacing: path(partial))
+        let file = try OpenFile<LogStoreError>(replacing: path(partial))
         try file.write(Array(state.text.utf8))
         if isSynced { try file.sync() }
         try rename(partial, to: SegmentName.stateName)

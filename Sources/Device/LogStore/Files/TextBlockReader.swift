@@ -1,10 +1,11 @@
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Reads a segment's text block by block, up to its last whole line. The blocks are those that sealing makes. Holds one
 /// block in memory.
 package struct TextBlockReader: ~Copyable {
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
     /// Where this reader stops, whatever is appended meanwhile.
     private let end: Int
     /// Offset of the next block. At the end: the number of bytes in whole lines.
@@ -14,7 +15,8 @@ package struct TextBlockReader: ~Copyable {
     /// - Parameters:
     ///   - start: the offset to start from, at the beginning of a line.
     ///   - end: the offset to stop at; `nil` for the file's present end.
-    package init(_ file: consuming StoreFile, from start: Int = 0, end: Int? = nil) throws(LogStoreError) {
+    package init(_ file: consuming OpenFile<LogStoreError>, from start: Int = 0, end: Int? = nil) throws(LogStoreError)
+    {
         let size = try file.byteCount()
         self.end = min(end ?? size, size)
         self.file = file

@@ -1,4 +1,5 @@
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// Reads one segment in the form it has when it is opened. The segment stays readable if it is sealed or removed
@@ -7,7 +8,7 @@ package final class SegmentReader {
     package let name: SegmentName
     /// The index of a sealed segment. It is rebuilt in memory if its file is lost or damaged.
     package let index: SegmentIndex?
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
     private let inflater: BlockInflater
 
     /// - Throws: `.notFound` if nothing is left of the segment; `.damaged`, `.newer`.
@@ -25,7 +26,7 @@ package final class SegmentReader {
 
     private init(_ name: SegmentName, in directory: StoreDirectory, inflater: BlockInflater) throws(LogStoreError) {
         let index = try Self.index(name, in: directory)
-        file = try StoreFile(reading: directory.path(name, index == nil ? .text : .sealed))
+        file = try OpenFile<LogStoreError>(reading: directory.path(name, index == nil ? .text : .sealed))
         self.index = index
         self.name = name
         self.inflater = inflater
@@ -155,7 +156,7 @@ package final class BlockInflater {
 
     /// The text of a block, valid until the next call.
     /// - Throws: `.damaged` if it is not what the index says.
-    func text(of block: SegmentIndex.Block, in file: borrowing StoreFile) throws(LogStoreError)
+    func text(of block: SegmentIndex.Block, in file: borrowing OpenFile<LogStoreError>) throws(LogStoreError)
         -> UnsafeRawBufferPointer
     {
         let stretch = block.stretch

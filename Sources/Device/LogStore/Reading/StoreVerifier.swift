@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// Checks every promise of `Schemas/logs/FORMAT.md` on a store's files. Reads everything, changes nothing, takes no
@@ -119,7 +120,7 @@ package struct StoreVerifier {
         if let state, index.epoch != state.epoch {
             note(name.file(.index), "is of another epoch of the store", isDamage: false)
         }
-        let file = try StoreFile(reading: directory.path(name, .sealed))
+        let file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
         let size = try file.byteCount()
         if size != index.whole.storedBytes {
             note(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
@@ -152,7 +153,7 @@ package struct StoreVerifier {
     }
 
     private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
-        var reader = try TextBlockReader(try StoreFile(reading: directory.path(name, .text)))
+        var reader = try TextBlockReader(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
         var check = LineCheck(name, path: name.file(.text), naming: namableLines)
         while let text = try reader.next() { check.check(text) }
         take(check)

@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// Builds an index block by block, in the segment's order.
@@ -48,7 +49,7 @@ package struct SegmentIndexBuilder {
 /// Rebuilds a lost or damaged index from the compressed lines, all of which it reads and checks. Holds one block in
 /// memory.
 final class SegmentIndexRebuilder {
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
     private let inflater: GzipDecompressor
     private var builder: SegmentIndexBuilder
     /// The text of the current gzip member; `storedStart` is the member's offset in the file.
@@ -61,7 +62,7 @@ final class SegmentIndexRebuilder {
         do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch {
             throw LogStoreError(.io, error.message, cause: error)
         }
-        file = try StoreFile(reading: directory.path(name, .sealed))
+        file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
         builder = SegmentIndexBuilder(name, epoch: epoch)
     }
 

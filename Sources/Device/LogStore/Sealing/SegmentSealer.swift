@@ -1,4 +1,5 @@
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// Compresses active segments into sealed ones. Keep the sealer: it reuses its compressor.
@@ -34,7 +35,8 @@ package final class SegmentSealer {
             var tornBytes = 0
             if directory.has(name, .text) {
                 // The process crashed before step 3.
-                tornBytes = try StoreFile(reading: directory.path(name, .text)).byteCount() - index.whole.rawBytes
+                tornBytes =
+                    try OpenFile<LogStoreError>(reading: directory.path(name, .text)).byteCount() - index.whole.rawBytes
                 try Self.removeText(name, in: directory)
             }
             return Outcome(index: index, tornBytes: max(0, tornBytes))
@@ -56,8 +58,8 @@ package final class SegmentSealer {
     private func writePartial(
         _ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID
     ) throws(LogStoreError) -> Outcome {
-        var reader = try TextBlockReader(try StoreFile(reading: directory.path(name, .text)))
-        let target = try StoreFile(replacing: directory.path(Self.partial(name, .sealed)))
+        var reader = try TextBlockReader(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
+        let target = try OpenFile<LogStoreError>(replacing: directory.path(Self.partial(name, .sealed)))
         var builder = SegmentIndexBuilder(name, epoch: epoch)
         while let text = try reader.next() {
             let member: [UInt8]
@@ -76,7 +78,8 @@ package final class SegmentSealer {
     {
         do {
             let index = try SegmentIndex(name, in: directory)
-            return try StoreFile(reading: directory.path(name, .sealed)).byteCount() == index.whole.storedBytes
+            return try OpenFile<LogStoreError>(reading: directory.path(name, .sealed)).byteCount()
+                == index.whole.storedBytes
                 ? index : nil
         } catch {
             switch error.code {

@@ -128,17 +128,16 @@ final class ActiveSegment {
     private(set) var counts = LogLevelCounts()
     /// Time of the first line, in milliseconds since boot.
     private(set) var began: Int64?
-    private let file: StoreFile
+    private let file: OpenFile<LogStoreError>
 
     /// Call it under the store's `lock`. Otherwise others could see the text unlocked and take it for abandoned.
     init(making name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
         let path = directory.path(name, .text)
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .system("creating", path) }
-        GroupAccess.handOn(descriptor, path)
+        var file = try OpenFile<LogStoreError>(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL)
+        GroupAccess.handOn(file.descriptor, path)
+        guard try file.lock() else { throw LogStoreError(FileError("locking", path, EWOULDBLOCK)) }
         self.name = name
-        file = StoreFile(descriptor: descriptor, path: path)
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .system("locking", path) }
+        self.file = file
     }
 
     /// Continues a text that nobody holds. Call it under the store's `lock`.
@@ -148,10 +147,8 @@ final class ActiveSegment {
         _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int
     ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
         let path = directory.path(name, .text)
-        let descriptor = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system("opening", path) }
-        let file = StoreFile(descriptor: descriptor, path: path)
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        var file = try OpenFile<LogStoreError>(path, O_RDWR | O_APPEND | O_NOFOLLOW)
+        guard try file.lock() else { return nil }
         let bytes = try file.byteCount()
         var tally = LineTally()
         var last: LogNumber?
@@ -166,23 +163,16 @@ final class ActiveSegment {
             }
         }
         guard tally.rawBytes == bytes, let last, last.segment == name.ordinal, last.position == tally.lines else {
-            flock(descriptor, LOCK_UN)
             return nil
         }
         return (ActiveSegment(name, file, bytes: bytes, counts: LogLevelCounts(tally.levelCounts)), last.position)
     }
 
-    private init(_ name: SegmentName, _ file: consuming StoreFile, bytes: Int, counts: LogLevelCounts) {
+    private init(_ name: SegmentName, _ file: consuming OpenFile<LogStoreError>, bytes: Int, counts: LogLevelCounts) {
         self.name = name
         self.file = file
         self.bytes = bytes
         self.counts = counts
-    }
-
-    deinit {
-        // A child process that is being started has a copy of the descriptor until it calls exec. Closing alone would
-        // leave the lock with it.
-        flock(file.descriptor, LOCK_UN)
     }
 
     /// Whether the file is still the segment's: it was not removed, and no other process changed it.
@@ -199,15 +189,9 @@ final class ActiveSegment {
     /// Hands whole lines to the kernel, as many as there is room for.
     /// - Returns: bytes of the lines in the file, and the failure if these are not all.
     func write(_ text: UnsafeRawBufferPointer, counts: LogLevelCounts) -> (bytes: Int, failure: LogStoreError?) {
-        var written = 0
-        var failure: LogStoreError?
-        while written < text.count, failure == nil {
-            let count = Glibc.write(file.descriptor, text.baseAddress! + written, text.count - written)
-            if count < 0, errno == EINTR { continue }
-            if count > 0 { written += count } else { failure = .system("writing", file.path) }
-        }
+        let (written, systemError) = writeAll(text, to: file.descriptor)
         if written > 0, began == nil { began = SystemClock.bootMilliseconds() }
-        guard let failure else {
+        guard let systemError else {
             bytes += written
             self.counts += counts
             return (written, nil)
@@ -220,6 +204,6 @@ final class ActiveSegment {
         tally.add(text: UnsafeRawBufferPointer(rebasing: text[..<whole]))
         bytes += whole
         self.counts += LogLevelCounts(tally.levelCounts)
-        return (whole, failure)
+        return (whole, LogStoreError(FileError("writing", file.path, systemError)))
     }
 }

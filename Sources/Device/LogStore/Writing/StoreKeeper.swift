@@ -123,7 +123,9 @@ struct StoreKeeper: Sendable {
     private func lines(of name: SegmentName) -> LogLevelCounts {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
-        if let file = try? StoreFile(reading: directory.path(name, .text)), var reader = try? TextBlockReader(file) {
+        if let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
+            var reader = try? TextBlockReader(file)
+        {
             while let text = try? reader.next() { tally.add(text: text) }
         } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
             let index = try? rebuilder.index()
@@ -169,8 +171,8 @@ struct StoreKeeper: Sendable {
     }
 
     private func claim(after ordinal: UInt64) throws(LogStoreError) -> Claim? {
-        let lock = try StoreLock(directory)
-        defer { extendLifetime(lock) }
+        let lock = try directory.lock()
+        defer { lock.release() }
         let names = try directory.segments().filter { $0.value.contains(.text) && $0.key.ordinal > ordinal }.keys
             .sorted()
         for name in names {
@@ -181,8 +183,8 @@ struct StoreKeeper: Sendable {
 
     /// Removes unfinished files of processes that died.
     private func tidy() throws(LogStoreError) {
-        let lock = try StoreLock(directory)
-        defer { extendLifetime(lock) }
+        let lock = try directory.lock()
+        defer { lock.release() }
         for file in try directory.names() where file.hasSuffix(SegmentName.partialSuffix) {
             if let (name, _) = SegmentName.read(String(file.dropLast(SegmentName.partialSuffix.count))),
                 directory.has(name, .text), try Claim(name, in: directory) == nil
@@ -196,25 +198,15 @@ struct StoreKeeper: Sendable {
     /// The lock on a segment's text while it is being sealed.
     private struct Claim: ~Copyable {
         let name: SegmentName
-        private let file: StoreFile
+        private let file: OpenFile<LogStoreError>
 
         /// Call it under the store's `lock`. `nil` if another process holds the text, or if the text is gone.
         init?(_ name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
             let path = directory.path(name, .text)
-            let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                if errno == ENOENT { return nil }
-                throw .system("opening", path)
-            }
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                close(descriptor)
-                return nil
-            }
+            guard var file = try OpenFile<LogStoreError>.reading(path), try file.lock() else { return nil }
             self.name = name
-            file = StoreFile(descriptor: descriptor, path: path)
+            self.file = file
         }
-
-        deinit { flock(file.descriptor, LOCK_UN) }
 
         /// The level of an incomplete line; verbose if even the level is missing.
         func level(ofLast bytes: Int) -> LogLevel {

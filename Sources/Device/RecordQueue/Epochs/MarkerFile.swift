@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// `queue.epoch`: the current epoch and the last numbers given, outside the database.
@@ -52,11 +53,10 @@ final class MarkerFile {
     /// Reads what is there; a file that cannot be read says nothing.
     init(directory: String) {
         self.directory = directory
-        let descriptor = open("\(directory)/\(QueueFile.markerName)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 2 * Self.slotBytes)
-        let count = max(0, pread(descriptor, &bytes, bytes.count, 0))
+        let file = try? Files<QueueError>.read(
+            "\(directory)/\(QueueFile.markerName)", maximumBytes: 2 * Self.slotBytes, flags: O_NOFOLLOW)
+        guard let bytes = file else { return }
+        let count = bytes.count
         let slots = [0, Self.slotBytes].compactMap {
             Self.parse(bytes[min($0, count)..<min($0 + Self.slotBytes, count)])
         }
@@ -79,25 +79,23 @@ final class MarkerFile {
             try openForWriting()
             let line = Self.line(marker, sequence: sequence + 1)
             let offset = off_t((sequence + 1) % 2) * off_t(Self.slotBytes)
-            guard pwrite(descriptor, line, line.count, offset) == line.count else { throw failure("write", errno) }
+            guard pwrite(descriptor, line, line.count, offset) == line.count else {
+                throw QueueError(FileError("writing", path))
+            }
             sequence += 1
             self.marker = marker
         }
         guard syncing, !isSynced else { return }
-        guard descriptor < 0 || fdatasync(descriptor) == 0 else { throw failure("sync", errno) }
+        guard descriptor < 0 || fdatasync(descriptor) == 0 else { throw QueueError(FileError("syncing", path)) }
         isSynced = true
     }
 
     private func openForWriting() throws(QueueError) {
         guard descriptor < 0 else { return }
-        let isNew = access(path, F_OK) != 0
+        let isNew = !Paths.exists(path)
         descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("open", errno) }
-        guard isNew else { return }
-        let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else { throw failure("open the directory of", errno) }
-        defer { close(parent) }
-        guard fsync(parent) == 0 else { throw failure("sync the directory of", errno) }
+        guard descriptor >= 0 else { throw QueueError(FileError("opening", path)) }
+        if isNew { try Files<QueueError>.sync(directory: directory) }
     }
 
     // MARK: - Format
@@ -140,10 +138,6 @@ final class MarkerFile {
             return nil
         }
         return EpochMarker(epoch: epoch, ordinal: ordinal, streams: nil)
-    }
-
-    private func failure(_ operation: String, _ systemError: Int32) -> QueueError {
-        .system(operation, path, systemError, "Check the directory and its file system.")
     }
 }
 

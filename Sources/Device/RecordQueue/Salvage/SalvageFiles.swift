@@ -17,8 +17,8 @@ struct SalvageFiles {
 
     /// Why a salvage has to go on that a crash has cut short; `nil`: there is none, or it was as good as done.
     func unfinished() throws(QueueError) -> String? {
-        guard Self.exists(salvaging) else { return nil }
-        if Self.exists(corruptDatabase), Self.exists(database) {
+        guard Paths.exists(salvaging) else { return nil }
+        if Paths.exists(corruptDatabase), Paths.exists(database) {
             try publish(as: try nextAside(at: 0))
             return nil
         }
@@ -27,8 +27,8 @@ struct SalvageFiles {
 
     /// Why an empty or missing file is not that of a first start; `nil`: it is, or the file is there.
     func missing() -> String? {
-        guard Self.size(database) == 0 else { return nil }
-        let what = Self.exists(database) ? "is empty" : "is missing"
+        guard (Paths.size(of: database) ?? 0) == 0 else { return nil }
+        let what = Paths.exists(database) ? "is empty" : "is missing"
         if EpochMarker(in: directory) != nil {
             return "\(database) \(what), but \(QueueFile.markerName) names its epoch"
         }
@@ -49,44 +49,40 @@ struct SalvageFiles {
     /// - Returns: the name under which it is to be kept.
     func moveAside(at wallTime: Int64) throws(QueueError) -> String {
         let name = try nextAside(at: wallTime)
-        if mkdir(salvaging, 0o700) != 0, errno != EEXIST { throw Self.failure("make", salvaging, errno) }
-        if !Self.exists(corruptDatabase), Self.exists(database) { try Self.move(database, to: corruptDatabase) }
-        if !Self.exists(corruptDatabase + "-wal"), Self.exists(database + "-wal") {
-            try Self.move(database + "-wal", to: corruptDatabase + "-wal")
+        try Files<QueueError>.makeDirectory(salvaging, syncing: false)
+        if !Paths.exists(corruptDatabase), Paths.exists(database) {
+            try Files<QueueError>.rename(database, to: corruptDatabase)
+        }
+        if !Paths.exists(corruptDatabase + "-wal"), Paths.exists(database + "-wal") {
+            try Files<QueueError>.rename(database + "-wal", to: corruptDatabase + "-wal")
         }
         // Where only a WAL was there.
-        if !Self.exists(corruptDatabase) { close(open(corruptDatabase, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
+        if !Paths.exists(corruptDatabase) { close(open(corruptDatabase, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
         for leftover in [new, new + "-wal", new + "-journal"] { unlink(leftover) }
-        try Self.sync(salvaging)
-        try Self.sync(directory)
+        try Files<QueueError>.sync(directory: salvaging)
+        try Files<QueueError>.sync(directory: directory)
         return name
     }
 
     /// Puts the new file in its place and keeps the old one aside.
     func publish(as name: String) throws(QueueError) {
-        if Self.exists(new) {
+        if Paths.exists(new) {
             // Everything in the WAL is in the file: the store was closed.
             unlink(new + "-wal")
-            try Self.move(new, to: database)
-            try Self.sync(directory)
+            try Files<QueueError>.rename(new, to: database)
+            try Files<QueueError>.sync(directory: directory)
         }
         unlink(new + "-wal")
         unlink("\(salvaging)/\(QueueFile.markerName)")
-        try Self.move(salvaging, to: "\(directory)/\(name)")
-        try Self.sync(directory)
+        try Files<QueueError>.rename(salvaging, to: "\(directory)/\(name)")
+        try Files<QueueError>.sync(directory: directory)
         for old in kept.dropLast(QueueFile.keptCorruptFiles) { remove(old) }
     }
 
     /// The corrupt files kept aside, oldest first.
     var kept: [String] {
-        guard let stream = opendir(directory) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasPrefix(QueueFile.corruptPrefix) { names.append(name) }
+        let names = ((try? Files<QueueError>.names(in: directory)) ?? []).filter {
+            $0.hasPrefix(QueueFile.corruptPrefix)
         }
         // By the number in front: the clock may have been wrong.
         return names.sorted { (Self.ordinal($0), $0) < (Self.ordinal($1), $1) }
@@ -107,32 +103,6 @@ struct SalvageFiles {
             unlink("\(directory)/\(name)/\(file)")
         }
         rmdir("\(directory)/\(name)")
-    }
-
-    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
-    /// 0 where there is none.
-    private static func size(_ path: String) -> Int {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int(status.st_size) : 0
-    }
-
-    private static func move(_ path: String, to target: String) throws(QueueError) {
-        guard rename(path, target) == 0 else { throw failure("move", path, errno) }
-    }
-
-    private static func sync(_ directory: String) throws(QueueError) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("open", directory, errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("sync", directory, errno) }
-    }
-
-    private static func failure(_ operation: String, _ path: String, _ systemError: Int32) -> QueueError {
-        QueueError(
-            systemError == ENOSPC || systemError == EDQUOT ? .diskFull : .io,
-            "\(operation) \(path) while salvaging: \(String(cString: strerror(systemError))). Check the directory and its file system."
-        )
     }
 }
 

@@ -59,13 +59,9 @@ package final class LinuxHostSource: HostSource {
     private static func fill(_ buffer: inout FileBuffer, from descriptor: CInt, maximumBytes: Int) -> FileOutcome {
         var error: CInt = 0
         let last = buffer.fill(maximumBytes: maximumBytes) { memory, offset in
-            while true {
-                let got = pread(descriptor, memory.baseAddress, memory.count, off_t(offset))
-                if got >= 0 { return got }
-                if errno == EINTR { continue }
-                error = errno
-                return -1
-            }
+            let got = retryingOnInterrupt { pread(descriptor, memory.baseAddress, memory.count, off_t(offset)) }
+            if got < 0 { error = errno }
+            return got
         }
         guard let last else { return .truncated }
         return last == 0 ? .complete : outcome(error)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 import WireModel
 
 /// A source of samples.
@@ -66,7 +67,7 @@ package struct SampleTime: Sendable, Equatable {
 /// Why a module is not available or an interval is not valid.
 ///
 /// Expected oddities of a machine, such as a missing file or a garbled line, are no errors. They make a sample partial.
-package struct SampleModuleError: Error, Sendable, Equatable, CustomStringConvertible {
+package struct SampleModuleError: CodedError, Equatable {
     package enum Code: Sendable, Equatable {
         /// No module has this name.
         case unknownModule
@@ -89,7 +90,6 @@ package struct SampleModuleError: Error, Sendable, Equatable, CustomStringConver
         self.cause = cause
     }
 
-    package var description: String { message }
 
     package static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message

@@ -85,10 +85,9 @@ struct NetlinkSocket {
             let start = buffer.count
             guard start + room <= max(maximumBytes, room) else { return .truncated }
             var sender = sockaddr_storage()
-            let got = receive(into: &buffer, sender: &sender)
+            let got = retryingOnInterrupt { receive(into: &buffer, sender: &sender) }
             if got < 0 {
                 let error = errno
-                if error == EINTR { continue }
                 if error == EAGAIN {
                     guard wait(until: deadline) else { return .broken(errno: ETIMEDOUT) }
                     continue

@@ -112,6 +112,8 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         }
     }
 
+    package func write(_ bytes: [UInt8]) throws(Failure) { try write(bytes.span.bytes) }
+
     /// Returns once the content is on synced disk.
     package func sync() throws(Failure) {
         guard retryingOnInterrupt({ fsync(descriptor) }) == 0 else { throw failure("syncing") }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TelemetryBasics
 
 /// One HTTP request to a collector. Devices and people make them over different clients.
 package struct TransportRequest: Sendable {
@@ -81,7 +82,7 @@ extension TransportResponse {
 }
 
 /// Why there was no whole answer.
-package struct TransportError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct TransportError: CodedError, Equatable {
     package enum Code: String, Sendable {
         case nameResolution = "name-resolution"
         case connectionRefused = "connection-refused"
@@ -105,6 +106,4 @@ package struct TransportError: Error, Equatable, Sendable, CustomStringConvertib
         self.code = code
         self.message = message
     }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 }

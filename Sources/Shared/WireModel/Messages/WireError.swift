@@ -1,8 +1,9 @@
 import FoundationEssentials
 import SwiftProtobuf
+import TelemetryBasics
 
 /// A message from the other side does not conform to telemetry.proto.
-package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct WireError: CodedError, Equatable {
     package enum Code: String, Sendable {
         /// The bytes are not Protobuf, or not this message.
         case malformed
@@ -18,8 +19,6 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.message = message
     }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 }
 
 extension Message {

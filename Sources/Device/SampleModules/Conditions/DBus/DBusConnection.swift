@@ -131,13 +131,15 @@ final class DBusConnection {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { memory in
-                send(descriptor, memory.baseAddress! + sent, memory.count - sent, CInt(MSG_NOSIGNAL))
+                retryingOnInterrupt {
+                    send(descriptor, memory.baseAddress! + sent, memory.count - sent, CInt(MSG_NOSIGNAL))
+                }
             }
             if count > 0 {
                 sent += count
             } else if errno == EAGAIN {
                 try wait(for: CShort(POLLOUT))
-            } else if errno != EINTR {
+            } else {
                 throw .io(errno: errno)
             }
         }
@@ -146,14 +148,14 @@ final class DBusConnection {
     private func receive(atLeast wanted: Int) throws(Failure) {
         while buffer.count < wanted {
             var chunk = [UInt8](repeating: 0, count: 4_096)
-            let count = read(descriptor, &chunk, chunk.count)
+            let count = retryingOnInterrupt { read(descriptor, &chunk, chunk.count) }
             if count > 0 {
                 buffer += chunk[..<count]
             } else if count == 0 {
                 throw .refused("the bus hung up")
             } else if errno == EAGAIN {
                 try wait(for: CShort(POLLIN))
-            } else if errno != EINTR {
+            } else {
                 throw .io(errno: errno)
             }
         }
