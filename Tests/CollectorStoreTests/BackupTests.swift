@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import SQLite
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -235,7 +236,7 @@ import WireModel
         let good = try Data(contentsOf: URL(fileURLWithPath: file))
         try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: file))
         await #expect(throws: StoreError.self) { try await takeBackup() }
-        #expect(DataDirectory.exists(backup) == wasThere)
+        #expect(Paths.exists(backup) == wasThere)
         try good.write(to: URL(fileURLWithPath: file))
         try await takeBackup()
         try restore()

@@ -125,17 +125,7 @@ struct ExportCommand: AsyncParsableCommand {
     }
 
     private func write(_ bytes: Data, to descriptor: Int32) throws(CommandError) {
-        let isWritten = bytes.withUnsafeBytes { buffer in
-            var written = 0
-            while written < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
-                written += count
-            }
-            return true
-        }
-        guard isWritten else { throw failure() }
+        guard bytes.withUnsafeBytes({ writeAll($0, to: descriptor).systemError }) == nil else { throw failure() }
     }
 
     private func failure() -> CommandError {

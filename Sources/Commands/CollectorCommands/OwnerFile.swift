@@ -2,6 +2,7 @@ import CollectorStore
 import CommandKit
 import Foundation
 import Glibc
+import TelemetryBasics
 
 /// A file for its owner alone (0600). It is there whole, on synced disk, or not at all.
 struct OwnerFile {
@@ -9,39 +10,24 @@ struct OwnerFile {
 
     /// - Parameter remedy: what to do where it cannot be written.
     func replace(with text: String, remedy: String) throws(CommandError) {
-        try write(text, remedy: remedy) { rename($0, path) == 0 }
+        try saying(remedy) { () throws(FileError) in
+            try Files<FileError>.replace(path, with: text.utf8.span.bytes)
+        }
     }
 
     /// Fails where the file is there already.
     func create(with text: String, remedy: String) throws(CommandError) {
-        try write(text, remedy: remedy) { beside in
-            guard link(beside, path) == 0 else { return false }
-            unlink(beside)
-            return true
+        try saying(remedy) { () throws(FileError) in
+            let new = "\(path).new"
+            try Files<FileError>.write(text.utf8.span.bytes, to: new, sync: .content)
+            defer { unlink(new) }
+            guard link(new, path) == 0 else { throw FileError("creating", path) }
+            try Files<FileError>.syncDirectory(of: path)
         }
     }
 
-    private func write(_ text: String, remedy: String, place: (String) -> Bool) throws(CommandError) {
-        let beside = path + ".new"
-        unlink(beside)
-        let descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure(beside, remedy) }
-        defer { close(descriptor) }
-        let bytes = Array(text.utf8)
-        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0, place(beside) else {
-            let error = failure(path, remedy)
-            unlink(beside)
-            throw error
-        }
-        let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else { throw failure(directory, remedy) }
-        defer { close(parent) }
-        guard fsync(parent) == 0 else { throw failure(directory, remedy) }
-    }
-
-    private func failure(_ path: String, _ remedy: String) -> CommandError {
-        CommandError(.failed, "\(path) cannot be written: \(String(cString: strerror(errno))). \(remedy)")
+    private func saying(_ remedy: String, _ body: () throws(FileError) -> Void) throws(CommandError) {
+        do { try body() } catch { throw CommandError(.failed, "\(error). \(remedy)") }
     }
 }
 

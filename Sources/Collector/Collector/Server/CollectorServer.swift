@@ -6,6 +6,7 @@ import HummingbirdTLS
 import Logging
 import NIOCore
 import NIOSSL
+import TelemetryBasics
 import WireModel
 
 /// The collector's HTTP server: routes, limits and connections put together over a store and a registry.
@@ -150,7 +151,7 @@ package struct CollectorServer: Sendable {
 }
 
 /// What the collector could not do outside of a request; a request's failure is a `Problem`.
-package struct CollectorError: Error, Sendable, CustomStringConvertible {
+package struct CollectorError: CodedError {
     package enum Code: String, Sendable {
         /// A file or value that was configured cannot be used.
         case invalidConfiguration = "invalid-configuration"
@@ -167,6 +168,4 @@ package struct CollectorError: Error, Sendable, CustomStringConvertible {
         self.message = message
         self.cause = cause
     }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 }

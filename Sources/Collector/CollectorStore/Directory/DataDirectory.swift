@@ -1,6 +1,5 @@
 import Glibc
 import SQLite
-import Synchronization
 import TelemetryBasics
 import WireModel
 
@@ -34,9 +33,9 @@ package struct DataDirectory: Sendable {
 
     /// Makes what is missing and syncs it, up to the directory that holds `<data>`.
     func prepare() throws(StoreError) {
-        try Self.makeDirectory(path)
-        try Self.makeDirectory(recordsPath)
-        try Self.makeDirectory(chunksPath)
+        try Files<StoreError>.makeDirectory(path, syncing: true)
+        try Files<StoreError>.makeDirectory(recordsPath, syncing: true)
+        try Files<StoreError>.makeDirectory(chunksPath, syncing: true)
     }
 
     /// Whether a collector could use the directory, or make it where it is missing. Writes nothing.
@@ -44,17 +43,17 @@ package struct DataDirectory: Sendable {
     ///   `collector.sqlite`.
     package func requireUsable() throws(StoreError) {
         var place = path
-        while !Self.exists(place), let above = Self.parent(of: place) { place = above }
-        if !Self.exists(place) { place = "." }
+        while !Paths.exists(place), let above = Paths.parent(of: place) { place = above }
+        if !Paths.exists(place) { place = "." }
         let descriptor = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.failure("open", place) }
+        guard descriptor >= 0 else { throw StoreError(FileError("opening", place)) }
         close(descriptor)
-        guard access(place, W_OK | X_OK) == 0 else { throw Self.failure("write", place) }
+        guard access(place, W_OK | X_OK) == 0 else { throw StoreError(FileError("writing", place)) }
         _ = try CollectorDatabase.openReading(self)
     }
 
     func makeDay(_ day: UTCDay) throws(StoreError) {
-        try Self.makeDirectory(dayPath(day))
+        try Files<StoreError>.makeDirectory(dayPath(day), syncing: true)
     }
 
     /// Every record file there is, ascending by day. What is not named like one is left alone.
@@ -75,29 +74,22 @@ package struct DataDirectory: Sendable {
     /// to.
     func remove(_ partition: Partition) throws(StoreError) {
         let file = path(of: partition)
-        for name in ["\(file)-wal", "\(file)-shm", file] where unlink(name) != 0 && errno != ENOENT {
-            throw Self.failure("remove", name)
-        }
-        try Self.synchronize(dayPath(partition.day))
+        for name in ["\(file)-wal", "\(file)-shm", file] { try Files<StoreError>.remove(name) }
+        try Files<StoreError>.sync(directory: dayPath(partition.day))
         // Fails while another stream's file is still there, which is as it should be.
-        if rmdir(dayPath(partition.day)) == 0 { try Self.synchronize(recordsPath) }
+        if rmdir(dayPath(partition.day)) == 0 { try Files<StoreError>.sync(directory: recordsPath) }
     }
 
     /// What a record file takes, with what is beside it.
     func bytes(of partition: Partition) -> Int64 {
         let file = path(of: partition)
-        return (Self.size(of: file) ?? 0) + (Self.size(of: "\(file)-wal") ?? 0)
+        return (Paths.size(of: file) ?? 0) + (Paths.size(of: "\(file)-wal") ?? 0)
     }
 
     /// Whether the file's writer did not end in order: a log is left beside it, or it has no more than a first page.
     func mayBeUnfinished(_ partition: Partition) -> Bool {
         let file = path(of: partition)
-        return (Self.size(of: "\(file)-wal") ?? 0) > 0 || (Self.size(of: file) ?? 0) <= 4096
-    }
-
-    static func size(of path: String) -> Int64? {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+        return (Paths.size(of: "\(file)-wal") ?? 0) > 0 || (Paths.size(of: file) ?? 0) <= 4096
     }
 
     /// `nil` where the system does not say.
@@ -109,29 +101,10 @@ package struct DataDirectory: Sendable {
             freeBytes: UInt64(figures.f_bavail) * block, sizeBytes: UInt64(figures.f_blocks) * block)
     }
 
-    /// fsync of a directory: the names in it are on disk when it returns.
-    static func synchronize(_ directory: String) throws(StoreError) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("open", directory) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("sync", directory) }
-    }
-
-    /// Makes a directory (0700) with those above it; the name is on disk when it returns.
-    static func makeDirectory(_ path: String) throws(StoreError) {
-        if mkdir(path, 0o700) != 0 {
-            if errno == EEXIST { return }
-            guard errno == ENOENT, let parent = parent(of: path) else { throw failure("make directory", path) }
-            try makeDirectory(parent)
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make directory", path) }
-        }
-        try synchronize(parent(of: path) ?? ".")
-    }
-
     /// Makes a directory, or takes one that is empty.
     /// - Throws: `.conflict` where something is in it.
     static func makeEmpty(_ path: String) throws(StoreError) {
-        try makeDirectory(path)
+        try Files<StoreError>.makeDirectory(path, syncing: true)
         guard try names(in: path).isEmpty else {
             throw StoreError(.conflict, "\(path) is not empty. Name a directory that is not there yet.")
         }
@@ -144,57 +117,28 @@ package struct DataDirectory: Sendable {
         for name in try names(in: path) {
             let entry = "\(path)/\(name)"
             if unlink(entry) == 0 { continue }
-            guard errno == EISDIR else { throw failure("remove", entry) }
+            guard errno == EISDIR else { throw StoreError(FileError("removing", entry)) }
             try removeContent(entry)
-            guard rmdir(entry) == 0 else { throw failure("remove", entry) }
+            try Files<StoreError>.removeDirectory(entry)
         }
     }
 
-    /// Writes all of it. - Returns: what the disk says where it cannot.
-    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) -> StoreError? {
-        var written = 0
-        while written < bytes.count {
-            let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + written }, bytes.count - written)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return failure("write", path) }
-            written += count
-        }
-        return nil
-    }
-
-    /// The error of the system call that has just failed.
-    static func failure(_ operation: String, _ path: String) -> StoreError {
-        let number = errno
-        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : .io
-        if let denial = AccessDenial.text(path, number) {
-            return StoreError(code, "\(operation) failed on \(path): \(denial).")
-        }
-        return StoreError(code, "\(operation) failed on \(path): \(String(cString: strerror(number))) (\(number)).")
-    }
-
-    static func exists(_ path: String) -> Bool {
-        access(path, F_OK) == 0
-    }
-
-    private static func parent(of path: String) -> String? {
-        guard let slash = path.lastIndex(of: "/") else { return nil }
-        return slash == path.startIndex ? (path == "/" ? nil : "/") : String(path[..<slash])
-    }
-
+    /// The names in a directory; none where there is no such directory.
     static func names(in directory: String) throws(StoreError) -> [String] {
-        guard let stream = opendir(directory) else {
-            if errno == ENOENT || errno == ENOTDIR { return [] }
-            throw failure("list", directory)
+        do { return try Files<FileError>.names(in: directory) } catch {
+            guard error.systemError == ENOENT || error.systemError == ENOTDIR else { throw StoreError(error) }
+            return []
         }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
+    }
+
+    /// Takes a lock file for as long as the value lives, or until it is released.
+    /// - Throws: `.inUse` where another collector has it.
+    static func lock(_ path: String) throws(StoreError) -> FileLock {
+        guard let lock = try FileLock(path, failure: StoreError.self) else {
+            throw StoreError(
+                .inUse, "\(path) is held by another collector. End that one, or use another data directory.")
         }
-        return names
+        return lock
     }
 }
 
@@ -209,8 +153,10 @@ extension DataDirectory {
             return try Connection(path: path, options: given)
         } catch {
             let cannotMakeFiles = error.code == .cannotOpen || error.code == .readOnly || error.code == .io
-            guard cannotMakeFiles, Self.exists(path), access(Self.directory(of: path), W_OK) != 0 else { throw error }
-            if (Self.size(of: "\(path)-wal") ?? 0) > 0 {
+            guard cannotMakeFiles, Paths.exists(path), access(Paths.parent(of: path) ?? ".", W_OK) != 0 else {
+                throw error
+            }
+            if (Paths.size(of: "\(path)-wal") ?? 0) > 0 {
                 throw SQLiteError(
                     code: .cannotOpen,
                     message:
@@ -240,45 +186,6 @@ extension DataDirectory {
         return false
     }
 
-    private static func directory(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-    }
-}
-
-/// An exclusive advisory lock (`flock`) on a file, held until released or until the process ends, however it ends.
-final class DirectoryLock: Sendable {
-    /// -1 once released.
-    private let descriptor: Atomic<Int32>
-
-    /// - Throws: `.inUse` where another holder has it, at once.
-    init(path: String) throws(StoreError) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DataDirectory.failure("lock", path) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let held = errno == EWOULDBLOCK
-            let error = DataDirectory.failure("lock", path)
-            close(descriptor)
-            throw held
-                ? StoreError(
-                    .inUse, "\(path) is held by another collector. End that one, or use another data directory.")
-                : error
-        }
-        self.descriptor = Atomic(descriptor)
-    }
-
-    /// Harmless when done already.
-    func release() {
-        let held = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
-        guard held >= 0 else { return }
-        // Closing alone would leave it held by a child that is being started at this moment: it has a copy until it
-        // calls exec.
-        flock(held, LOCK_UN)
-        close(held)
-    }
-
-    deinit {
-        release()
-    }
 }
 
 /// Which file was open under a name, so that one that was removed or put in its place is noticed.

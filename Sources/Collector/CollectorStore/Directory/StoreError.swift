@@ -4,7 +4,7 @@ import TelemetryBasics
 import WireModel
 
 /// What a store could not do.
-package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct StoreError: CodedError, FileFailure, Equatable {
     package enum Code: String, Sendable {
         /// No space or no inodes left.
         case diskFull = "disk-full"
@@ -34,8 +34,6 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         self.message = message
         self.cause = cause
     }
-
-    package var description: String { "\(code.rawValue): \(message)" }
 
     /// The code and what a client may read.
     var publicDescription: String { "\(code.rawValue): \(publicMessage)" }
@@ -78,6 +76,9 @@ extension StoreError {
             "\(path) is not a collector's data directory: there is no collector.sqlite, or nothing in it. Start `serve` once."
         )
     }
+
+    /// The store's word for what the system refused.
+    package init(_ error: FileError) { self.init(error.isDiskFull ? .diskFull : .io, "\(error).") }
 
     /// The store's word for what SQLite refused; its message names the file and the remedy already.
     init(_ error: SQLiteError) {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import TelemetryBasics
 import WireModel
 
 /// Deletes logs older than an administrator says; works beside a running collector, as the catalog's transactions order
@@ -13,7 +14,7 @@ package struct LogPurge: Sendable {
     ///   `collector.sqlite` says.
     package init(directory path: String, quotas: LogQuotas, clock: any StoreClock, logger: Logger) throws(StoreError) {
         let directory = DataDirectory(path: path)
-        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+        guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
         try RetentionService(directory: path).requireTrustedClock()
         self.clock = clock
         catalog = UploadCatalog(

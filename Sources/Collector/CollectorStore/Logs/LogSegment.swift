@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Gzip
+import TelemetryBasics
 import WireModel
 
 /// The lines of one segment of a device's log, as far as they are here: in runs, one for each chunk that holds some of
@@ -203,28 +204,12 @@ final class RunCursor {
     }
 
     private func read(_ stretch: LogPiece) throws(StoreError) -> Data? {
-        let descriptor = open(run.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw DataDirectory.failure("open", run.path)
+        guard let file = try OpenFile<StoreError>.reading(run.path) else { return nil }
+        let bytes = try file.read(Int(stretch.storedBytes), at: Int(stretch.storedOffset))
+        guard bytes.count == Int(stretch.storedBytes) else {
+            throw StoreError(.corrupt, "\(run.path) ends before its index does.")
         }
-        defer { close(descriptor) }
-        var bytes = Data(count: Int(stretch.storedBytes))
-        let failure: StoreError? = bytes.withUnsafeMutableBytes { buffer in
-            var read = 0
-            while read < buffer.count {
-                let count = pread(
-                    descriptor, buffer.baseAddress.map { $0 + read }, buffer.count - read,
-                    off_t(stretch.storedOffset) + read)
-                if count < 0, errno == EINTR { continue }
-                guard count >= 0 else { return DataDirectory.failure("read", run.path) }
-                guard count > 0 else { return StoreError(.corrupt, "\(run.path) ends before its index does.") }
-                read += count
-            }
-            return nil
-        }
-        if let failure { throw failure }
-        return bytes
+        return Data(bytes)
     }
 }
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// The log archive over files and SQLite: chunks as they came below `<data>/chunks`, what is known of them in
@@ -16,7 +17,7 @@ package final class SQLiteLogArchive: LogArchive {
 
     private let configuration: Configuration
     private let files: ChunkFiles
-    private let lock: DirectoryLock
+    private let lock: FileLock
     let catalog: UploadCatalog
     /// Chunks are inflated and written on a few queues, one device's always on the same.
     private let writers = (0..<4).map { ChunkWriter(number: $0) }
@@ -28,7 +29,7 @@ package final class SQLiteLogArchive: LogArchive {
     ) throws(StoreError) -> SQLiteLogArchive {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
-        let lock = try DirectoryLock(path: directory.chunksLockPath)
+        let lock = try DataDirectory.lock(directory.chunksLockPath)
         let files = ChunkFiles(directory: directory)
         let connection = try CollectorDatabase.open(directory)
         let leftovers = try files.removeLeftovers(kept: try UploadCatalog.keptPaths(connection)) {
@@ -53,7 +54,7 @@ package final class SQLiteLogArchive: LogArchive {
         return SQLiteLogArchive(configuration: configuration, files: files, lock: lock, catalog: catalog)
     }
 
-    private init(configuration: Configuration, files: ChunkFiles, lock: DirectoryLock, catalog: UploadCatalog) {
+    private init(configuration: Configuration, files: ChunkFiles, lock: FileLock, catalog: UploadCatalog) {
         self.configuration = configuration
         self.files = files
         self.lock = lock

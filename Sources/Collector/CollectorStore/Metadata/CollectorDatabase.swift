@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// `<data>/collector.sqlite`: the registry and the baseline. The one place that knows its schema.
@@ -152,7 +153,7 @@ enum CollectorDatabase {
     static func open(_ directory: DataDirectory) throws(StoreError) -> Connection {
         try directory.prepare()
         let partitions = try directory.partitions()
-        let isMissing = !DataDirectory.exists(directory.databasePath)
+        let isMissing = !Paths.exists(directory.databasePath)
         if isMissing { try refuseAnew(directory, partitions) }
         var options = Connection.Options(mode: .create, applicationID: applicationID)
         options.maximumUserVersion = version
@@ -173,7 +174,7 @@ enum CollectorDatabase {
                 throw error
             }
         }
-        try DataDirectory.synchronize(directory.path)
+        try Files<StoreError>.sync(directory: directory.path)
         return connection
     }
 
@@ -269,7 +270,7 @@ enum CollectorDatabase {
 
     /// Opens beside a running collector; `nil` where there is no such file yet.
     static func openReading(_ directory: DataDirectory) throws(StoreError) -> Connection? {
-        guard DataDirectory.exists(directory.databasePath) else { return nil }
+        guard Paths.exists(directory.databasePath) else { return nil }
         var options = Connection.Options(mode: .readOnly, applicationID: applicationID)
         options.maximumUserVersion = version
         do throws(SQLiteError) {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import SQLite
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Everything in `collector.sqlite` but the marks and counts of records: organizations, tokens, devices and their
@@ -51,7 +52,7 @@ package actor MetadataService {
     var nextForget: Int64 = 0
     private var auditLimit = DeviceAuditLimit()
 
-    private nonisolated let lock: DirectoryLock?
+    private nonisolated let lock: FileLock?
     private let identity: FileIdentity
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.metadata")
 
@@ -71,7 +72,7 @@ package actor MetadataService {
     ) throws(StoreError) -> (MetadataService, created: FirstStart?) {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
-        let lock = exclusive ? try DirectoryLock(path: directory.lockPath) : nil
+        let lock = exclusive ? try DataDirectory.lock(directory.lockPath) : nil
         let connection = try CollectorDatabase.open(directory)
         if exclusive { try CollectorDatabase.requireWhole(connection, in: directory) }
         let created = try FirstStart.create(in: connection, at: clock.now(), deliver: deliver)
@@ -90,7 +91,7 @@ package actor MetadataService {
     private init(
         collectorID: CollectorID, incarnationID: IncarnationID, connection: sending Connection,
         directory: DataDirectory, readers: MetadataReaders, search: DeviceSearch, openCommands: OpenCommands,
-        lock: DirectoryLock?, clock: any StoreClock, logger: Logger
+        lock: FileLock?, clock: any StoreClock, logger: Logger
     ) {
         self.collectorID = collectorID
         self.incarnationID = incarnationID

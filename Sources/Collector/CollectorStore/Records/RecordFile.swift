@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// One stream's file of one day: `records/<UTC day of receipt>/<stream>.sqlite`.
@@ -99,7 +100,7 @@ final class RecordFile {
             }
             try connection.execute("UPDATE opening SET count = count + 1")
         } catch { throw StoreError(error) }
-        try DataDirectory.synchronize(directory.dayPath(partition.day))
+        try Files<StoreError>.sync(directory: directory.dayPath(partition.day))
         hasBounds = true
         identity = FileIdentity(path: path)
     }
@@ -110,8 +111,8 @@ final class RecordFile {
         self.partition = partition
         path = directory.path(of: partition)
         // The WAL first: a file that is being made has its first page before there is a WAL.
-        let walBytes = DataDirectory.size(of: "\(path)-wal") ?? 0
-        if DataDirectory.size(of: path) == 0 {
+        let walBytes = Paths.size(of: "\(path)-wal") ?? 0
+        if Paths.size(of: path) == 0 {
             // SQLite removes the WAL of an empty file, even for a reader. Salvage may still find records in it.
             guard walBytes == 0 else { throw StoreError.emptied(partition) }
             return nil
@@ -156,7 +157,7 @@ final class RecordFile {
     }
 
     /// Whether somebody has cut the file to nothing while it is open. It is never empty after `init(writing:in:)`.
-    var isEmptied: Bool { DataDirectory.size(of: path) == 0 }
+    var isEmptied: Bool { Paths.size(of: path) == 0 }
 
     /// Whether the name still leads to the file that is open.
     var isInPlace: Bool { identity.isInPlace }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Goes over stored records in the order of their receipt, stream by stream and day by day, one packed row in memory at
@@ -128,7 +129,7 @@ package final class RecordScan {
             return OpenFile(file: file, chains: try file.chains(of: device).map(\.id), position: 0)
         } catch {
             // Retention beside us may have removed it.
-            if !DataDirectory.exists(directory.path(of: partition)),
+            if !Paths.exists(directory.path(of: partition)),
                 try baseline.removedPartitions().contains(partition)
             {
                 return nil

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// The record store over SQLite: one file per day and stream (`RecordFile` tells its story), one writer per stream,
@@ -25,7 +26,7 @@ package final class SQLiteRecordStore: RecordStore {
     let directory: DataDirectory
     private let configuration: Configuration
     let clock: any StoreClock
-    private let lock: DirectoryLock
+    private let lock: FileLock
     let reader: RecordReader
     let writers: [StreamName: StreamWriter]
     let keeper: PartitionKeeper
@@ -43,7 +44,7 @@ package final class SQLiteRecordStore: RecordStore {
     ) throws(StoreError) -> SQLiteRecordStore {
         let directory = DataDirectory(path: directory)
         try directory.prepare()
-        let lock = try DirectoryLock(path: directory.recordsLockPath)
+        let lock = try DataDirectory.lock(directory.recordsLockPath)
         let database = try CollectorDatabase.open(directory)
         try RecordSalvage.finishUnfinished(directory, clock: clock, logger: logger)
         let baseline = Baseline(database)
@@ -61,7 +62,7 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     private init(
-        directory: DataDirectory, lock: DirectoryLock, clock: any StoreClock, configuration: Configuration,
+        directory: DataDirectory, lock: FileLock, clock: any StoreClock, configuration: Configuration,
         incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
     ) throws(StoreError) {
         self.directory = directory

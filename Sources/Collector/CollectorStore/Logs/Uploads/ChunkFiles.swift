@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// The chunk files below `<data>/chunks`: written whole or not at all.
@@ -13,25 +14,16 @@ struct ChunkFiles: Sendable {
     /// Writes the bytes beside their place, synced; `publish` gives them their name.
     /// - Returns: the path of what was written.
     func write(_ bytes: Data, for chunk: ChunkPath) throws(StoreError) -> String {
-        try DataDirectory.makeDirectory("\(directory.chunksPath)/\(chunk.directory)")
+        try Files<StoreError>.makeDirectory("\(directory.chunksPath)/\(chunk.directory)", syncing: true)
         let name = "\(path(chunk)).\(UploadID.random())\(ChunkPath.partialSuffix)"
-        let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DataDirectory.failure("make", name) }
-        do throws(StoreError) {
-            defer { close(descriptor) }
-            if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, name) }) { throw failure }
-            guard fsync(descriptor) == 0 else { throw DataDirectory.failure("sync", name) }
-        } catch {
-            unlink(name)
-            throw error
-        }
+        try Files<StoreError>.write(bytes.bytes, to: name, sync: .content)
         return name
     }
 
     /// Gives what was written its name; the name is on disk when it returns.
     func publish(_ partial: String, as chunk: ChunkPath) throws(StoreError) {
-        guard rename(partial, path(chunk)) == 0 else { throw DataDirectory.failure("rename", partial) }
-        try DataDirectory.synchronize("\(directory.chunksPath)/\(chunk.directory)")
+        try Files<StoreError>.rename(partial, to: path(chunk))
+        try Files<StoreError>.sync(directory: "\(directory.chunksPath)/\(chunk.directory)")
     }
 
     /// What is not there is removed already. What cannot be removed now is at the next start, as nothing refers to it.

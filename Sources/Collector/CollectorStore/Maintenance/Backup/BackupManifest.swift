@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TelemetryBasics
 import WireModel
 
 /// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on
@@ -49,18 +50,15 @@ package enum BackupManifest {
 
 /// Writes the list as the files are copied.
 struct BackupManifestWriter: ~Copyable {
-    private let descriptor: Int32
+    private let file: OpenFile<StoreError>
     private let path: String
     private(set) var summary = BackupManifest.Summary()
 
     /// Written beside its name, so that it has that only when it is whole.
     init(directory: String) throws(StoreError) {
         path = "\(directory)/\(BackupManifest.name)"
-        descriptor = open("\(path).partial", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DataDirectory.failure("make", "\(path).partial") }
+        file = try OpenFile(creating: "\(path).partial")
     }
-
-    deinit { close(descriptor) }
 
     func write(_ head: BackupManifest.Head) throws(StoreError) { try write(line: head) }
 
@@ -73,10 +71,9 @@ struct BackupManifestWriter: ~Copyable {
     /// Everything else is on disk.
     func finish(in directory: String) throws(StoreError) {
         try write(line: summary)
-        guard fsync(descriptor) == 0, rename("\(path).partial", path) == 0 else {
-            throw DataDirectory.failure("finish", path)
-        }
-        try DataDirectory.synchronize(directory)
+        try file.sync()
+        try Files<StoreError>.rename("\(path).partial", to: path)
+        try Files<StoreError>.sync(directory: directory)
     }
 
     private func write(line: some Encodable) throws(StoreError) {
@@ -86,7 +83,7 @@ struct BackupManifestWriter: ~Copyable {
             throw StoreError(.internalFault, "\(path): a line cannot be written.")
         }
         bytes.append(UInt8(ascii: "\n"))
-        if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, path) }) { throw failure }
+        try file.write(bytes.bytes)
     }
 }
 
@@ -100,7 +97,7 @@ struct BackupManifestReader {
     /// - Throws: `.notFound`, `.corrupt`, `.newerVersion`, `.io`.
     init(directory: String) throws(StoreError) {
         path = "\(directory)/\(BackupManifest.name)"
-        guard DataDirectory.exists(path) else {
+        guard Paths.exists(path) else {
             throw StoreError(.notFound, "\(directory) is not a complete backup: there is no \(BackupManifest.name).")
         }
         var head: BackupManifest.Head?
@@ -144,7 +141,7 @@ struct BackupManifestReader {
     }
 
     private static func forEachLine(of path: String, _ body: (Data) throws(StoreError) -> Void) throws(StoreError) {
-        guard let file = fopen(path, "re") else { throw DataDirectory.failure("open", path) }
+        guard let file = fopen(path, "re") else { throw StoreError(FileError("opening", path)) }
         defer { fclose(file) }
         var line: UnsafeMutablePointer<CChar>?
         var capacity = 0
@@ -152,7 +149,7 @@ struct BackupManifestReader {
         while true {
             let count = getline(&line, &capacity, file)
             guard count > 0, let line else {
-                if ferror(file) != 0 { throw DataDirectory.failure("read", path) }
+                if ferror(file) != 0 { throw StoreError(FileError("reading", path)) }
                 return
             }
             try body(Data(UnsafeRawBufferPointer(start: line, count: count)))

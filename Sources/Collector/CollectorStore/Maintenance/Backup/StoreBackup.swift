@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Copies a data directory while a collector goes on with it.
@@ -31,14 +32,14 @@ package struct StoreBackup: Sendable {
         self.output = DataDirectory(path: output)
         self.clock = clock
         self.logger = logger
-        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+        guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
     /// Everything is on disk when it returns; where it throws, nothing is left of what it made.
     /// - Throws: `.conflict` where something is in the output already; `.overloaded` where files go as fast as they are
     ///   copied; what the disk says.
     package func write() async throws(StoreError) -> Report {
-        let wasThere = DataDirectory.exists(output.path)
+        let wasThere = Paths.exists(output.path)
         try DataDirectory.makeEmpty(output.path)
         do throws(StoreError) { return try await copied() } catch {
             // The next attempt may have the same output. What went wrong is what is said, also where this fails.
@@ -75,7 +76,7 @@ package struct StoreBackup: Sendable {
         let missing = try await forget(gone, live)
         guard let digest = try FileDigest.of(output.databasePath) else { throw .noCollector(output.path) }
         try manifest.add("collector.sqlite", digest)
-        try DataDirectory.synchronize(output.path)
+        try Files<StoreError>.sync(directory: output.path)
         try manifest.finish(in: output.path)
         return Report(summary: manifest.summary, missingChunks: missing)
     }
@@ -111,14 +112,14 @@ package struct StoreBackup: Sendable {
                     try file.connection.backup(to: target, pagesPerStep: 0)
                 }
             } catch {
-                if !DataDirectory.exists(directory.path(of: partition)) { return false }
+                if !Paths.exists(directory.path(of: partition)) { return false }
                 throw error
             }
-            guard let digest = try FileDigest.of(target) else { throw DataDirectory.failure("read", target) }
+            guard let digest = try FileDigest.of(target) else { throw StoreError(FileError("reading", target)) }
             try manifest.add(partition.name, digest)
-            try DataDirectory.synchronize(output.dayPath(partition.day))
+            try Files<StoreError>.sync(directory: output.dayPath(partition.day))
         }
-        try DataDirectory.synchronize(output.recordsPath)
+        try Files<StoreError>.sync(directory: output.recordsPath)
         return true
     }
 
@@ -143,9 +144,9 @@ package struct StoreBackup: Sendable {
                 let path = "chunks/\(chunk.path)"
                 let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
                 if directory != parent {
-                    if !parent.isEmpty { try DataDirectory.synchronize("\(output.path)/\(parent)") }
+                    if !parent.isEmpty { try Files<StoreError>.sync(directory: "\(output.path)/\(parent)") }
                     parent = directory
-                    try DataDirectory.makeDirectory("\(output.path)/\(parent)")
+                    try Files<StoreError>.makeDirectory("\(output.path)/\(parent)", syncing: true)
                 }
                 if let digest = try FileDigest.copying("\(self.directory.path)/\(path)", to: "\(output.path)/\(path)") {
                     try manifest.add(path, digest)
@@ -155,7 +156,7 @@ package struct StoreBackup: Sendable {
             }
             last = newest.row
         }
-        if !parent.isEmpty { try DataDirectory.synchronize("\(output.path)/\(parent)") }
+        if !parent.isEmpty { try Files<StoreError>.sync(directory: "\(output.path)/\(parent)") }
         return gone
     }
 

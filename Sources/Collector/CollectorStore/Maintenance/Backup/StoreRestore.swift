@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Makes a data directory of a backup: a new incarnation of the collector, so that devices notice that what it knows is
@@ -44,7 +45,7 @@ package struct StoreRestore {
             let isDatabase = file.path == "collector.sqlite"
             let path = isDatabase ? database : "\(target.path)/\(file.path)"
             let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-            if parents.insert(parent).inserted { try DataDirectory.makeDirectory(parent) }
+            if parents.insert(parent).inserted { try Files<StoreError>.makeDirectory(parent, syncing: true) }
             guard let digest = try FileDigest.copying("\(backup)/\(file.path)", to: path) else {
                 throw StoreError(.corrupt, "\(backup)/\(file.path) is not there. Take another backup.")
             }
@@ -56,11 +57,11 @@ package struct StoreRestore {
             hasDatabase = hasDatabase || isDatabase
         }
         guard hasDatabase else { throw StoreError(.corrupt, "\(backup) has no collector.sqlite. Take another backup.") }
-        for parent in parents { try DataDirectory.synchronize(parent) }
+        for parent in parents { try Files<StoreError>.sync(directory: parent) }
         let incarnation = IncarnationID.random()
         let ended = try beginAnew(database, as: incarnation)
-        guard rename(database, target.databasePath) == 0 else { throw DataDirectory.failure("rename", database) }
-        try DataDirectory.synchronize(target.path)
+        try Files<StoreError>.rename(database, to: target.databasePath)
+        try Files<StoreError>.sync(directory: target.path)
         return Report(
             summary: manifest.summary, collector: manifest.head.collector, incarnation: incarnation,
             endedCommands: ended)

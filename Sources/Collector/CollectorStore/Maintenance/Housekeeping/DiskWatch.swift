@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TelemetryBasics
 
 /// Raises a notice before the disk is full and ends it when there is room again. Also keeps the `DiskReserve`.
 package final class DiskWatch: Sendable {
@@ -78,13 +79,11 @@ struct DiskReserve: Sendable {
 
     /// Makes the file if it is missing and there is room. A failure leaves the collector without a reserve.
     func hold() {
-        guard !DataDirectory.exists(path), let free = directory.disk?.freeBytes,
+        guard !Paths.exists(path), let free = directory.disk?.freeBytes,
             free >= Self.leastTimesFree * Self.bytes
         else { return }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        if posix_fallocate(descriptor, 0, off_t(Self.bytes)) != 0 { unlink(path) }
+        guard let file = try? OpenFile<StoreError>(creating: path) else { return }
+        if posix_fallocate(file.descriptor, 0, off_t(Self.bytes)) != 0 { unlink(path) }
     }
 
     /// - Returns: whether another try is worth it: the disk was full, and the reserve was there to be freed.

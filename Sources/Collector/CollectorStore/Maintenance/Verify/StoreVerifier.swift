@@ -1,4 +1,5 @@
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Proves from what is stored that every device's history is whole and unaltered, and counts it. Reads only, takes no
@@ -59,7 +60,7 @@ package struct StoreVerifier {
                             Self.addEmptied(partition, leastSlices, found: found, &report)
                         }
                     } catch {
-                        if !DataDirectory.exists(directory.path(of: partition)) { throw error }
+                        if !Paths.exists(directory.path(of: partition)) { throw error }
                         verification.isIncomplete = true
                         report.add(
                             .init(code: .unreadable, file: partition.name, stream: "\(stream)", message: error.message))
@@ -101,7 +102,7 @@ package struct StoreVerifier {
                     harmed[partition] = Harm(message: "cannot be read: it is empty")
                 }
             } catch {
-                if DataDirectory.exists(directory.path(of: partition)) {
+                if Paths.exists(directory.path(of: partition)) {
                     harmed[partition] = Harm(message: "cannot be read: \(error.message)")
                 }
             }
@@ -187,12 +188,12 @@ package struct StoreVerifier {
     }
 
     private func look(withBaseline: Bool) throws(StoreError) -> Listing {
-        guard DataDirectory.exists(directory.path) else {
+        guard Paths.exists(directory.path) else {
             throw StoreError(.notFound, "there is no data directory \(directory.path).")
         }
         // With records and no registry there is something to look at; with neither there is no collector's data.
         let partitions = try directory.partitions()
-        guard !partitions.isEmpty || DataDirectory.exists(directory.databasePath) else {
+        guard !partitions.isEmpty || Paths.exists(directory.databasePath) else {
             throw .noCollector(directory.path)
         }
         var listing = Listing()
@@ -229,7 +230,7 @@ package struct StoreVerifier {
             do throws(StoreError) {
                 return try body(listing)
             } catch {
-                if listing.partitions.allSatisfy({ DataDirectory.exists(directory.path(of: $0)) }) { throw error }
+                if listing.partitions.allSatisfy({ Paths.exists(directory.path(of: $0)) }) { throw error }
             }
         }
     }

@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import Logging
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Removes records older than an administrator says, with or without a collector that runs.
@@ -21,7 +22,7 @@ package struct RecordPurge: Sendable {
         directory = DataDirectory(path: path)
         self.clock = clock
         self.logger = logger
-        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(path) }
+        guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
     /// Whole days whose newest record is older; never the present day.

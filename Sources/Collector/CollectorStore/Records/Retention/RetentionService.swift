@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SQLite
+import TelemetryBasics
 import WireModel
 
 /// Retention as an administrator sees it, with or without a collector that runs: what is kept, whether it waits, and
@@ -81,7 +82,7 @@ package struct RetentionService {
     ///   - now: microseconds since 1970.
     /// - Returns: what it waited for; `nil` where it did not.
     package func release(by actor: AuditActor, at now: Int64) throws(StoreError) -> String? {
-        guard DataDirectory.exists(directory.databasePath) else { throw .noCollector(directory.path) }
+        guard Paths.exists(directory.databasePath) else { throw .noCollector(directory.path) }
         let connection = try CollectorDatabase.open(directory)
         return try StoreError.mapping { () throws(SQLiteError) in
             try connection.transaction { () throws(SQLiteError) in

@@ -1,5 +1,6 @@
 import SQLite
 import Synchronization
+import TelemetryBasics
 import WireModel
 
 /// Record files that their readers could not read. Answers leave them out, and salvage looks at them.
@@ -83,7 +84,7 @@ struct DamageCheck {
     /// makes an empty file anew, and a WAL shorter.
     func quickFault(of partition: Partition) throws(StoreError) -> String? {
         let path = directory.path(of: partition)
-        guard DataDirectory.exists(path) else { return nil }
+        guard Paths.exists(path) else { return nil }
         let wal = "\(path)-wal"
         let pageBytes = RawPages.pageBytes(database: path, wal: wal) ?? RecordFile.pageBytes
         if RawPages.hasLostFrames(wal: wal, pageBytes: pageBytes) {

@@ -36,38 +36,31 @@ struct SalvageArea {
     }
 
     /// Whether the new file is whole and on disk.
-    var isBuilt: Bool { DataDirectory.exists(reportPath) }
+    var isBuilt: Bool { Paths.exists(reportPath) }
 
     /// An empty place to build in.
     func begin() throws(StoreError) {
         try discard()
-        try DataDirectory.makeDirectory(path)
+        try Files<StoreError>.makeDirectory(path, syncing: true)
     }
 
     /// Removes what was begun. Nothing has been moved yet.
     func discard() throws(StoreError) {
-        guard DataDirectory.exists(path) else { return }
+        guard Paths.exists(path) else { return }
         try DataDirectory(path: path).removeContent()
-        guard rmdir(path) == 0 else { throw DataDirectory.failure("remove", path) }
+        try Files<StoreError>.removeDirectory(path)
     }
 
     /// The new file is whole: from now on it takes the damaged one's place, whatever happens.
     func build(_ report: SalvageReport) throws(StoreError) {
-        try DataDirectory.synchronize(scratch.dayPath(partition.day))
+        try Files<StoreError>.sync(directory: scratch.dayPath(partition.day))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         let bytes: Data
         do { bytes = try encoder.encode(report) } catch {
             throw StoreError(.internalFault, "the report of a salvage: \(error)")
         }
-        let name = "\(reportPath).partial"
-        let descriptor = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DataDirectory.failure("make", name) }
-        defer { close(descriptor) }
-        if let failure = bytes.withUnsafeBytes({ DataDirectory.write($0, to: descriptor, name) }) { throw failure }
-        guard fsync(descriptor) == 0 else { throw DataDirectory.failure("sync", name) }
-        guard rename(name, reportPath) == 0 else { throw DataDirectory.failure("rename", name) }
-        try DataDirectory.synchronize(path)
+        try Files<StoreError>.replace(reportPath, with: bytes.bytes, through: ".partial")
     }
 
     func report() throws(StoreError) -> SalvageReport {
@@ -82,22 +75,20 @@ struct SalvageArea {
 
     /// Moves the damaged file and its WAL away and gives the new file their name. What was moved already stays moved.
     func swap(_ observe: (RecordSalvage.Step) -> Void) throws(StoreError) {
-        guard DataDirectory.exists(newFile) else { return }
+        guard Paths.exists(newFile) else { return }
         let wal = "\(file)-wal"
-        if DataDirectory.exists(wal), !DataDirectory.exists("\(damagedFile)-wal") {
-            try move(wal, to: "\(damagedFile)-wal")
+        if Paths.exists(wal), !Paths.exists("\(damagedFile)-wal") {
+            try Files<StoreError>.rename(wal, to: "\(damagedFile)-wal")
         }
         try sync()
         observe(.walMoved)
-        if DataDirectory.exists(file), !DataDirectory.exists(damagedFile) { try move(file, to: damagedFile) }
+        if Paths.exists(file), !Paths.exists(damagedFile) { try Files<StoreError>.rename(file, to: damagedFile) }
         // What a reader made beside the file before it went; it must not be read into the new one.
-        for leftover in [wal, "\(file)-shm"] where unlink(leftover) != 0 && errno != ENOENT {
-            throw DataDirectory.failure("remove", leftover)
-        }
+        for leftover in [wal, "\(file)-shm"] { try Files<StoreError>.remove(leftover) }
         try sync()
         observe(.fileMoved)
         try directory.makeDay(partition.day)
-        try move(newFile, to: file)
+        try Files<StoreError>.rename(newFile, to: file)
         try sync()
         observe(.replaced)
     }
@@ -105,15 +96,14 @@ struct SalvageArea {
     /// Keeps the damaged file under its last name.
     /// - Parameter name: relative to the data directory.
     func finish(as name: String) throws(StoreError) {
-        for leftover in [scratch.dayPath(partition.day), scratch.recordsPath, scratch.path]
-        where rmdir(leftover) != 0 && errno != ENOENT {
-            throw DataDirectory.failure("remove", leftover)
+        for leftover in [scratch.dayPath(partition.day), scratch.recordsPath, scratch.path] {
+            try Files<StoreError>.removeDirectory(leftover)
         }
         let damaged = "\(directory.recordsPath)/\(Self.damagedName)"
-        try DataDirectory.makeDirectory(damaged)
-        try move(path, to: "\(directory.path)/\(name)")
-        try DataDirectory.synchronize(damaged)
-        try DataDirectory.synchronize("\(directory.recordsPath)/\(Self.salvagingName)")
+        try Files<StoreError>.makeDirectory(damaged, syncing: true)
+        try Files<StoreError>.rename(path, to: "\(directory.path)/\(name)")
+        try Files<StoreError>.sync(directory: damaged)
+        try Files<StoreError>.sync(directory: "\(directory.recordsPath)/\(Self.salvagingName)")
     }
 
     /// A name that is free, relative to the data directory.
@@ -130,14 +120,10 @@ struct SalvageArea {
         return "records/\(Self.damagedName)/\(name)"
     }
 
-    private func move(_ path: String, to target: String) throws(StoreError) {
-        guard rename(path, target) == 0 else { throw DataDirectory.failure("move", path) }
-    }
-
     private func sync() throws(StoreError) {
-        try DataDirectory.synchronize(path)
-        if DataDirectory.exists(directory.dayPath(partition.day)) {
-            try DataDirectory.synchronize(directory.dayPath(partition.day))
+        try Files<StoreError>.sync(directory: path)
+        if Paths.exists(directory.dayPath(partition.day)) {
+            try Files<StoreError>.sync(directory: directory.dayPath(partition.day))
         }
     }
 }
