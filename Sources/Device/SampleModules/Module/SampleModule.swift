@@ -90,7 +90,6 @@ package struct SampleModuleError: CodedError, Equatable {
         self.cause = cause
     }
 
-
     package static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message
     }
