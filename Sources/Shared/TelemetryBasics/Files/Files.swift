@@ -34,7 +34,10 @@ package enum Files<Failure: FileFailure> {
     ) throws(Failure) {
         let new = path + suffix
         try write(bytes, to: new, sync: sync)
-        try rename(new, to: path)
+        do { try rename(new, to: path) } catch {
+            unlink(new)
+            throw error
+        }
         if sync == .contentAndName { try syncDirectory(of: path) }
     }
 
